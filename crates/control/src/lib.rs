@@ -1,0 +1,1 @@
+//! Congestion control and the other policies.

@@ -1,0 +1,1 @@
+//! One direction of a link as a state machine driven by time.

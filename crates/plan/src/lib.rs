@@ -1,0 +1,1 @@
+//! What is to be run, resolved to numbers.

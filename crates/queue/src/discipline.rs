@@ -1,0 +1,146 @@
+//! The contract of a queue discipline.
+
+use crate::packet::Packet;
+use sojourn_units::Nanos;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// By the policy's probability or schedule, before it had to.
+    Early,
+    /// By the policy, because its upper threshold was reached.
+    Forced,
+    /// There was no room: packet, byte or memory limit.
+    Overflow,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Early, Self::Forced, Self::Overflow];
+
+    /// The word used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Early => "early",
+            Self::Forced => "forced",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// Why a packet was marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MarkReason {
+    /// Instead of an early drop.
+    Early,
+    /// Instead of a forced drop.
+    Forced,
+    /// Its sojourn time was above `ce_threshold`.
+    CeThreshold,
+}
+
+/// What `enqueue` tells its caller, after the kernel's return codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Return {
+    /// Queued, or dropped in a way that the sender's host is not told of (`NET_XMIT_SUCCESS`).
+    Success = 0,
+    /// Dropped (`NET_XMIT_DROP`).
+    Drop = 1,
+    /// Congestion in this packet's flow (`NET_XMIT_CN`): it or another packet was dropped.
+    Congestion = 2,
+}
+
+/// What `dequeue` gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dequeue<P> {
+    /// The packet to send.
+    Packet(P),
+    /// Nothing is queued.
+    Empty,
+    /// Packets are queued, but none may leave before this time (shapers).
+    NotBefore(Nanos),
+}
+
+/// Random draws, by width. A discipline asks for exactly the draws that the kernel's code makes.
+pub trait Draws {
+    /// 16 uniform bits.
+    fn draw_u16(&mut self) -> u16;
+    /// 32 uniform bits.
+    fn draw_u32(&mut self) -> u32;
+    /// 64 uniform bits.
+    fn draw_u64(&mut self) -> u64;
+
+    /// A whole number below `n`, without bias, from 32-bit draws (the kernel's
+    /// `get_random_u32_below`).
+    fn draw_below(&mut self, n: u32) -> u32 {
+        let mut product = u64::from(n) * u64::from(self.draw_u32());
+        if (product as u32) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (product as u32) < threshold {
+                product = u64::from(n) * u64::from(self.draw_u32());
+            }
+        }
+        (product >> 32) as u32
+    }
+}
+
+/// Receives what a discipline decides against.
+pub trait Sink<P> {
+    /// `packet` was dropped; it had been queued before (`queued`) or was refused on arrival.
+    fn dropped(&mut self, packet: P, reason: DropReason, queued: bool);
+    /// CE was set on `packet`.
+    fn marked(&mut self, packet: &P, reason: MarkReason);
+}
+
+/// What may be read of a queue. Reading changes nothing.
+pub trait View {
+    /// Packets queued.
+    fn packets(&self) -> usize;
+    /// Bytes queued.
+    fn bytes(&self) -> u64;
+    /// When the `n`-th queued packet (0 leaves next, in the order of arrival where the discipline
+    /// keeps several queues) was enqueued.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos>;
+}
+
+/// A queue discipline.
+///
+/// # Contract
+/// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
+/// - packets in = packets out + packets handed to the sink + packets queued; bytes likewise.
+/// - Packets of one flow leave in the order in which they came.
+/// - `dequeue` gives a packet whenever one is queued, unless the discipline is a shaper.
+/// - The backlog never exceeds the limit after a call returns.
+/// - Same calls and same draws give same results.
+pub trait Discipline<P: Packet>: View {
+    /// Offers a packet at `now`.
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return;
+
+    /// Asks for the next packet at `now`.
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P>;
+
+    /// When [`Discipline::on_timer`] is due, if the discipline has a periodic task.
+    fn next_timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Runs the periodic task.
+    fn on_timer(&mut self, _now: Nanos) {}
+
+    /// The internal state that decisions depend on, by the names that the kernel's code uses.
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
+}

@@ -1,0 +1,1 @@
+//! The simulator: virtual time, hosts, traffic, probes.

@@ -1,0 +1,1 @@
+//! TCP as a state machine driven by time.

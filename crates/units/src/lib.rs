@@ -1,0 +1,13 @@
+//! Time, rates and sizes: how they are counted (integers), and how they are written (as `tc` does).
+//!
+//! [`words`] is the one parser behind every one-line description a user writes: queue disciplines in
+//! `tc` syntax, impairments in `netem` syntax, transports and applications in the same manner. Each
+//! component declares a [`words::Table`] beside its parameters; parsing, `explain`, the JSON schema
+//! and the error messages all come from that table.
+
+pub mod quantity;
+pub mod time;
+pub mod words;
+
+pub use quantity::{Bytes, Rate};
+pub use time::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};

@@ -1,0 +1,438 @@
+//! One-line descriptions in the manner of `tc`: a name, then words, most of them followed by a value.
+//!
+//! `codel limit 1000p target 5ms ecn` is read against the [`Table`] that the component declares, and
+//! an error says where, what was found, what is allowed, and which word is nearest.
+
+use crate::quantity::{self, QuantityError, Rate};
+use crate::time::Nanos;
+use serde::Serialize;
+use std::fmt;
+use std::ops::Range;
+
+/// What follows a word.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Kind {
+    /// Nothing: the word itself sets it.
+    Flag,
+    /// Nothing: the word sets it, the second word clears it.
+    Switch {
+        /// The word that clears it.
+        off: &'static str,
+    },
+    /// A number of packets: `300` or `300p`.
+    Packets,
+    /// A size in bytes: `1500`, `30kb`.
+    Size,
+    /// A span of time with its unit: `5ms`.
+    Time,
+    /// A rate with its unit: `10mbit`.
+    Rate,
+    /// A whole number within bounds.
+    Integer {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// A real number within bounds.
+    Real {
+        /// Least value.
+        min: f64,
+        /// Greatest value.
+        max: f64,
+    },
+    /// A fraction of one, or percent.
+    Probability,
+    /// One of the words listed.
+    Choice {
+        /// The words.
+        of: &'static [&'static str],
+    },
+    /// Any single word; its meaning is checked by the component.
+    Name,
+}
+
+/// One word of a table.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Word {
+    /// The word.
+    pub name: &'static str,
+    /// What follows it.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// The default, as a user would write it; empty if there is none.
+    pub default: &'static str,
+    /// What it means, in one sentence.
+    pub doc: &'static str,
+}
+
+/// All the words that a component understands.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Table {
+    /// The component's name, the first word of a description.
+    pub name: &'static str,
+    /// One line saying what it is.
+    pub summary: &'static str,
+    /// Where it comes from: RFC, paper, kernel file.
+    pub source: &'static str,
+    /// Its words.
+    pub words: &'static [Word],
+}
+
+/// A value given in a description.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A flag or switch.
+    Bool(bool),
+    /// Packets, bytes, nanoseconds, bits per second or a whole number.
+    Integer(u64),
+    /// A real number or a probability.
+    Real(f64),
+    /// A word.
+    Text(String),
+}
+
+/// What is wrong with a description, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WordError {
+    /// The complaint in one sentence.
+    pub message: String,
+    /// Byte range of the offending text.
+    pub at: Range<usize>,
+    /// The offending text.
+    pub found: String,
+    /// What may stand there.
+    pub allowed: Vec<String>,
+    /// The nearest allowed word, if one is near.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for WordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(nearest) = &self.nearest {
+            write!(f, ": did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WordError {}
+
+/// A word of the text with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Token<'a> {
+    /// The word.
+    pub text: &'a str,
+    /// Byte offset of its start.
+    pub at: usize,
+}
+
+impl Token<'_> {
+    /// Its byte range.
+    pub fn range(&self) -> Range<usize> {
+        self.at..self.at + self.text.len()
+    }
+
+    /// An error at this word.
+    pub fn error(&self, message: String, allowed: Vec<String>) -> WordError {
+        let nearest = nearest(self.text, allowed.iter().map(String::as_str)).map(str::to_owned);
+        WordError { message, at: self.range(), found: self.text.to_owned(), allowed, nearest }
+    }
+}
+
+/// Splits a description at white space.
+pub fn tokens(text: &str) -> Vec<Token<'_>> {
+    text.split_whitespace()
+        .map(|word| Token { text: word, at: word.as_ptr() as usize - text.as_ptr() as usize })
+        .collect()
+}
+
+/// The candidate nearest to `word`, if it is within a third of its length (at least one edit).
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let budget = (word.chars().count() / 3).max(1);
+    candidates
+        .map(|c| (strsim::osa_distance(&word.to_lowercase(), &c.to_lowercase()), c))
+        .filter(|(distance, _)| *distance <= budget)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
+
+/// The values of one description, by word.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    values: Vec<(&'static str, Value, Range<usize>)>,
+    end: usize,
+}
+
+impl Given {
+    /// Whether `word` was given.
+    pub fn has(&self, word: &str) -> bool {
+        self.find(word).is_some()
+    }
+
+    fn find(&self, word: &str) -> Option<&Value> {
+        self.values.iter().find(|(name, ..)| *name == word).map(|(_, value, _)| value)
+    }
+
+    /// A flag or switch, if given.
+    pub fn flag(&self, word: &str) -> Option<bool> {
+        match self.find(word)? {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A count, size, time (ns), rate (bit/s) or whole number, if given.
+    pub fn integer(&self, word: &str) -> Option<u64> {
+        match self.find(word)? {
+            Value::Integer(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A span of time, if given.
+    pub fn time(&self, word: &str) -> Option<Nanos> {
+        self.integer(word)
+    }
+
+    /// A rate, if given.
+    pub fn rate(&self, word: &str) -> Option<Rate> {
+        self.integer(word).and_then(Rate::new)
+    }
+
+    /// A real number or probability, if given.
+    pub fn real(&self, word: &str) -> Option<f64> {
+        match self.find(word)? {
+            Value::Real(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A word, if given.
+    pub fn text(&self, word: &str) -> Option<&str> {
+        match self.find(word)? {
+            Value::Text(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// An error about the value of `word`, for checks that a table cannot express.
+    pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {
+        let at = self
+            .values
+            .iter()
+            .find(|(name, ..)| *name == word)
+            .map_or(self.end..self.end, |(.., at)| at.clone());
+        WordError {
+            message: message.into(),
+            at,
+            found: word.to_owned(),
+            allowed: Vec::new(),
+            nearest: None,
+        }
+    }
+}
+
+fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
+    let text = token.text;
+    let quantity_error = |error: QuantityError, what: &str, example: &str| {
+        let message = match error {
+            QuantityError::NoUnit => {
+                format!("`{}` needs {what} with its unit, such as {example}; found `{text}`", word.name)
+            }
+            QuantityError::TooLarge => {
+                format!("`{text}` is too large for `{}`", word.name)
+            }
+            _ => format!("`{}` needs {what}, such as {example}; found `{text}`", word.name),
+        };
+        WordError {
+            message,
+            at: token.range(),
+            found: text.to_owned(),
+            allowed: vec![example.to_owned()],
+            nearest: None,
+        }
+    };
+    match word.kind {
+        Kind::Flag => Ok(Value::Bool(true)),
+        Kind::Switch { off } => Ok(Value::Bool(text != off)),
+        Kind::Packets => {
+            let digits = text.strip_suffix('p').unwrap_or(text);
+            digits.parse().map(Value::Integer).map_err(|_| {
+                quantity_error(QuantityError::NotANumber, "a number of packets", "300p")
+            })
+        }
+        Kind::Size => quantity::parse_size(text)
+            .map(Value::Integer)
+            .map_err(|e| quantity_error(e, "a size", "30kb")),
+        Kind::Time => quantity::parse_time(text)
+            .map(Value::Integer)
+            .map_err(|e| quantity_error(e, "a time", "5ms")),
+        Kind::Rate => quantity::parse_rate(text)
+            .map(|rate| Value::Integer(rate.bits()))
+            .map_err(|e| quantity_error(e, "a rate", "10mbit")),
+        Kind::Probability => quantity::parse_probability(text)
+            .map(Value::Real)
+            .map_err(|e| quantity_error(e, "a probability", "0.02 or 2%")),
+        Kind::Integer { min, max } => match text.parse::<u64>() {
+            Ok(value) if (min..=max).contains(&value) => Ok(Value::Integer(value)),
+            _ => Err(token.error(
+                format!("`{}` needs a whole number from {min} to {max}; found `{text}`", word.name),
+                vec![format!("{min}..{max}")],
+            )),
+        },
+        Kind::Real { min, max } => match quantity::split_number(text) {
+            Ok((number, "")) if (min..=max).contains(&number.to_f64()) => {
+                Ok(Value::Real(number.to_f64()))
+            }
+            _ => Err(token.error(
+                format!("`{}` needs a number from {min} to {max}; found `{text}`", word.name),
+                vec![format!("{min}..{max}")],
+            )),
+        },
+        Kind::Choice { of } => {
+            if of.contains(&text) {
+                Ok(Value::Text(text.to_owned()))
+            } else {
+                Err(token.error(
+                    format!("`{}` is one of {}; found `{text}`", word.name, of.join(", ")),
+                    of.iter().map(|&s| s.to_owned()).collect(),
+                ))
+            }
+        }
+        Kind::Name => Ok(Value::Text(text.to_owned())),
+    }
+}
+
+/// Reads `tokens` (the name already taken off) against `table`.
+///
+/// # Errors
+/// An unknown word, a word given twice, a value missing or of the wrong kind.
+pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, WordError> {
+    let mut given = Given { values: Vec::new(), end };
+    let mut rest = tokens.iter();
+    while let Some(&token) = rest.next() {
+        let word = table.words.iter().find(|w| {
+            w.name == token.text || matches!(w.kind, Kind::Switch { off } if off == token.text)
+        });
+        let Some(word) = word else {
+            return Err(unknown_word(table, token));
+        };
+        if given.has(word.name) {
+            return Err(token.error(format!("`{}` is given twice", word.name), Vec::new()));
+        }
+        let value_token = match word.kind {
+            Kind::Flag | Kind::Switch { .. } => token,
+            _ => *rest.next().ok_or_else(|| WordError {
+                message: format!("`{}` needs a value", word.name),
+                at: token.range(),
+                found: token.text.to_owned(),
+                allowed: Vec::new(),
+                nearest: None,
+            })?,
+        };
+        let value = read_value(word, value_token)?;
+        given.values.push((word.name, value, value_token.range()));
+    }
+    Ok(given)
+}
+
+fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
+    let mut allowed: Vec<String> = Vec::new();
+    for word in table.words {
+        allowed.push(word.name.to_owned());
+        if let Kind::Switch { off } = word.kind {
+            allowed.push(off.to_owned());
+        }
+    }
+    let list = if allowed.is_empty() { "no words".to_owned() } else { allowed.join(", ") };
+    let mut error =
+        token.error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed);
+    if error.nearest.is_none() {
+        error.message.push_str(&format!("; it takes {list}"));
+    }
+    error
+}
+
+/// Finds the table that the first word of `text` names and reads the rest against it.
+///
+/// `what` says what is being described, for messages ("queue").
+///
+/// # Errors
+/// An empty text, an unknown name, or anything [`read`] refuses.
+pub fn describe<'t>(
+    what: &str,
+    tables: &[&'t Table],
+    text: &str,
+) -> Result<(&'t Table, Given), WordError> {
+    let tokens = tokens(text);
+    let names = || tables.iter().map(|t| t.name.to_owned()).collect::<Vec<_>>();
+    let Some((first, rest)) = tokens.split_first() else {
+        return Err(WordError {
+            message: format!("empty {what}: expected one of {}", names().join(", ")),
+            at: 0..text.len(),
+            found: String::new(),
+            allowed: names(),
+            nearest: None,
+        });
+    };
+    let Some(table) = tables.iter().find(|t| t.name == first.text) else {
+        let mut error = first.error(format!("unknown {what} `{}`", first.text), names());
+        if error.nearest.is_none() {
+            error.message.push_str(&format!("; known: {}", names().join(", ")));
+        }
+        return Err(error);
+    };
+    Ok((table, read(table, rest, text.len())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CODEL: Table = Table {
+        name: "codel",
+        summary: "",
+        source: "",
+        words: &[
+            Word { name: "limit", kind: Kind::Packets, default: "1000p", doc: "" },
+            Word { name: "target", kind: Kind::Time, default: "5ms", doc: "" },
+            Word { name: "ecn", kind: Kind::Switch { off: "noecn" }, default: "noecn", doc: "" },
+        ],
+    };
+
+    #[test]
+    fn reads_a_description() {
+        let (table, given) =
+            describe("queue", &[&CODEL], "codel limit 300p target 2.5ms noecn").unwrap();
+        assert_eq!(table.name, "codel");
+        assert_eq!(given.integer("limit"), Some(300));
+        assert_eq!(given.time("target"), Some(2_500_000));
+        assert_eq!(given.flag("ecn"), Some(false));
+    }
+
+    #[test]
+    fn errors_name_place_and_nearest_word() {
+        let error = describe("queue", &[&CODEL], "codle limit 3").unwrap_err();
+        assert_eq!(error.to_string(), "unknown queue `codle`: did you mean `codel`?");
+        let error = describe("queue", &[&CODEL], "codel traget 5ms").unwrap_err();
+        assert_eq!(error.at, 6..12);
+        assert_eq!(error.nearest.as_deref(), Some("target"));
+        let error = describe("queue", &[&CODEL], "codel target 5").unwrap_err();
+        assert_eq!(error.to_string(), "`target` needs a time with its unit, such as 5ms; found `5`");
+        assert!(describe("queue", &[&CODEL], "codel target").is_err());
+        assert!(describe("queue", &[&CODEL], "codel ecn noecn").is_err());
+        assert!(describe("queue", &[&CODEL], " ").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,60}") {
+            let _ = describe("queue", &[&CODEL], &text);
+            let _ = describe("queue", &[&CODEL], &format!("codel {text}"));
+        }
+    }
+}

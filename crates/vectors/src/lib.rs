@@ -1,0 +1,1 @@
+//! Replays recorded decisions of queue disciplines.
