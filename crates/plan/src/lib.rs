@@ -1,1 +1,99 @@
-//! What is to be run, resolved to numbers.
+//! What is to be run, resolved: nanoseconds, bytes, bits per second, indices.
+//!
+//! A plan says everything that decides a run's result except the seed. Names are kept for results
+//! and to key random streams; no decision depends on them otherwise. Each component owns the type of
+//! its parameters; this crate only puts them together and checks that they fit.
+
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+
+/// One run's description.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Length of the run, from time 0.
+    pub duration: Nanos,
+    /// What happens before this time is not measured.
+    pub warmup: Nanos,
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Links, one direction each.
+    pub links: Vec<Link>,
+    /// Groups of flows.
+    pub groups: Vec<Group>,
+    /// What is recorded beyond the defaults.
+    pub observe: Observe,
+}
+
+/// A host or a router; routes are shortest paths by number of links, ties to the lower link index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Its name, such as `uplink` or `uplink.reverse`.
+    pub name: String,
+    /// Index of the node that sends.
+    pub from: usize,
+    /// Index of the node that receives.
+    pub to: usize,
+    /// Rate, delay, impairments and queue.
+    pub params: sojourn_link::Params,
+}
+
+/// Flows of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Pairs of sending and receiving node; flow `i` uses pair `i` modulo their number. For Web
+    /// traffic the sender is the server: objects flow from `from` to `to`.
+    pub pairs: Vec<(usize, usize)>,
+    /// Number of flows; for Web traffic, of sessions at once.
+    pub count: u32,
+    /// Earliest start.
+    pub start: Nanos,
+    /// Starts are uniform over this span after `start`.
+    pub start_spread: Nanos,
+    /// When the application stops offering data; the run's end if `None`.
+    pub stop: Option<Nanos>,
+    /// Differentiated services code point of its packets.
+    pub dscp: u8,
+    /// What carries it.
+    pub transport: Transport,
+    /// What is sent.
+    pub app: sojourn_traffic::App,
+}
+
+/// What carries an application's data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "protocol")]
+pub enum Transport {
+    /// TCP.
+    Tcp(sojourn_tcp::Params),
+    /// UDP.
+    Udp,
+}
+
+/// What is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observe {
+    /// Index of the link whose queue is the subject: its metrics are the run's own.
+    pub bottleneck: usize,
+    /// Spacing of time series (queue, rates, cwnd of the first flows); none if 0.
+    pub series_interval: Nanos,
+    /// Histograms per flow as well as per group.
+    pub per_flow_histograms: bool,
+    /// Links whose packets are written as pcap.
+    pub capture: Vec<usize>,
+    /// Trace hash over every packet event.
+    pub trace_hash: bool,
+}

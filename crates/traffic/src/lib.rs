@@ -1,0 +1,1 @@
+//! Traffic sources as state machines driven by time.
