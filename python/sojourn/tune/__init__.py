@@ -1,0 +1,1 @@
+"""Settings found by a model and verified by simulation."""
