@@ -1,1 +1,21 @@
-//! Python bindings.
+//! Python bindings: `sojourn._core`.
+//!
+//! Nothing is decided here. Texts and plans go in, JSON and tables come out; every error becomes a
+//! Python exception that says where and what.
+
+mod errors;
+mod fingerprint;
+mod parse;
+
+use pyo3::prelude::*;
+
+/// The engine, its parsers and its descriptions of itself.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::errors::{NoKernelEquivalent, PlanError, WordError};
+    #[pymodule_export]
+    use crate::fingerprint::{fingerprint, version};
+    #[pymodule_export]
+    use crate::parse::{format_quantity, nearest, parse_quantity};
+}

@@ -1,0 +1,76 @@
+//! Exceptions, and how the crates' errors become them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::{PyErr, create_exception};
+use sojourn_units::quantity::QuantityError;
+
+create_exception!(
+    sojourn._core,
+    WordError,
+    PyValueError,
+    "A description that cannot be read: `message`, `start`, `end`, `found`, `allowed`, `nearest`."
+);
+create_exception!(
+    sojourn._core,
+    NoKernelEquivalent,
+    PyValueError,
+    "Linux has no words for this queue; the message says which setting and why."
+);
+create_exception!(
+    sojourn._core,
+    PlanError,
+    PyValueError,
+    "A plan whose parts do not fit together."
+);
+
+/// `error` about `text` as a Python exception; offsets count characters, as Python does.
+pub(crate) fn word_error(
+    py: Python<'_>,
+    text: &str,
+    error: &sojourn_units::words::WordError,
+) -> PyErr {
+    let characters = |byte: usize| text.get(..byte).unwrap_or(text).chars().count();
+    let exception = WordError::new_err(error.to_string());
+    let value = exception.value(py);
+    let attributes = || -> PyResult<()> {
+        value.setattr("message", &error.message)?;
+        value.setattr("start", characters(error.at.start))?;
+        value.setattr("end", characters(error.at.end))?;
+        value.setattr("found", &error.found)?;
+        value.setattr("allowed", &error.allowed)?;
+        value.setattr("nearest", &error.nearest)
+    };
+    match attributes() {
+        Ok(()) => exception,
+        Err(other) => other,
+    }
+}
+
+/// What is wrong with `text` as a quantity, in the form of a word error about all of it.
+pub(crate) fn quantity_error(
+    text: &str,
+    error: &QuantityError,
+    what: &str,
+    example: &str,
+) -> sojourn_units::words::WordError {
+    let message = match error {
+        QuantityError::NoUnit => {
+            format!("{what} needs its unit, such as {example}; found `{text}`")
+        }
+        QuantityError::UnknownUnit => {
+            format!("unknown unit in `{text}`: {what} is written like {example}")
+        }
+        QuantityError::TooLarge => format!("`{text}` is too large for {what}"),
+        QuantityError::NotANumber => {
+            format!("expected {what}, such as {example}; found `{text}`")
+        }
+    };
+    sojourn_units::words::WordError {
+        message,
+        at: 0..text.len(),
+        found: text.to_owned(),
+        allowed: vec![example.to_owned()],
+        nearest: None,
+    }
+}

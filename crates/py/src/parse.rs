@@ -1,0 +1,68 @@
+//! Texts that users write, read by the crates that own their meaning.
+
+use crate::errors::{quantity_error, word_error};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use sojourn_units::quantity::{self, QuantityError, Rate};
+
+fn packets(text: &str) -> Result<u64, QuantityError> {
+    let digits = text.strip_suffix('p').ok_or(if text.bytes().all(|b| b.is_ascii_digit()) {
+        QuantityError::NoUnit
+    } else {
+        QuantityError::UnknownUnit
+    })?;
+    digits.parse().map_err(|_| QuantityError::NotANumber)
+}
+
+/// A quantity as an integer in its base unit (ns, bit/s, B, packets); a probability as a float.
+#[pyfunction]
+#[pyo3(signature = (kind, text, /))]
+pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult<Py<PyAny>> {
+    let text = text.trim();
+    let fail = |error: QuantityError, what, example| {
+        word_error(py, text, &quantity_error(text, &error, what, example))
+    };
+    match kind {
+        "time" => {
+            quantity::parse_time(text).map_err(|e| fail(e, "a time", "5ms"))?.into_py_any(py)
+        }
+        "rate" => quantity::parse_rate(text)
+            .map_err(|e| fail(e, "a rate above zero", "10mbit"))?
+            .bits()
+            .into_py_any(py),
+        "size" => {
+            quantity::parse_size(text).map_err(|e| fail(e, "a size", "30kb"))?.into_py_any(py)
+        }
+        "packets" => {
+            packets(text).map_err(|e| fail(e, "a number of packets", "300p"))?.into_py_any(py)
+        }
+        "probability" => quantity::parse_probability(text)
+            .map_err(|e| fail(e, "a probability", "0.02 or 2%"))?
+            .into_py_any(py),
+        _ => Err(PyValueError::new_err(format!("no such kind of quantity: {kind}"))),
+    }
+}
+
+/// The shortest text that reads back as `value`.
+#[pyfunction]
+#[pyo3(signature = (kind, value, /))]
+pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
+    match kind {
+        "time" => Ok(quantity::format_time(value)),
+        "rate" => Rate::new(value)
+            .map(quantity::format_rate)
+            .ok_or_else(|| PyValueError::new_err("a rate must be above zero")),
+        "size" => Ok(quantity::format_size(value)),
+        "packets" => Ok(format!("{value}p")),
+        _ => Err(PyValueError::new_err(format!("no such kind of quantity: {kind}"))),
+    }
+}
+
+/// The candidate nearest to `word`, if one is near.
+#[pyfunction]
+#[pyo3(signature = (word, candidates, /))]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands over a list")]
+pub(crate) fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
+    sojourn_units::words::nearest(word, candidates.iter().map(String::as_str)).map(str::to_owned)
+}
