@@ -1,4 +1,19 @@
 //! The ledger of packets, histograms, the trace hash, and the tables of a run's record.
 
+pub mod histogram;
+pub mod ledger;
+pub mod loss_runs;
+pub mod metrics;
+pub mod moments;
 pub mod table;
+pub mod trace;
+pub mod weighted;
+
+pub use histogram::Histogram;
+pub use ledger::{Count, FlowAccount, Imbalance, LinkAccount};
+pub use loss_runs::LossRuns;
+pub use metrics::Metric;
+pub use moments::{Moments, Welford, jain};
 pub use table::{Column, Table, Values};
+pub use trace::{Kind, TraceHash};
+pub use weighted::TimeWeighted;

@@ -1,0 +1,207 @@
+//! Double-entry bookkeeping of packets: what went in is out, or inside, or lost with a reason.
+//!
+//! The accounts are the only source of every count in a record. Nothing is ever reset: what happened
+//! after the warm-up is the difference of two copies.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Number of packets.
+    pub packets: u64,
+    /// Number of bytes in them.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet of `bytes`.
+    #[inline]
+    pub fn count(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+}
+
+impl Add for Count {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Count {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::default(), |a, b| a + b)
+    }
+}
+
+/// Number of drop reasons: early, forced, overflow.
+pub const REASONS: usize = 3;
+
+/// What happened to the packets of one transport at one link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkAccount {
+    /// Offered to the queue.
+    pub arrived: Count,
+    /// Dropped by the queue, by reason.
+    pub dropped: [Count; REASONS],
+    /// Marked by the queue.
+    pub marked: Count,
+    /// Taken from the queue and put on the line.
+    pub departed: Count,
+    /// Copied by the line.
+    pub duplicated: Count,
+    /// Lost on the line.
+    pub lost: Count,
+    /// Handed to the far end.
+    pub delivered: Count,
+}
+
+macro_rules! by_field {
+    ($a:expr, $op:tt, $b:expr, $t:ident { $($f:ident),* }) => { $t { $($f: $a.$f $op $b.$f,)* ..$a } };
+}
+
+impl Sub for LinkAccount {
+    type Output = Self;
+    fn sub(self, o: Self) -> Self {
+        let mut d = by_field!(self, -, o, LinkAccount { arrived, marked, departed, duplicated, lost, delivered });
+        for (i, reason) in d.dropped.iter_mut().enumerate() {
+            *reason = self.dropped[i] - o.dropped[i];
+        }
+        d
+    }
+}
+
+impl Add for LinkAccount {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        let mut d = by_field!(self, +, o, LinkAccount { arrived, marked, departed, duplicated, lost, delivered });
+        for (i, reason) in d.dropped.iter_mut().enumerate() {
+            *reason = self.dropped[i] + o.dropped[i];
+        }
+        d
+    }
+}
+
+impl LinkAccount {
+    /// Drops for any reason.
+    pub fn drops(&self) -> Count {
+        self.dropped.iter().copied().sum()
+    }
+
+    /// What the books say is queued.
+    pub fn queued(&self) -> Count {
+        self.arrived - self.drops() - self.departed
+    }
+
+    /// What the books say is on the line.
+    pub fn on_line(&self) -> Count {
+        self.departed + self.duplicated - self.lost - self.delivered
+    }
+}
+
+/// What happened to the packets of one flow in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowAccount {
+    /// Handed to the network by its host.
+    pub sent: Count,
+    /// Copied by lines.
+    pub duplicated: Count,
+    /// Dropped by queues.
+    pub dropped: Count,
+    /// Lost on lines.
+    pub lost: Count,
+    /// Taken by the other host.
+    pub received: Count,
+}
+
+impl FlowAccount {
+    /// What the books say is in the network.
+    pub fn in_network(&self) -> Count {
+        self.sent + self.duplicated - self.dropped - self.lost - self.received
+    }
+}
+
+/// Books that do not balance: a bug in the simulator, never a property of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imbalance {
+    /// Which account.
+    pub account: String,
+    /// What the books say.
+    pub booked: Count,
+    /// What was found.
+    pub found: Count,
+}
+
+impl fmt::Display for Imbalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { account, booked, found } = self;
+        write!(
+            f,
+            "conservation broken: {account}: booked {} packets ({} B), found {} ({} B)",
+            booked.packets, booked.bytes, found.packets, found.bytes
+        )
+    }
+}
+
+impl std::error::Error for Imbalance {}
+
+/// Compares the books with what was found.
+///
+/// # Errors
+/// The imbalance, if there is one.
+pub fn balance(
+    account: impl FnOnce() -> String,
+    booked: Count,
+    found: Count,
+) -> Result<(), Imbalance> {
+    if booked == found { Ok(()) } else { Err(Imbalance { account: account(), booked, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_in_is_somewhere() {
+        let mut account = LinkAccount::default();
+        for _ in 0..5 {
+            account.arrived.count(100);
+        }
+        account.dropped[2].count(100);
+        account.departed.count(100);
+        account.departed.count(100);
+        account.lost.count(100);
+        assert_eq!(account.queued(), Count { packets: 2, bytes: 200 });
+        assert_eq!(account.on_line(), Count { packets: 1, bytes: 100 });
+        let before = account;
+        account.delivered.count(100);
+        assert_eq!((account - before).delivered, Count { packets: 1, bytes: 100 });
+        assert_eq!(account.on_line(), Count::default());
+    }
+
+    #[test]
+    fn an_imbalance_says_where() {
+        let found = Count { packets: 1, bytes: 60 };
+        let error = balance(|| "link up".to_owned(), Count::default(), found).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "conservation broken: link up: booked 0 packets (0 B), found 1 (60 B)"
+        );
+    }
+}

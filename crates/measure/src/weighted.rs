@@ -1,0 +1,106 @@
+//! Mean and deviation over time of a value that changes in steps, such as a queue's length.
+
+/// A step function's integral and its square's, exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeWeighted {
+    value: u64,
+    since: u64,
+    start: u64,
+    integral: u128,
+    squares: u128,
+    greatest: u64,
+}
+
+impl TimeWeighted {
+    /// The function has `value` from `now` on.
+    pub fn new(now: u64, value: u64) -> Self {
+        Self { value, since: now, start: now, integral: 0, squares: 0, greatest: value }
+    }
+
+    /// From `now` on it has another value.
+    #[inline]
+    pub fn set(&mut self, now: u64, value: u64) {
+        self.advance(now);
+        self.value = value;
+        self.greatest = self.greatest.max(value);
+    }
+
+    #[inline]
+    fn advance(&mut self, now: u64) {
+        debug_assert!(now >= self.since, "time went back");
+        let area = u128::from(self.value) * u128::from(now - self.since);
+        self.integral += area;
+        self.squares += area * u128::from(self.value);
+        self.since = now;
+    }
+
+    /// Forgets what was before `now`; the value stays.
+    pub fn restart(&mut self, now: u64) {
+        *self = Self::new(now, self.value);
+    }
+
+    /// Its value now.
+    pub fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Its greatest value.
+    pub fn greatest(&self) -> u64 {
+        self.greatest
+    }
+
+    /// Its integral up to `now`, in value times nanoseconds.
+    pub fn integral(&self, now: u64) -> u128 {
+        let mut end = *self;
+        end.advance(now);
+        end.integral
+    }
+
+    /// Mean over the time up to `now`; the value itself if no time has passed.
+    pub fn mean(&self, now: u64) -> f64 {
+        match now - self.start {
+            0 => self.value as f64,
+            span => self.integral(now) as f64 / span as f64,
+        }
+    }
+
+    /// Standard deviation over the time up to `now`.
+    pub fn deviation(&self, now: u64) -> f64 {
+        let mut end = *self;
+        end.advance(now);
+        match now - self.start {
+            0 => 0.0,
+            span => {
+                let mean = end.integral as f64 / span as f64;
+                (end.squares as f64 / span as f64 - mean * mean).max(0.0).sqrt()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weighs_by_time() {
+        let mut w = TimeWeighted::new(100, 0);
+        w.set(110, 4);
+        w.set(140, 1);
+        // 10 at 0, 30 at 4, 60 at 1.
+        assert_eq!(w.integral(200), 180);
+        assert!((w.mean(200) - 1.8).abs() < 1e-12);
+        let variance: f64 = (10.0 * 3.24 + 30.0 * 4.84 + 60.0 * 0.64) / 100.0;
+        assert!((w.deviation(200) - variance.sqrt()).abs() < 1e-12);
+        assert_eq!(w.greatest(), 4);
+    }
+
+    #[test]
+    fn restarting_keeps_the_value() {
+        let mut w = TimeWeighted::new(0, 9);
+        w.set(50, 2);
+        w.restart(60);
+        assert!((w.mean(70) - 2.0).abs() < 1e-12);
+        assert_eq!(w.greatest(), 2);
+    }
+}
