@@ -143,4 +143,46 @@ pub trait Discipline<P: Packet>: View {
 
     /// The internal state that decisions depend on, by the names that the kernel's code uses.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
+
+    /// The state of one bucket of a discipline that keeps several queues.
+    fn flow_state(&self, _flow: usize, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    /// The scheduling lists, head first, as pairs of list (0 is served first) and bucket.
+    fn lists(&self, _visit: &mut dyn FnMut(usize, usize)) {}
+
+    /// What happened so far, by the kernel's names. The first six are always those of [`Totals`].
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64));
+}
+
+/// What every discipline counts (the kernel's `gnet_stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets dropped. Packets thrown away by a change of parameters count where the kernel
+    /// counts them.
+    pub drops: u64,
+    /// Times the policy wanted to drop or mark (RED's family only).
+    pub overlimits: u64,
+    /// Packets that left.
+    pub packets: u64,
+    /// Bytes that left.
+    pub bytes: u64,
+}
+
+impl Totals {
+    /// Counts a packet that left.
+    #[inline]
+    pub fn sent(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Visits the six common counters.
+    pub fn visit(&self, view: &impl View, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("qlen", view.packets() as u64);
+        visit("backlog", view.bytes());
+        visit("drops", self.drops);
+        visit("overlimits", self.overlimits);
+        visit("packets", self.packets);
+        visit("bytes", self.bytes);
+    }
 }

@@ -3,9 +3,21 @@
 //! A discipline owns its packets and knows no clock, no randomness and no I/O: the time is an
 //! argument, draws are asked for by width, and drops and marks are handed to a sink. See
 //! [`discipline::Discipline`] for the contract, and one module per discipline for the rest.
+//!
+//! [`Params::parse`] reads a description in `tc` syntax, [`Params::build`] makes the [`Queue`].
 
+pub mod codel;
 pub mod discipline;
+pub mod fifo;
+pub mod jiffies;
 pub mod packet;
+pub mod params;
+pub mod queue;
+pub mod store;
 
-pub use discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, View};
+pub use discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
 pub use packet::{Ecn, Packet};
+pub use params::{Device, NoKernelEquivalent, Params, Unit, tables};
+pub use queue::Queue;

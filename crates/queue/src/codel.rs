@@ -1,0 +1,513 @@
+//! CoDel: controlled delay.
+//!
+//! Source: RFC 8289; Linux `codel_impl.h`, `sch_codel.c`.
+//!
+//! The time a packet spent in the queue is judged when it leaves. When it stayed above `target` for
+//! a whole `interval`, a packet is dropped from the head (or marked), and then one more after
+//! `interval / sqrt(count)` for as long as the delay stays above. A queue of at most one MTU is
+//! never judged.
+//!
+//! Invariants: nothing is dropped on arrival but for lack of room; nothing is dropped in the first
+//! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
+//! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
+
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::packet::{Ecn, Packet};
+use crate::params::{Device, above_zero, micros, packets, time_text};
+use crate::store::{Queued, Store};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+
+/// The words of `codel`.
+pub const TABLE: Table = Table {
+    name: "codel",
+    summary: "CoDel: drops by the time that packets spent in the queue",
+    source: "RFC 8289; Linux sch_codel.c",
+    words: &[
+        Word {
+            name: "limit",
+            kind: Kind::Packets,
+            default: "1000p",
+            doc: "Packets that fit; more are dropped on arrival.",
+        },
+        Word {
+            name: "target",
+            kind: Kind::Time,
+            default: "5ms",
+            doc: "Delay that is acceptable for good, in whole microseconds.",
+        },
+        Word {
+            name: "interval",
+            kind: Kind::Time,
+            default: "100ms",
+            doc: "How long the delay may stay above target; a round-trip time at the worst.",
+        },
+        Word {
+            name: "ce_threshold",
+            kind: Kind::Time,
+            default: "",
+            doc: "Marks every ECN-capable packet that stayed longer; none by default.",
+        },
+        Word {
+            name: "ecn",
+            kind: Kind::Switch { off: "noecn" },
+            default: "noecn",
+            doc: "Marks ECN-capable packets instead of dropping them.",
+        },
+    ],
+};
+
+/// What the user sets, in the kernel's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Packets that fit.
+    pub limit: u32,
+    /// Acceptable delay in microseconds.
+    pub target_us: u32,
+    /// Time scale of the control in microseconds.
+    pub interval_us: u32,
+    /// Delay above which every ECN-capable packet is marked, in microseconds.
+    pub ce_threshold_us: Option<u32>,
+    /// Whether to mark instead of drop.
+    pub ecn: bool,
+    /// The largest frame of the device.
+    pub mtu: u32,
+}
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self {
+            limit: 1000,
+            target_us: 5_000,
+            interval_us: 100_000,
+            ce_threshold_us: None,
+            ecn: false,
+            mtu: device.psched_mtu.min(1 << 20),
+        }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        if let Some(limit) = above_zero(given, "limit", packets(given, "limit")?)? {
+            self.limit = limit;
+        }
+        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
+            self.target_us = target;
+        }
+        if let Some(interval) = above_zero(given, "interval", micros(given, "interval")?)? {
+            self.interval_us = interval;
+        }
+        if let Some(threshold) = micros(given, "ce_threshold")? {
+            self.ce_threshold_us = Some(threshold);
+        }
+        if let Some(ecn) = given.flag("ecn") {
+            self.ecn = ecn;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn to_tc(self) -> String {
+        let mut text = format!(
+            "codel limit {} target {} interval {}",
+            self.limit,
+            time_text(self.target_us),
+            time_text(self.interval_us)
+        );
+        if let Some(threshold) = self.ce_threshold_us {
+            text.push_str(" ce_threshold ");
+            text.push_str(&time_text(threshold));
+        }
+        text.push_str(if self.ecn { " ecn" } else { " noecn" });
+        text
+    }
+
+    /// The same in ticks of CoDel's clock.
+    pub fn law(&self) -> Law {
+        Law {
+            target: ticks(self.target_us),
+            interval: ticks(self.interval_us),
+            ce_threshold: self.ce_threshold_us.map_or(DISABLED, ticks),
+            ce_selector: 0,
+            ce_mask: 0,
+            mtu: self.mtu,
+            ecn: self.ecn,
+        }
+    }
+}
+
+/// A threshold that no delay exceeds.
+pub const DISABLED: u32 = i32::MAX as u32;
+
+/// CoDel's clock: 32 bits, 1024 ns a tick.
+#[inline]
+pub fn clock(now: Nanos) -> u32 {
+    (now >> 10) as u32
+}
+
+/// Microseconds in ticks of CoDel's clock.
+pub fn ticks(micros: u32) -> u32 {
+    ((u64::from(micros) * 1000) >> 10) as u32
+}
+
+/// The parameters that decisions are made with, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Acceptable delay.
+    pub target: u32,
+    /// Time scale of the control.
+    pub interval: u32,
+    /// Delay above which every ECN-capable packet is marked.
+    pub ce_threshold: u32,
+    /// The DS byte to which `ce_threshold` applies, after masking.
+    pub ce_selector: u8,
+    /// The bits of the DS byte that `ce_selector` looks at; 0: applies to all.
+    pub ce_mask: u8,
+    /// A backlog up to this is never judged.
+    pub mtu: u32,
+    /// Whether to mark instead of drop.
+    pub ecn: bool,
+}
+
+/// What CoDel remembers of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Packets dropped or marked in this episode.
+    pub count: u32,
+    /// `count` when the last episode began.
+    pub lastcount: u32,
+    /// Whether an episode is on.
+    pub dropping: bool,
+    /// 1 / sqrt(count), as a fraction of 2^16.
+    pub rec_inv_sqrt: u16,
+    /// When the delay will have been above target for an interval; 0 if it is not above.
+    pub first_above_time: u32,
+    /// When the next drop is due.
+    pub drop_next: u32,
+    /// Delay of the last packet judged.
+    pub ldelay: u32,
+}
+
+/// What CoDel counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The largest packet judged.
+    pub maxpacket: u32,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u64,
+    /// Packets marked for exceeding `ce_threshold`.
+    pub ce_mark: u64,
+    /// Packets dropped by the law.
+    pub drops: u64,
+}
+
+/// The queue that CoDel takes packets from.
+pub trait Source<P> {
+    /// Takes the head.
+    fn take(&mut self) -> Option<Queued<P>>;
+    /// Bytes that the one-MTU rule looks at.
+    fn backlog(&self) -> u64;
+}
+
+impl<P: Packet> Source<P> for Store<P> {
+    #[inline]
+    fn take(&mut self) -> Option<Queued<P>> {
+        self.pop()
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+/// Whether `a` is before `b` on the 32-bit clock.
+#[inline]
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl State {
+    #[inline]
+    fn after_interval(&self, from: u32, law: &Law) -> u32 {
+        let root = u64::from(self.rec_inv_sqrt) << 16;
+        from.wrapping_add(((u64::from(law.interval) * root) >> 32) as u32)
+    }
+
+    /// One Newton step towards 1 / sqrt(count).
+    #[inline]
+    fn root_step(&mut self) {
+        let root = u64::from(self.rec_inv_sqrt) << 16;
+        let square = (root * root) >> 32;
+        let value = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
+        self.rec_inv_sqrt = (value.wrapping_mul(root) >> 31 >> 16) as u16;
+    }
+
+    #[inline]
+    fn judge<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: u32,
+        head: Option<&Queued<P>>,
+        backlog: u64,
+    ) -> bool {
+        let Some(head) = head else {
+            self.first_above_time = 0;
+            return false;
+        };
+        self.ldelay = now.wrapping_sub(clock(head.at));
+        counters.maxpacket = counters.maxpacket.max(head.packet.len());
+        if before(self.ldelay, law.target) || backlog <= u64::from(law.mtu) {
+            self.first_above_time = 0;
+            return false;
+        }
+        if self.first_above_time == 0 {
+            self.first_above_time = now.wrapping_add(law.interval);
+            return false;
+        }
+        before(self.first_above_time, now)
+    }
+
+    /// Takes the packet to send, dropping and marking before it.
+    #[inline]
+    pub fn dequeue<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Nanos,
+        source: &mut impl Source<P>,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        let now = clock(now);
+        let mut head = source.take();
+        if head.is_none() {
+            self.first_above_time = 0;
+            self.dropping = false;
+            return None;
+        }
+        let due = self.judge(law, counters, now, head.as_ref(), source.backlog());
+        if self.dropping {
+            if due {
+                head = self.go_on(law, counters, now, head, source, sink);
+            } else {
+                self.dropping = false;
+            }
+        } else if due {
+            head = self.begin(law, counters, now, head, source, sink);
+        }
+        let mut packet = head?.packet;
+        if before(law.ce_threshold, self.ldelay) {
+            let ds = packet.dscp() << 2 | ds_bits(packet.ecn());
+            if (law.ce_mask == 0 || ds & law.ce_mask == law.ce_selector) && packet.set_ce() {
+                counters.ce_mark += 1;
+                sink.marked(&packet, MarkReason::CeThreshold);
+            }
+        }
+        Some(packet)
+    }
+
+    /// Within an episode: one drop or mark for each time that is due.
+    fn go_on<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: u32,
+        mut head: Option<Queued<P>>,
+        source: &mut impl Source<P>,
+        sink: &mut impl Sink<P>,
+    ) -> Option<Queued<P>> {
+        while self.dropping && !before(now, self.drop_next) {
+            self.count = self.count.wrapping_add(1);
+            self.root_step();
+            let Some(queued) = head else { break };
+            match signal(law, counters, queued, sink) {
+                Some(marked) => {
+                    self.drop_next = self.after_interval(self.drop_next, law);
+                    return Some(marked);
+                }
+                None => head = source.take(),
+            }
+            if self.judge(law, counters, now, head.as_ref(), source.backlog()) {
+                self.drop_next = self.after_interval(self.drop_next, law);
+            } else {
+                self.dropping = false;
+            }
+        }
+        head
+    }
+
+    /// Starts an episode, at the pace of the last one if that ended less than 16 intervals ago.
+    fn begin<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: u32,
+        head: Option<Queued<P>>,
+        source: &mut impl Source<P>,
+        sink: &mut impl Sink<P>,
+    ) -> Option<Queued<P>> {
+        let mut head = head.and_then(|queued| signal(law, counters, queued, sink));
+        if head.is_none() {
+            head = source.take();
+            self.judge(law, counters, now, head.as_ref(), source.backlog());
+        }
+        self.dropping = true;
+        let delta = self.count.wrapping_sub(self.lastcount);
+        let since = now.wrapping_sub(self.drop_next);
+        if delta > 1 && before(since, law.interval.wrapping_mul(16)) {
+            self.count = delta;
+            self.root_step();
+        } else {
+            self.count = 1;
+            self.rec_inv_sqrt = u16::MAX;
+        }
+        self.lastcount = self.count;
+        self.drop_next = self.after_interval(now, law);
+        head
+    }
+
+    /// Visits its fields.
+    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("count", self.count.into());
+        visit("lastcount", self.lastcount.into());
+        visit("dropping", self.dropping.into());
+        visit("rec_inv_sqrt", self.rec_inv_sqrt.into());
+        visit("first_above_time", self.first_above_time.into());
+        visit("drop_next", self.drop_next.into());
+        visit("ldelay", self.ldelay.into());
+    }
+}
+
+/// The ECN field as the two low bits of the DS byte.
+fn ds_bits(ecn: Ecn) -> u8 {
+    ecn as u8
+}
+
+/// Marks `queued` and gives it back, or drops it.
+#[inline]
+fn signal<P: Packet>(
+    law: &Law,
+    counters: &mut Counters,
+    mut queued: Queued<P>,
+    sink: &mut impl Sink<P>,
+) -> Option<Queued<P>> {
+    if law.ecn && queued.packet.set_ce() {
+        counters.ecn_mark += 1;
+        sink.marked(&queued.packet, MarkReason::Early);
+        return Some(queued);
+    }
+    counters.drops += 1;
+    sink.dropped(queued.packet, DropReason::Early, true);
+    None
+}
+
+/// A CoDel queue.
+#[derive(Clone, Debug)]
+pub struct Codel<P> {
+    params: Params,
+    law: Law,
+    state: State,
+    counters: Counters,
+    drop_overlimit: u64,
+    totals: Totals,
+    store: Store<P>,
+}
+
+impl<P: Packet> Codel<P> {
+    /// An empty queue.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            law: params.law(),
+            state: State::default(),
+            counters: Counters::default(),
+            drop_overlimit: 0,
+            totals: Totals::default(),
+            store: Store::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. What no longer fits is dropped from the head, unjudged.
+    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.law = params.law();
+        while self.store.len() > params.limit as usize {
+            if let Some(queued) = self.store.pop() {
+                self.totals.drops += 1;
+                sink.dropped(queued.packet, DropReason::Overflow, true);
+            }
+        }
+    }
+}
+
+impl<P: Packet> View for Codel<P> {
+    fn packets(&self) -> usize {
+        self.store.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.store.enqueued_at(n)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Codel<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        if self.store.len() < self.params.limit as usize {
+            self.store.push(now, packet);
+            return Return::Success;
+        }
+        self.drop_overlimit += 1;
+        self.totals.drops += 1;
+        sink.dropped(packet, DropReason::Overflow, false);
+        Return::Drop
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let packet = self.state.dequeue(&self.law, &mut self.counters, now, &mut self.store, sink);
+        match packet {
+            Some(packet) => {
+                self.totals.sent(packet.len());
+                Dequeue::Packet(packet)
+            }
+            None => Dequeue::Empty,
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.state.visit(visit);
+        visit("maxpacket", self.counters.maxpacket.into());
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let totals = Totals { drops: self.totals.drops + self.counters.drops, ..self.totals };
+        totals.visit(self, visit);
+        visit("drop_overlimit", self.drop_overlimit);
+        visit("ecn_mark", self.counters.ecn_mark);
+        visit("ce_mark", self.counters.ce_mark);
+    }
+}

@@ -1,0 +1,100 @@
+//! Any queue: one type over all disciplines, dispatched by match.
+
+use crate::codel::Codel;
+use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::fifo::Fifo;
+use crate::packet::Packet;
+use sojourn_units::Nanos;
+
+/// A queue of any discipline.
+#[derive(Clone, Debug)]
+pub enum Queue<P> {
+    /// `pfifo`, `bfifo`.
+    Fifo(Fifo<P>),
+    /// `codel`.
+    Codel(Codel<P>),
+}
+
+macro_rules! each {
+    ($self:expr, $queue:ident => $body:expr) => {
+        match $self {
+            Queue::Fifo($queue) => $body,
+            Queue::Codel($queue) => $body,
+        }
+    };
+}
+
+impl<P: Packet> Queue<P> {
+    /// The name of its discipline.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fifo(queue) => queue.params().table().name,
+            Self::Codel(_) => "codel",
+        }
+    }
+}
+
+impl<P: Packet> View for Queue<P> {
+    #[inline]
+    fn packets(&self) -> usize {
+        each!(self, queue => queue.packets())
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        each!(self, queue => queue.bytes())
+    }
+
+    #[inline]
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        each!(self, queue => queue.enqueued_at(n))
+    }
+}
+
+impl<P: Packet> Discipline<P> for Queue<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        each!(self, queue => queue.enqueue(now, packet, draws, sink))
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        each!(self, queue => queue.dequeue(now, draws, sink))
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        each!(self, queue => queue.next_timer())
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        each!(self, queue => queue.on_timer(now));
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        each!(self, queue => queue.state(visit));
+    }
+
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        each!(self, queue => queue.flow_state(flow, visit));
+    }
+
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        each!(self, queue => queue.lists(visit));
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(visit));
+    }
+}

@@ -1,0 +1,73 @@
+//! Where disciplines keep their packets: a ring of packets with their times of arrival.
+
+use crate::packet::Packet;
+use sojourn_units::Nanos;
+use std::collections::VecDeque;
+
+/// A packet in a queue.
+#[derive(Clone, Debug)]
+pub struct Queued<P> {
+    /// When it was enqueued.
+    pub at: Nanos,
+    /// The packet.
+    pub packet: P,
+}
+
+/// A first-in first-out ring. It grows to the largest backlog seen and then allocates no more.
+#[derive(Clone, Debug)]
+pub struct Store<P> {
+    ring: VecDeque<Queued<P>>,
+    bytes: u64,
+}
+
+impl<P> Default for Store<P> {
+    fn default() -> Self {
+        Self { ring: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<P: Packet> Store<P> {
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, at: Nanos, packet: P) {
+        self.bytes += u64::from(packet.len());
+        self.ring.push_back(Queued { at, packet });
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Queued<P>> {
+        let head = self.ring.pop_front()?;
+        self.bytes -= u64::from(head.packet.len());
+        Some(head)
+    }
+
+    /// Packets stored.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Bytes stored.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// When the `n`-th packet was enqueued.
+    #[inline]
+    pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.ring.get(n).map(|queued| queued.at)
+    }
+
+    /// The times of arrival, oldest first.
+    pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.ring.iter().map(|queued| queued.at)
+    }
+}
