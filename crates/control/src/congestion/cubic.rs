@@ -1,0 +1,190 @@
+//! CUBIC: a window that is a cubic function of the time since the last congestion event.
+//!
+//! Source: RFC 9438. Idea: after a reduction the window climbs quickly back to where the loss was
+//! (`W_max`), rests there, then probes beyond it ever faster; growth depends on time and not on the
+//! round-trip time. Where Reno would have more, it takes what Reno would (the Reno-friendly region).
+//! Invariants: a reduction multiplies by beta (0.7) and leaves two segments at least; in the
+//! concave region cwnd does not pass half as much again in one round trip.
+//!
+//! Windows are counted in segments as real numbers; the only function that is not plain arithmetic
+//! is the cube root, from `libm`, so all platforms agree.
+
+use super::hystart::HyStart;
+use super::{Ack, Cause, Control, MAX_WINDOW, Window};
+use serde::{Deserialize, Serialize};
+use sojourn_units::time::seconds;
+use sojourn_units::{Nanos, SECOND};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Factor that a reduction multiplies the window by (RFC 9438, section 4.6).
+    pub beta: f64,
+    /// How fast the window grows, in segments per second cubed (section 5).
+    pub c: f64,
+    /// Release bandwidth to new flows (section 4.7).
+    pub fast_convergence: bool,
+    /// Be no slower than Reno (section 4.3).
+    pub reno_friendly: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
+    }
+}
+
+/// What a reduction changed, for undo.
+#[derive(Clone, Copy, Debug)]
+struct Saved {
+    w_max: f64,
+    k: f64,
+    origin: f64,
+    epoch: Nanos,
+    w_est: f64,
+    cwnd_prior: f64,
+}
+
+/// What it remembers.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    params: Params,
+    hystart: HyStart,
+    /// Start of the present congestion avoidance, 0 for none.
+    epoch: Nanos,
+    /// Window before the last reduction, in segments (lowered by fast convergence).
+    w_max: f64,
+    /// The plateau of the present epoch.
+    origin: f64,
+    /// Seconds from the epoch's start to the plateau.
+    k: f64,
+    /// What Reno would have.
+    w_est: f64,
+    /// cwnd when the window was last reduced.
+    cwnd_prior: f64,
+    /// Growth that is not a whole byte yet.
+    fraction: f64,
+    saved: Option<Saved>,
+}
+
+impl Cubic {
+    /// A new control.
+    pub fn new(params: Params, hystart: HyStart) -> Self {
+        Self {
+            params,
+            hystart,
+            epoch: 0,
+            w_max: 0.0,
+            origin: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            cwnd_prior: 0.0,
+            fraction: 0.0,
+            saved: None,
+        }
+    }
+
+    fn begin_epoch(&mut self, now: Nanos, cwnd: f64) {
+        self.epoch = now.max(1);
+        self.w_est = cwnd;
+        self.fraction = 0.0;
+        if cwnd < self.w_max {
+            self.k = libm::cbrt((self.w_max - cwnd) / self.params.c);
+            self.origin = self.w_max;
+        } else {
+            self.k = 0.0;
+            self.origin = cwnd;
+        }
+    }
+
+    /// The cubic function `span` after the epoch's start.
+    fn w_cubic(&self, span: Nanos) -> f64 {
+        let t = seconds(span) - self.k;
+        self.origin + self.params.c * t * t * t
+    }
+}
+
+impl Control for Cubic {
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("epoch", i128::from(self.epoch));
+        visit("w_max_milli", (self.w_max * 1000.0) as i128);
+        visit("k_ns", (self.k * SECOND as f64) as i128);
+        visit("w_est_milli", (self.w_est * 1000.0) as i128);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if !ack.may_grow || ack.acked == 0 {
+            return;
+        }
+        let left = self.hystart.on_ack(window, ack);
+        if left == 0 {
+            return;
+        }
+        let mss = window.mss as f64;
+        let cwnd = window.cwnd as f64 / mss;
+        if self.epoch == 0 {
+            self.begin_epoch(ack.now, cwnd);
+        }
+        let elapsed = ack.now.saturating_sub(self.epoch);
+        let segments = left.min(MAX_WINDOW) as f64 / mss;
+        // The window to be reached one round trip from now, section 4.2.
+        let target = self.w_cubic(elapsed.saturating_add(ack.srtt)).clamp(cwnd, 1.5 * cwnd);
+        let mut grown = (target - cwnd) / cwnd * segments;
+        if self.params.reno_friendly {
+            let beta = self.params.beta;
+            // Section 4.3: after passing the window of the last reduction, Reno's own slope.
+            let alpha =
+                if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+            self.w_est += alpha * segments / cwnd;
+            if self.w_cubic(elapsed) < self.w_est {
+                grown = (self.w_est - cwnd).clamp(0.0, segments);
+            }
+        }
+        let bytes = grown * mss + self.fraction;
+        let whole = bytes as u64;
+        self.fraction = bytes - whole as f64;
+        window.grow(whole);
+    }
+
+    fn reduce(&mut self, window: &Window, flight: u64, _cause: Cause, _now: Nanos) -> u64 {
+        self.saved = Some(Saved {
+            w_max: self.w_max,
+            k: self.k,
+            origin: self.origin,
+            epoch: self.epoch,
+            w_est: self.w_est,
+            cwnd_prior: self.cwnd_prior,
+        });
+        let mss = window.mss as f64;
+        let cwnd = window.cwnd as f64 / mss;
+        self.hystart.on_congestion();
+        self.epoch = 0;
+        self.cwnd_prior = cwnd;
+        self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
+            cwnd * (1.0 + self.params.beta) / 2.0
+        } else {
+            cwnd
+        };
+        let base = flight.min(window.cwnd) as f64;
+        ((base * self.params.beta) as u64).max(window.floor())
+    }
+
+    fn on_undo(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            self.w_max = saved.w_max;
+            self.k = saved.k;
+            self.origin = saved.origin;
+            self.epoch = saved.epoch;
+            self.w_est = saved.w_est;
+            self.cwnd_prior = saved.cwnd_prior;
+        }
+    }
+
+    fn on_restart(&mut self, _window: &Window, now: Nanos, idle: Nanos) {
+        // Time in which nothing could be sent does not count (section 5.8).
+        if self.epoch > 0 {
+            self.epoch = self.epoch.saturating_add(idle).min(now);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Slow start, and ways to leave it before the queue overflows.
+//!
+//! Source: RFC 5681 and RFC 3465 (growth by bytes acknowledged, at most L segments an ACK);
+//! `classic` is Ha and Rhee's HyStart with the kernel's constants; `plus_plus` is RFC 9406.
+//! Idea: the round-trip time of the first ACKs of a round shows whether a queue has begun to form.
+//! Classic leaves slow start at once (or when a train of ACKs has lasted half the path's delay),
+//! HyStart++ first slows down for five rounds and goes back if the delay was no queue.
+//! Invariants: cwnd grows by no more than what was acknowledged; ssthresh is lowered only to cwnd;
+//! `plus_plus` acts in the first slow start only.
+
+use super::{Ack, MAX_WINDOW, Window};
+use serde::{Deserialize, Serialize};
+use sojourn_units::{MILLISECOND, Nanos};
+
+/// How slow start ends without a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It does not.
+    #[default]
+    None,
+    /// HyStart of 2008: ACK train and delay increase.
+    Classic,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+}
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// How slow start ends without a loss.
+    pub kind: Kind,
+    /// Segments that one acknowledgement may add in slow start (RFC 3465's L).
+    pub limit: u64,
+}
+
+/// Below this many segments classic HyStart does not look.
+const LOW_WINDOW: u64 = 16;
+/// Samples that make a round's round-trip time.
+const SAMPLES: u32 = 8;
+/// ACKs closer than this belong to one train.
+const TRAIN_GAP: Nanos = 2 * MILLISECOND;
+/// Least and greatest increase of delay that counts.
+const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
+const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
+/// Conservative slow start: growth is divided by this, for so many rounds.
+const CSS_DIVISOR: u64 = 4;
+const CSS_ROUNDS: u32 = 5;
+
+/// Slow start and its state.
+#[derive(Clone, Debug)]
+pub struct HyStart {
+    params: Params,
+    /// The round ends when this byte is acknowledged.
+    round_end: u64,
+    round_start: Nanos,
+    last_ack: Nanos,
+    /// Least round-trip time of this round and of the last, `Nanos::MAX` if there is none.
+    current: Nanos,
+    last: Nanos,
+    samples: u32,
+    /// Least delay at the entry to conservative slow start, `Nanos::MAX` outside it.
+    baseline: Nanos,
+    css_rounds: u32,
+    /// A congestion event has been seen.
+    done: bool,
+}
+
+impl HyStart {
+    /// For a new connection.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            round_end: 0,
+            round_start: 0,
+            last_ack: 0,
+            current: Nanos::MAX,
+            last: Nanos::MAX,
+            samples: 0,
+            baseline: Nanos::MAX,
+            css_rounds: 0,
+            done: false,
+        }
+    }
+
+    /// Whether HyStart++ is in its conservative phase.
+    pub fn is_conservative(&self) -> bool {
+        self.baseline != Nanos::MAX
+    }
+
+    /// The window was reduced: HyStart++ has no more to do.
+    pub fn on_congestion(&mut self) {
+        self.done = true;
+        self.baseline = Nanos::MAX;
+    }
+
+    /// Grows `window` if it is in slow start; returns the acknowledged bytes that are left for
+    /// congestion avoidance (0 if the sender was not limited by cwnd).
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u64 {
+        if !window.in_slow_start() {
+            return if ack.cwnd_limited { ack.acked } else { 0 };
+        }
+        match self.params.kind {
+            Kind::None => {}
+            Kind::Classic => self.classic(window, ack),
+            Kind::PlusPlus if !self.done => self.plus_plus(window, ack),
+            Kind::PlusPlus => {}
+        }
+        if !ack.cwnd_limited {
+            return 0;
+        }
+        let most = self.params.limit.max(1).saturating_mul(window.mss);
+        let mut credit = ack.acked.min(most);
+        if self.is_conservative() {
+            credit /= CSS_DIVISOR;
+        }
+        let grown = credit.min(window.ssthresh.saturating_sub(window.cwnd));
+        window.grow(grown);
+        credit - grown
+    }
+
+    fn new_round(&mut self, ack: &Ack) {
+        self.round_end = ack.nxt;
+        self.round_start = ack.now;
+        self.last_ack = ack.now;
+        self.last = self.current;
+        self.current = Nanos::MAX;
+        self.samples = 0;
+    }
+
+    fn classic(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.una > self.round_end || self.round_start == 0 {
+            self.new_round(ack);
+        }
+        if window.cwnd < LOW_WINDOW * window.mss || ack.min_rtt == 0 {
+            return;
+        }
+        if ack.now.saturating_sub(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = ack.now;
+            // Without pacing a train fills half of the path's round trip when the pipe is full.
+            if ack.now.saturating_sub(self.round_start) > ack.min_rtt / 2 {
+                window.ssthresh = window.cwnd;
+                return;
+            }
+        }
+        if ack.rtt > 0 {
+            self.current = self.current.min(ack.rtt);
+            self.samples += 1;
+            let threshold = (ack.min_rtt / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
+            if self.samples > SAMPLES && self.current > ack.min_rtt.saturating_add(threshold) {
+                window.ssthresh = window.cwnd;
+            }
+        }
+    }
+
+    fn plus_plus(&mut self, window: &mut Window, ack: &Ack) {
+        if ack.una > self.round_end || self.round_start == 0 {
+            if self.is_conservative() {
+                self.css_rounds += 1;
+                if self.css_rounds >= CSS_ROUNDS {
+                    window.ssthresh = window.cwnd.min(MAX_WINDOW);
+                    self.on_congestion();
+                    return;
+                }
+            }
+            self.new_round(ack);
+        }
+        if ack.rtt == 0 {
+            return;
+        }
+        self.current = self.current.min(ack.rtt);
+        self.samples += 1;
+        if self.samples < SAMPLES {
+            return;
+        }
+        if self.is_conservative() {
+            if self.current < self.baseline {
+                self.baseline = Nanos::MAX;
+            }
+        } else if self.last != Nanos::MAX {
+            let threshold = (self.last / 8).clamp(THRESHOLD_MIN, THRESHOLD_MAX);
+            if self.current >= self.last.saturating_add(threshold) {
+                self.baseline = self.current;
+                self.css_rounds = 0;
+            }
+        }
+    }
+}
