@@ -142,7 +142,9 @@ mod tests {
     #[test]
     fn small_values_are_exact() {
         let mut h = Histogram::new();
-        (0..512).for_each(|v| h.record(v));
+        for v in 0..512 {
+            h.record(v);
+        }
         assert!(h.bins().all(|b| b.low == b.high && b.count == 1));
         assert_eq!(h.bins().count(), 512);
         assert!((h.quantile(0.5) - 255.0).abs() < 1e-9);
@@ -170,7 +172,7 @@ mod tests {
             mut values in proptest::collection::vec(0u64..1 << 40, 1..200), q in 0.0f64..=1.0,
         ) {
             let mut h = Histogram::new();
-            values.iter().for_each(|&v| h.record(v));
+            for &v in &values { h.record(v); }
             values.sort_unstable();
             let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let exact = values[rank - 1] as f64;
@@ -183,8 +185,8 @@ mod tests {
             b in proptest::collection::vec(0u64..1 << 20, 0..50),
         ) {
             let (mut x, mut y, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
-            a.iter().for_each(|&v| { x.record(v); both.record(v); });
-            b.iter().for_each(|&v| { y.record(v); both.record(v); });
+            for &v in &a { x.record(v); both.record(v); }
+            for &v in &b { y.record(v); both.record(v); }
             x.merge(&y);
             prop_assert_eq!(x.bins().collect::<Vec<_>>(), both.bins().collect::<Vec<_>>());
             prop_assert_eq!(x.moments(), both.moments());

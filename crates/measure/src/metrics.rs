@@ -1,11 +1,14 @@
 //! Every metric: its name, unit and definition, once. Docs, report and `explain` are made from this.
+//!
+//! Everything is counted after the warm-up and up to the run's end. Means include zeros. A metric of
+//! the run without a group's or link's name is the bottleneck's, or the sum over all flows.
 
 use serde::Serialize;
 
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// Its name: a column's name, without the group or link before the point.
+    /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
     pub unit: &'static str,
@@ -13,11 +16,148 @@ pub struct Metric {
     pub definition: &'static str,
 }
 
-/// All metrics.
-pub const METRICS: &[Metric] = &[];
+macro_rules! metrics {
+    ($($name:literal $unit:literal $definition:literal)*) => {
+        &[$(Metric { name: $name, unit: $unit, definition: $definition },)*]
+    };
+}
 
-/// The metric that a column shows: what follows the last point of its name.
+/// All metrics.
+pub const METRICS: &[Metric] = metrics! {
+    // The run
+    "measured" "s" "Simulated time from the end of the warm-up to the end of the run."
+    "events" "1" "Events that the simulator processed, warm-up included."
+    "packets" "1" "Packets that hosts handed to the network, warm-up included."
+
+    // Links
+    "throughput" "bit/s" "Frame bits whose transmission on the link began, per second."
+    "utilisation" "1" "Throughput divided by the link's rate."
+    "arrivals" "1" "Packets offered to the link's queue."
+    "arrival_rate" "bit/s" "Frame bits offered to the link's queue, per second."
+    "departures" "1" "Packets whose transmission on the link began."
+    "drops" "1" "Packets that the queue dropped, for any reason."
+    "drops_early" "1" "Packets that the policy dropped by its probability or schedule, before it had to."
+    "drops_forced" "1" "Packets that the policy dropped because its upper threshold was reached."
+    "drops_overflow" "1" "Packets dropped for lack of room in the queue."
+    "marks" "1" "Packets on which the queue set Congestion Experienced."
+    "loss" "1" "Packets that the queue dropped, divided by packets offered to it."
+    "tcp_loss" "1" "TCP packets that the queue dropped, divided by TCP packets offered to it."
+    "udp_loss" "1" "UDP packets that the queue dropped, divided by UDP packets offered to it."
+    "mark_share" "1" "Packets on which the queue set Congestion Experienced, divided by packets offered to it."
+    "line_losses" "1" "Packets lost on the line, after the queue, by the link's impairments."
+    "duplicates" "1" "Packets copied on the line by the link's impairments."
+    "consecutive_loss_mean" "1" "Mean number of packets lost in a row; a loss event begins with the first packet dropped and ends when the next arriving packet is accepted."
+    "consecutive_loss_sd" "1" "Standard deviation of the number of packets lost in a row."
+    "consecutive_loss_max" "1" "Greatest number of packets lost in a row."
+    "consecutive_loss" "1" "Number of packets lost in a row, as a distribution over loss events."
+    "loss_events" "1" "Number of loss events that ended."
+    "sojourn" "s" "Time from a packet's arrival at the queue to the start of its transmission, as a distribution over packets that left."
+    "sojourn_mean" "s" "Mean time from a packet's arrival at the queue to the start of its transmission (queueing delay), over packets that left."
+    "sojourn_sd" "s" "Standard deviation of the queueing delay."
+    "sojourn_p50" "s" "Median of the queueing delay."
+    "sojourn_p95" "s" "95th percentile of the queueing delay."
+    "sojourn_p99" "s" "99th percentile of the queueing delay."
+    "sojourn_p999" "s" "99.9th percentile of the queueing delay."
+    "sojourn_max" "s" "Greatest queueing delay."
+    "queue_mean" "1" "Mean number of packets queued, over time; the packet in transmission is not queued."
+    "queue_sd" "1" "Standard deviation over time of the number of packets queued."
+    "queue_max" "1" "Greatest number of packets queued."
+    "backlog_mean" "B" "Mean number of bytes queued, over time."
+    "backlog_sd" "B" "Standard deviation over time of the number of bytes queued."
+    "backlog_max" "B" "Greatest number of bytes queued."
+
+    // Flows and groups of them
+    "flows" "1" "Number of flows; for Web traffic, of objects transferred."
+    "goodput" "bit/s" "TCP application payload delivered once and in order, per second."
+    "udp_goodput" "bit/s" "UDP application payload received, per second."
+    "bytes" "B" "Application payload delivered: for TCP once and in order."
+    "jain" "1" "Jain's index of fairness over the flows' goodputs: 1 if all are equal, 1/n if one has all."
+    "delay" "s" "Time of a packet from host to host, as a distribution; for TCP, of packets with data."
+    "delay_mean" "s" "Mean time of a packet from host to host (one-way delay); for TCP, of packets with data."
+    "delay_sd" "s" "Standard deviation of the one-way delay."
+    "delay_p50" "s" "Median of the one-way delay."
+    "delay_p95" "s" "95th percentile of the one-way delay."
+    "delay_p99" "s" "99th percentile of the one-way delay."
+    "delay_p999" "s" "99.9th percentile of the one-way delay."
+    "rtt" "s" "Round-trip time samples of the TCP senders, as a distribution."
+    "rtt_mean" "s" "Mean of the TCP senders' round-trip time samples."
+    "rtt_p50" "s" "Median of the TCP senders' round-trip time samples."
+    "rtt_p95" "s" "95th percentile of the TCP senders' round-trip time samples."
+    "rtt_p99" "s" "99th percentile of the TCP senders' round-trip time samples."
+    "sent" "1" "Packets that the senders handed to the network; for TCP, packets with data."
+    "received" "1" "Packets of the senders that the receivers took; for TCP, packets with data."
+    "packet_loss" "1" "Packets dropped or lost anywhere on their way, divided by packets sent."
+    "retransmissions" "1" "TCP segments sent again."
+    "timeouts" "1" "Expiries of TCP's retransmission timer."
+    "recoveries" "1" "Times that a TCP sender entered loss recovery without a timeout."
+    "cwnd" "B" "Congestion window."
+    "cwnd_mean" "B" "Mean congestion window over time, averaged over flows."
+    "srtt" "s" "Smoothed round-trip time of a TCP sender."
+    "active" "1" "Number of flows that have begun and not ended."
+    "active_mean" "1" "Mean over time of the number of flows that have begun and not ended."
+    "finished" "1" "Transfers that ended."
+    "unfinished" "1" "Transfers begun but not ended by the end of the run."
+    "fct" "s" "Flow completion time, as a distribution: from a transfer's start to its last byte's delivery, finished transfers only."
+    "fct_mean" "s" "Mean flow completion time, finished transfers only."
+    "fct_p50" "s" "Median flow completion time, finished transfers only."
+    "fct_p95" "s" "95th percentile of the flow completion time, finished transfers only."
+    "fct_p99" "s" "99th percentile of the flow completion time, finished transfers only."
+    "jitter" "s" "Interarrival jitter of RFC 3550: smoothed absolute difference of successive one-way delays, at the end, averaged over flows."
+    "mos" "1" "Mean opinion score of a call, 1 to 4.5, from delay, jitter buffer and loss (ITU-T G.107), averaged over flows."
+    "mos_min" "1" "Mean opinion score of the worst call."
+    "page" "s" "Page load time, as a distribution: from a page's first request to its last object's end."
+    "page_mean" "s" "Mean page load time."
+    "page_p50" "s" "Median page load time."
+    "page_p95" "s" "95th percentile of the page load time."
+    "page_p99" "s" "99th percentile of the page load time."
+    "pages" "1" "Web pages loaded."
+    "objects" "1" "Web objects loaded."
+    "start" "s" "When the flow began."
+    "end" "s" "When the flow ended; not a number if it did not."
+
+    // Series
+    "time" "s" "Simulated time since the start of the run."
+    "queue" "1" "Packets queued."
+    "backlog" "B" "Bytes queued."
+    "last_sojourn" "s" "Queueing delay of the packet that left last."
+
+    // Names
+    "link" "" "Name of the link."
+    "group" "" "Name of the group of flows."
+    "flow" "1" "Number of the flow within its group."
+    "from" "" "Name of the sending node."
+    "to" "" "Name of the receiving node."
+    "place" "" "Link or group that a distribution belongs to."
+    "metric" "" "Metric that a distribution is of."
+    "low" "" "Least value of a bin, in the metric's unit."
+    "high" "" "Greatest value of a bin, in the metric's unit."
+    "count" "1" "Number of values in a bin."
+};
+
+/// The metric that a column shows: what follows the last point of its name. Columns of a policy's
+/// internal state, `<link>.state.<name>`, show no metric: the kernel's code defines them.
 pub fn of_column(column: &str) -> Option<&'static Metric> {
     let name = column.rsplit('.').next()?;
     METRICS.iter().find(|m| m.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_stands_once_and_each_definition_is_a_sentence() {
+        for (i, metric) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
+            assert!(metric.definition.ends_with('.'), "{}", metric.name);
+            assert!(["s", "bit/s", "B", "1", ""].contains(&metric.unit), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn columns_are_found_by_their_last_word() {
+        assert_eq!(of_column("uplink.reverse.sojourn_p99").unwrap().unit, "s");
+        assert_eq!(of_column("goodput").unwrap().unit, "bit/s");
+        assert!(of_column("uplink.nonsense").is_none());
+    }
 }
