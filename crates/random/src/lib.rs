@@ -1,1 +1,12 @@
 //! Counter-based random streams keyed by seed, component and purpose, and our own samplers.
+//!
+//! Everything here is fixed for ever: the generator by its published known answers, the samplers by
+//! golden values, the mathematics by a pinned `libm`. A result can be replayed on any platform.
+
+pub mod distribution;
+pub mod normal;
+pub mod philox;
+pub mod stream;
+
+pub use distribution::{Distribution, DistributionError, Unit};
+pub use stream::{Key, Stream};

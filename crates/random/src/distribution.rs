@@ -1,0 +1,437 @@
+//! Distributions that a user may choose, and the samplers behind them.
+//!
+//! Every sampler inverts the distribution function: one uniform draw a sample (none for `const`), so
+//! streams stay in step whatever is drawn, and a larger draw never gives a smaller sample when only
+//! the scale changes.
+
+use crate::{Stream, normal};
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::nearest;
+use sojourn_units::{Nanos, quantity};
+
+/// What a distribution's values count, which decides how its arguments are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Plain numbers.
+    Number,
+    /// Nanoseconds, written with a unit of time.
+    Time,
+    /// Bytes, written as sizes.
+    Size,
+}
+
+/// A distribution of real numbers, its times in nanoseconds and its sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "distribution", deny_unknown_fields)]
+pub enum Distribution {
+    /// Always the same.
+    Const {
+        /// The value.
+        value: f64,
+    },
+    /// Uniform between two bounds.
+    Uniform {
+        /// Lower bound.
+        min: f64,
+        /// Upper bound.
+        max: f64,
+    },
+    /// Exponential.
+    #[serde(rename = "exp")]
+    Exponential {
+        /// Mean.
+        mean: f64,
+    },
+    /// Normal.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        deviation: f64,
+    },
+    /// Log-normal.
+    #[serde(rename = "lognormal")]
+    LogNormal {
+        /// Median: e to the mean of the logarithm.
+        median: f64,
+        /// Standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+    /// Pareto, by its mean as in ns-2; the least value is mean (shape - 1) / shape.
+    Pareto {
+        /// Mean.
+        mean: f64,
+        /// Shape; the variance is infinite up to 2.
+        shape: f64,
+    },
+    /// Lomax, which is ns-2's `ParetoII`: a Pareto variable less its least value.
+    #[serde(rename = "pareto2")]
+    Lomax {
+        /// Mean.
+        mean: f64,
+        /// Shape; the variance is infinite up to 2.
+        shape: f64,
+    },
+    /// Pareto between two bounds.
+    #[serde(rename = "bpareto")]
+    BoundedPareto {
+        /// Lower bound.
+        min: f64,
+        /// Upper bound.
+        max: f64,
+        /// Shape.
+        shape: f64,
+    },
+    /// Weibull.
+    Weibull {
+        /// Scale: 63.2 % of the values lie below it.
+        scale: f64,
+        /// Shape; 1 is exponential, below 1 the tail is heavier.
+        shape: f64,
+    },
+    /// Geometric: trials up to and with the first success, 1 or more.
+    Geometric {
+        /// Probability of success.
+        p: f64,
+    },
+}
+
+/// Why a text is not a distribution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistributionError {
+    /// The complaint in one sentence.
+    pub message: String,
+    /// The offending part of the text.
+    pub found: String,
+    /// What may stand there.
+    pub allowed: Vec<String>,
+    /// The nearest of them, if one is near.
+    pub nearest: Option<String>,
+}
+
+impl std::fmt::Display for DistributionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(nearest) = &self.nearest {
+            write!(f, ": did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DistributionError {}
+
+/// A name, and for each argument its name and whether it is written in the distribution's unit.
+type Form = (&'static str, &'static [(&'static str, bool)]);
+
+const FORMS: &[Form] = &[
+    ("const", &[("value", true)]),
+    ("uniform", &[("min", true), ("max", true)]),
+    ("exp", &[("mean", true)]),
+    ("normal", &[("mean", true), ("deviation", true)]),
+    ("lognormal", &[("median", true), ("sigma", false)]),
+    ("pareto", &[("mean", true), ("shape", false)]),
+    ("pareto2", &[("mean", true), ("shape", false)]),
+    ("bpareto", &[("min", true), ("max", true), ("shape", false)]),
+    ("weibull", &[("scale", true), ("shape", false)]),
+    ("geometric", &[("p", false)]),
+];
+
+impl Distribution {
+    /// The texts that [`Distribution::parse`] reads, such as `pareto2(mean,shape)`.
+    pub fn forms() -> Vec<String> {
+        FORMS.iter().map(|form| form_text(form)).collect()
+    }
+
+    /// A constant.
+    pub fn constant(value: f64) -> Self {
+        Self::Const { value }
+    }
+
+    /// Draws one value.
+    #[inline]
+    pub fn sample(&self, stream: &mut Stream) -> f64 {
+        if let Self::Const { value } = *self {
+            return value;
+        }
+        self.exceeded_with(stream.uniform())
+    }
+
+    /// Draws one span of time: a sample rounded to the nearest nanosecond, negative ones to 0.
+    #[inline]
+    pub fn sample_nanos(&self, stream: &mut Stream) -> Nanos {
+        // The cast takes negative values to 0 and huge ones to the largest number.
+        libm::round(self.sample(stream)) as Nanos
+    }
+
+    /// Draws a count or a size: a sample rounded up, at least 1.
+    #[inline]
+    pub fn sample_count(&self, stream: &mut Stream) -> u64 {
+        (libm::ceil(self.sample(stream)) as u64).max(1)
+    }
+
+    /// The value that is exceeded with probability `u`, for 0 < u < 1. Tails are long upwards, and
+    /// small numbers are finer than numbers near one: so samples come from here.
+    pub fn exceeded_with(&self, u: f64) -> f64 {
+        match *self {
+            Self::Const { value } => value,
+            Self::Uniform { min, max } => max - (max - min) * u,
+            Self::Exponential { mean } => -mean * libm::log(u),
+            Self::Normal { mean, deviation } => mean - deviation * normal::quantile(u),
+            Self::LogNormal { median, sigma } => median * libm::exp(-sigma * normal::quantile(u)),
+            Self::Pareto { mean, shape } => {
+                mean * (shape - 1.0) / shape * libm::pow(u, -1.0 / shape)
+            }
+            Self::Lomax { mean, shape } => {
+                mean * (shape - 1.0) * (libm::pow(u, -1.0 / shape) - 1.0)
+            }
+            Self::BoundedPareto { min, max, shape } => {
+                let least = libm::pow(min / max, shape);
+                (min * libm::pow(u * (1.0 - least) + least, -1.0 / shape)).clamp(min, max)
+            }
+            Self::Weibull { scale, shape } => scale * libm::pow(-libm::log(u), 1.0 / shape),
+            Self::Geometric { p } => {
+                if p >= 1.0 {
+                    1.0
+                } else {
+                    libm::ceil(libm::log(u) / libm::log1p(-p)).max(1.0)
+                }
+            }
+        }
+    }
+
+    /// The value that is not exceeded with probability `p`, for 0 < p < 1.
+    pub fn quantile(&self, p: f64) -> f64 {
+        self.exceeded_with(1.0 - p)
+    }
+
+    /// The probability of a value up to `x`.
+    pub fn cdf(&self, x: f64) -> f64 {
+        let above = |low: f64, tail: f64| if x < low { 0.0 } else { 1.0 - tail };
+        match *self {
+            Self::Const { value } => f64::from(u8::from(x >= value)),
+            Self::Uniform { min, max } if max > min => ((x - min) / (max - min)).clamp(0.0, 1.0),
+            Self::Uniform { min, .. } => f64::from(u8::from(x >= min)),
+            Self::Exponential { mean } => above(0.0, libm::exp(-x / mean)),
+            Self::Normal { mean, deviation } => normal::cdf((x - mean) / deviation),
+            Self::LogNormal { .. } if x <= 0.0 => 0.0,
+            Self::LogNormal { median, sigma } => normal::cdf(libm::log(x / median) / sigma),
+            Self::Pareto { mean, shape } => {
+                let least = mean * (shape - 1.0) / shape;
+                above(least, libm::pow(least / x, shape))
+            }
+            Self::Lomax { mean, shape } => {
+                above(0.0, libm::pow(1.0 + x / (mean * (shape - 1.0)), -shape))
+            }
+            Self::BoundedPareto { max, .. } if x >= max => 1.0,
+            Self::BoundedPareto { min, max, shape } => {
+                let least = libm::pow(min / max, shape);
+                above(min, (libm::pow(min / x, shape) - least) / (1.0 - least))
+            }
+            Self::Weibull { scale, shape } => {
+                above(0.0, libm::exp(-libm::pow(x.max(0.0) / scale, shape)))
+            }
+            Self::Geometric { p } => above(1.0, libm::pow(1.0 - p, libm::floor(x))),
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::Const { value } => value,
+            Self::Uniform { min, max } => f64::midpoint(min, max),
+            Self::Exponential { mean }
+            | Self::Normal { mean, .. }
+            | Self::Pareto { mean, .. }
+            | Self::Lomax { mean, .. } => mean,
+            Self::LogNormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
+            Self::BoundedPareto { min, max, shape } => {
+                let ratio = min / max;
+                let mass = 1.0 - libm::pow(ratio, shape);
+                if (shape - 1.0).abs() < 1e-9 {
+                    min * libm::log(1.0 / ratio) / mass
+                } else {
+                    shape * min * (1.0 - libm::pow(ratio, shape - 1.0)) / ((shape - 1.0) * mass)
+                }
+            }
+            Self::Weibull { scale, shape } => scale * libm::tgamma(1.0 + 1.0 / shape),
+            Self::Geometric { p } => 1.0 / p,
+        }
+    }
+
+    /// Says what is wrong with the parameters, if anything is.
+    ///
+    /// # Errors
+    /// A parameter that is not finite or outside its range.
+    pub fn check(&self) -> Result<(), String> {
+        let (_, arguments) = self.parts();
+        if arguments.iter().any(|a| !a.is_finite()) {
+            return Err("its numbers must be finite".to_owned());
+        }
+        let ok = match *self {
+            Self::Const { .. } => true,
+            Self::Uniform { min, max } => {
+                min <= max || {
+                    return Err("its minimum must not be above its maximum".to_owned());
+                }
+            }
+            Self::Exponential { mean } => mean > 0.0,
+            Self::Normal { deviation, .. } => deviation > 0.0,
+            Self::LogNormal { median, sigma } => median > 0.0 && sigma > 0.0,
+            Self::Pareto { mean, shape } | Self::Lomax { mean, shape } => {
+                if shape <= 1.0 {
+                    return Err("its shape must be above 1, or it has no mean".to_owned());
+                }
+                mean > 0.0
+            }
+            Self::BoundedPareto { min, max, shape } => {
+                if min >= max {
+                    return Err("its minimum must be below its maximum".to_owned());
+                }
+                min > 0.0 && shape > 0.0
+            }
+            Self::Weibull { scale, shape } => scale > 0.0 && shape > 0.0,
+            Self::Geometric { p } => {
+                if !(p > 0.0 && p <= 1.0) {
+                    return Err("its probability must be above 0 and at most 1".to_owned());
+                }
+                true
+            }
+        };
+        if ok { Ok(()) } else { Err("its numbers must be above 0".to_owned()) }
+    }
+
+    /// Index into [`FORMS`], and the arguments in their order there.
+    fn parts(&self) -> (usize, Vec<f64>) {
+        match *self {
+            Self::Const { value } => (0, vec![value]),
+            Self::Uniform { min, max } => (1, vec![min, max]),
+            Self::Exponential { mean } => (2, vec![mean]),
+            Self::Normal { mean, deviation } => (3, vec![mean, deviation]),
+            Self::LogNormal { median, sigma } => (4, vec![median, sigma]),
+            Self::Pareto { mean, shape } => (5, vec![mean, shape]),
+            Self::Lomax { mean, shape } => (6, vec![mean, shape]),
+            Self::BoundedPareto { min, max, shape } => (7, vec![min, max, shape]),
+            Self::Weibull { scale, shape } => (8, vec![scale, shape]),
+            Self::Geometric { p } => (9, vec![p]),
+        }
+    }
+
+    fn from_parts(form: usize, a: &[f64]) -> Self {
+        match form {
+            0 => Self::Const { value: a[0] },
+            1 => Self::Uniform { min: a[0], max: a[1] },
+            2 => Self::Exponential { mean: a[0] },
+            3 => Self::Normal { mean: a[0], deviation: a[1] },
+            4 => Self::LogNormal { median: a[0], sigma: a[1] },
+            5 => Self::Pareto { mean: a[0], shape: a[1] },
+            6 => Self::Lomax { mean: a[0], shape: a[1] },
+            7 => Self::BoundedPareto { min: a[0], max: a[1], shape: a[2] },
+            8 => Self::Weibull { scale: a[0], shape: a[1] },
+            _ => Self::Geometric { p: a[0] },
+        }
+    }
+
+    /// The text that [`Distribution::parse`] reads back. Times are whole nanoseconds there.
+    pub fn format(&self, unit: Unit) -> String {
+        let (form, arguments) = self.parts();
+        let (name, parameters) = FORMS[form];
+        let texts: Vec<String> = arguments
+            .iter()
+            .zip(parameters)
+            .map(|(&value, &(_, in_unit))| match unit {
+                Unit::Time if in_unit => quantity::format_time(libm::round(value) as u64),
+                _ => format!("{value}"),
+            })
+            .collect();
+        format!("{name}({})", texts.join(","))
+    }
+
+    /// Reads one word such as `exp(15s)`, `pareto2(12,1.2)` or a bare value, which is a constant.
+    ///
+    /// # Errors
+    /// An unknown name, a wrong number of arguments, an argument without its unit or out of range.
+    pub fn parse(text: &str, unit: Unit) -> Result<Self, DistributionError> {
+        if text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
+            return Ok(Self::Const { value: argument(text, ("value", true), unit)? });
+        }
+        let (name, rest) = text.split_once('(').unwrap_or((text, ""));
+        let Some(form) = FORMS.iter().position(|(known, _)| *known == name) else {
+            let names: Vec<String> = FORMS.iter().map(|(known, _)| (*known).to_owned()).collect();
+            let near = nearest(name, FORMS.iter().map(|(known, _)| *known)).map(str::to_owned);
+            let list = names.join(", ");
+            let tail = if near.is_some() { String::new() } else { format!("; known: {list}") };
+            return Err(DistributionError {
+                message: format!("unknown distribution `{name}`{tail}"),
+                found: name.to_owned(),
+                allowed: names,
+                nearest: near,
+            });
+        };
+        let shape_error = |why: &str| DistributionError {
+            message: format!("{why}; it is written {}, without spaces", form_text(&FORMS[form])),
+            found: text.to_owned(),
+            allowed: vec![form_text(&FORMS[form])],
+            nearest: None,
+        };
+        let Some(inside) = rest.strip_suffix(')') else {
+            return Err(shape_error(&format!("`{text}` needs its arguments in parentheses")));
+        };
+        let texts: Vec<&str> = inside.split(',').collect();
+        let parameters = FORMS[form].1;
+        if texts.len() != parameters.len() {
+            return Err(shape_error(&format!(
+                "`{name}` takes {} argument{}, found {}",
+                parameters.len(),
+                if parameters.len() == 1 { "" } else { "s" },
+                if inside.is_empty() { 0 } else { texts.len() },
+            )));
+        }
+        let mut values = Vec::with_capacity(texts.len());
+        for (text, parameter) in texts.into_iter().zip(parameters) {
+            values.push(argument(text, *parameter, unit)?);
+        }
+        let result = Self::from_parts(form, &values);
+        result.check().map_err(|why| shape_error(&format!("`{text}`: {why}")))?;
+        Ok(result)
+    }
+}
+
+fn form_text((name, parameters): &Form) -> String {
+    let names: Vec<&str> = parameters.iter().map(|(parameter, _)| *parameter).collect();
+    format!("{name}({})", names.join(","))
+}
+
+fn argument(
+    text: &str,
+    (name, in_unit): (&'static str, bool),
+    unit: Unit,
+) -> Result<f64, DistributionError> {
+    let (value, what, example) = match unit {
+        Unit::Time if in_unit => {
+            (quantity::parse_time(text).ok().map(|t| t as f64), "a time with its unit", "15s")
+        }
+        Unit::Size if in_unit => (
+            plain_number(text).or_else(|| quantity::parse_size(text).ok().map(|s| s as f64)),
+            "a size",
+            "30kb",
+        ),
+        _ => (plain_number(text), "a number", "1.2"),
+    };
+    value.ok_or_else(|| DistributionError {
+        message: format!("`{name}` needs {what}, such as {example}; found `{text}`"),
+        found: text.to_owned(),
+        allowed: vec![example.to_owned()],
+        nearest: None,
+    })
+}
+
+/// A decimal number, possibly negative; not the other things that `f64` can be read from.
+fn plain_number(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
+    text.parse().ok().filter(|value: &f64| plain && value.is_finite())
+}
+
+#[cfg(test)]
+mod tests;
