@@ -1,0 +1,51 @@
+"""The role `mark`: how we know a statement. Written as {mark}`verified` and shown as a small label."""
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxRole
+
+MEANING = {
+    "verified": "checked against a public source",
+    "derived": "computed here from verified numbers",
+    "from memory": "textbook or recalled: no source was at hand",
+    "reconstructed": "our own choice, because the original could not be found",
+}
+
+
+class mark(nodes.Inline, nodes.TextElement):
+    """One label."""
+
+
+class MarkRole(SphinxRole):
+    """Makes the label, and refuses a kind that is not known."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        kind = self.text.strip()
+        if kind not in MEANING:
+            message = self.inliner.reporter.error(
+                f"unknown mark {kind!r}: one of {', '.join(MEANING)}", line=self.lineno
+            )
+            return [], [message]
+        return [mark("", kind)], []
+
+
+def _visit(translator: Any, node: mark) -> None:
+    kind = node.astext()
+    style = kind.replace(" ", "-")
+    translator.body.append(f'<span class="mark mark-{style}" title="{MEANING[kind]}">')
+
+
+def _depart(translator: Any, _node: mark) -> None:
+    translator.body.append("</span>")
+
+
+def _nothing(_translator: Any, _node: mark) -> None:
+    pass
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_node(mark, html=(_visit, _depart), text=(_nothing, _nothing), latex=(_nothing, _nothing))
+    app.add_role("mark", MarkRole())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,182 @@
+"""Tables made from the engine's own description of itself, `sojourn._core.describe()`.
+
+`{words} SECTION NAME`   the words that a component understands, with its summary and source
+`{tables} SECTION`       the components of a section, a line each
+`{metrics}`              every metric with unit and definition
+`{describe} PATH`        any other part of the description: a table of the records found there
+
+A name that the engine does not know is a warning, hence an error under `-W`.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def description() -> dict[str, Any]:
+    from sojourn import _core
+
+    parsed: dict[str, Any] = json.loads(_core.describe())
+    return parsed
+
+
+def takes(word: dict[str, Any]) -> str:
+    """What follows a word, in words."""
+    match word["kind"]:
+        case "flag":
+            return "nothing"
+        case "switch":
+            return f"nothing; `{word['off']}` clears it"
+        case "packets":
+            return "packets"
+        case "integer":
+            top = "" if word["max"] >= 2**32 - 1 else f" to {word['max']}"
+            return f"whole number from {word['min']}{top}"
+        case "real":
+            return f"number, {word['min']:g} to {word['max']:g}"
+        case "choice":
+            return "one of " + ", ".join(f"`{choice}`" for choice in word["of"])
+        case other:
+            return str(other)
+
+
+def inline(text: str) -> list[nodes.Node]:
+    """Text with `code` in backquotes."""
+    found: list[nodes.Node] = []
+    for index, part in enumerate(text.split("`")):
+        if part:
+            found.append(nodes.literal(part, part) if index % 2 else nodes.Text(part))
+    return found
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> nodes.table:
+    built = nodes.table(classes=["words", "colwidths-given"])
+    group = nodes.tgroup(cols=len(heads))
+    built += group
+    for width in widths:
+        group += nodes.colspec(colwidth=width)
+
+    def row(cells: Sequence[str]) -> nodes.row:
+        line = nodes.row()
+        for cell in cells:
+            paragraph = nodes.paragraph()
+            paragraph += inline(cell)
+            entry = nodes.entry()
+            entry += paragraph
+            line += entry
+        return line
+
+    head = nodes.thead()
+    head += row(heads)
+    body = nodes.tbody()
+    body += [row(cells) for cells in rows]
+    group += head
+    group += body
+    return built
+
+
+def code(text: Any) -> str:
+    return f"`{text}`" if text != "" and text is not None else "–"
+
+
+class Described(SphinxDirective):
+    """A directive whose content comes from the engine."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            return self.build(description())
+        except (ImportError, AttributeError, LookupError, TypeError) as error:
+            log.warning(
+                "%s %s: %s", self.name, " ".join(self.arguments), error, location=self.get_location()
+            )
+            return []
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        raise NotImplementedError
+
+
+def component(engine: dict[str, Any], section: str, name: str) -> dict[str, Any]:
+    for found in engine[section]:
+        if found["name"] == name:
+            return dict(found)
+    raise LookupError(f"no {section} called {name}")
+
+
+class Words(Described):
+    required_arguments = 2
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        section, name = self.arguments
+        found = component(engine, section, name)
+        self.env.note_dependency(__file__)
+        summary = nodes.paragraph()
+        summary += nodes.literal(name, name)
+        summary += inline(f": {found['summary']}." + f" Source: {found['source']}." * bool(found["source"]))
+        if not found["words"]:
+            return [summary]
+        rows = [
+            (code(word["name"]), takes(word), code(word["default"]), word["doc"])
+            for word in found["words"]
+        ]
+        return [summary, table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))]
+
+
+class Tables(Described):
+    required_arguments = 1
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[self.arguments[0]]]
+        return [table(("name", "what", "source"), rows, (15, 50, 35))]
+
+
+class Metrics(Described):
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        rows = [(code(m["name"]), m["unit"] or "–", m["definition"]) for m in engine["metrics"]]
+        return [table(("metric", "unit", "definition"), rows, (25, 10, 65))]
+
+
+class Describe(Described):
+    """Records found under a path of keys, such as `profiles`; columns by option, else all keys."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"columns": directives.unchanged, "code": directives.unchanged}
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        found: Any = engine
+        for key in self.arguments[0].split():
+            found = found[key]
+        records = (
+            [{"name": k, **(v if isinstance(v, dict) else {"value": v})} for k, v in found.items()]
+            if isinstance(found, dict)
+            else found
+        )
+        columns = self.options.get("columns", " ".join(records[0])).split()
+        literal = self.options.get("code", "name").split()
+
+        def text(record: dict[str, Any], column: str) -> str:
+            value = record[column]
+            return code(value) if column in literal else ("–" if value in ("", None) else str(value))
+
+        rows = [[text(record, column) for column in columns] for record in records]
+        return [table(columns, rows, [100 // len(columns)] * len(columns))]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("words", Words)
+    app.add_directive("tables", Tables)
+    app.add_directive("metrics", Metrics)
+    app.add_directive("describe", Describe)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,47 @@
+"""How the documentation is built: Sphinx with MyST; `make docs`, or `sphinx-build -W docs docs/_build`."""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Sojourn"
+author = "The Sojourn authors"
+copyright = author
+try:
+    release = metadata.version("sojourn")
+except metadata.PackageNotFoundError:
+    release = ""
+version = release
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "marks",
+    "mathml",
+    "words",
+]
+
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+nitpicky = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+
+html_theme = "furo"
+html_title = "Sojourn"
+html_static_path = ["_static"]
+html_css_files = ["sojourn.css"]
+html_math_renderer = "mathml"
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "tango"
+pygments_dark_style = "github-dark"
