@@ -1,0 +1,368 @@
+//! The link itself: queue, transmitter, delay line.
+
+use crate::conservation::{Count, Counters};
+use crate::impair::{Impair, Passage};
+use crate::line::{DelayLine, NEVER};
+use crate::params::Params;
+use crate::sink::{Backlog, Sink};
+use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink as QueueSink,
+};
+use sojourn_random::{Key, Stream};
+use sojourn_units::{Nanos, Rate};
+
+/// A stream as a discipline's source of draws.
+#[derive(Clone, Debug)]
+pub struct StreamDraws(pub Stream);
+
+impl Draws for StreamDraws {
+    #[inline]
+    fn draw_u16(&mut self) -> u16 {
+        self.0.next_u16()
+    }
+    #[inline]
+    fn draw_u32(&mut self) -> u32 {
+        self.0.next_u32()
+    }
+    #[inline]
+    fn draw_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// One direction of a link; see the [crate] for its rules.
+#[derive(Clone, Debug)]
+pub struct Link<P, Q = Queue<P>> {
+    /// When the transmitter next asks the queue; `NEVER` if it is idle.
+    due: Nanos,
+    /// A packet is being transmitted until `due`; otherwise the transmitter is idle, or waits for a
+    /// shaper until `due`.
+    transmitting: bool,
+    /// The queue's next periodic task.
+    timer: Nanos,
+    backlog: Backlog,
+    line: DelayLine<P>,
+    queue: Q,
+    rate: Option<Rate>,
+    overhead: i32,
+    delay: Nanos,
+    /// The last length and its transmission time: most packets are as long as the one before.
+    last_transmission: (u32, Nanos),
+    impair: Option<Box<Impair>>,
+    draws: StreamDraws,
+    counters: Counters,
+    /// The latest time at which something happened.
+    clock: Nanos,
+    key: Key,
+}
+
+/// Hands a discipline's verdicts on, with their time, and counts them.
+struct Tap<'a, S> {
+    at: Nanos,
+    backlog: &'a mut Backlog,
+    counters: &'a mut Counters,
+    sink: &'a mut S,
+}
+
+impl<P: Packet, S: Sink<P>> QueueSink<P> for Tap<'_, S> {
+    #[inline]
+    fn dropped(&mut self, packet: P, reason: DropReason, queued: bool) {
+        let bytes = packet.len();
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(bytes);
+        let count = if queued { &mut self.counters.dropped } else { &mut self.counters.refused };
+        count.add(bytes);
+        self.sink.dropped(self.at, packet, reason, queued);
+    }
+
+    #[inline]
+    fn marked(&mut self, packet: &P, reason: MarkReason) {
+        self.counters.marked.add(packet.len());
+        self.sink.marked(self.at, packet, reason);
+    }
+}
+
+impl<P: Packet + Clone> Link<P> {
+    /// A link, idle and empty at `now`; `key` is of the run's seed and the link's name.
+    pub fn new(params: &Params, key: Key, now: Nanos) -> Self {
+        Self::with_queue(params.queue.build(now), params, key, now)
+    }
+
+    /// Gives the link new parameters at `now`, after all that was due until then. A packet in
+    /// transmission ends as it began, and packets on the wire arrive when they were to.
+    ///
+    /// # Errors
+    /// If the queue is to become another discipline; nothing but the passage of time has happened
+    /// then.
+    pub fn change(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        sink: &mut impl Sink<P>,
+    ) -> Result<(), OtherDiscipline> {
+        self.advance(now, sink);
+        self.tap(now, sink, |queue, _, tap| queue.change(&params.queue, now, tap))?;
+        self.set_wire(now, params, sink);
+        Ok(())
+    }
+}
+
+impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
+    /// A link around a `queue` of one's own; `params.queue` is not looked at.
+    pub fn with_queue(queue: Q, params: &Params, key: Key, now: Nanos) -> Self {
+        let mut link = Self {
+            due: NEVER,
+            transmitting: false,
+            timer: queue.next_timer().unwrap_or(NEVER),
+            backlog: Backlog::default(),
+            line: DelayLine::new(false),
+            queue,
+            rate: None,
+            overhead: 0,
+            delay: 0,
+            last_transmission: (0, 0),
+            impair: None,
+            draws: StreamDraws(key.stream("queue")),
+            counters: Counters::default(),
+            clock: now,
+            key,
+        };
+        link.set(params);
+        link
+    }
+
+    fn set(&mut self, params: &Params) {
+        self.rate = params.rate;
+        self.overhead = params.overhead;
+        self.delay = params.delay;
+        self.last_transmission = (u32::MAX, self.transmission_time(u32::MAX));
+        match &mut self.impair {
+            Some(impair) => impair.set(&params.impairments),
+            None if params.impairments.is_none() => {}
+            none => *none = Some(Box::new(Impair::new(&params.impairments, self.key))),
+        }
+        self.line.set_reorders(params.impairments.reorders());
+    }
+
+    /// Changes rate, overhead, delay and impairments at `now`, after all that was due until then; the
+    /// queue stays as it is.
+    pub fn set_wire(&mut self, now: Nanos, params: &Params, sink: &mut impl Sink<P>) {
+        self.advance(now, sink);
+        self.set(params);
+    }
+
+    /// Brings `packet` to the queue at `now`, after all that was due until then, and says what the
+    /// queue told its host.
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
+    #[inline]
+    pub fn offer(&mut self, now: Nanos, packet: P, sink: &mut impl Sink<P>) -> Return {
+        self.advance(now, sink);
+        let bytes = packet.len();
+        self.counters.offered.add(bytes);
+        sink.offered(now, &packet, self.backlog);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(bytes);
+        let verdict =
+            self.tap(now, sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+        if !self.transmitting {
+            self.transmit_next(now, sink);
+        }
+        verdict
+    }
+
+    /// Runs everything that is due up to and at `now`, each at its theoretical time.
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink<P>) {
+        assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
+        self.clock = now;
+        while self.due.min(self.line.head()) <= now {
+            if self.line.head() <= self.due {
+                let at = self.line.head();
+                if let Some(packet) = self.line.pop() {
+                    self.counters.delivered.add(packet.len());
+                    sink.delivered(at, packet);
+                }
+            } else {
+                let at = self.due;
+                self.run_timers(at);
+                self.transmit_next(at, sink);
+            }
+        }
+        self.run_timers(now);
+    }
+
+    /// When [`Link::advance`] must be called next, if at all. What may be made up for later is no
+    /// event: an empty queue asked in vain, a periodic task.
+    #[inline]
+    pub fn next_event(&self) -> Option<Nanos> {
+        let departure = if self.backlog.packets > 0 { self.due } else { NEVER };
+        let next = departure.min(self.line.head());
+        (next != NEVER).then_some(next)
+    }
+
+    #[inline]
+    fn run_timers(&mut self, until: Nanos) {
+        while self.timer <= until {
+            let at = self.timer;
+            self.queue.on_timer(at);
+            self.timer = self.queue.next_timer().unwrap_or(NEVER);
+            assert!(self.timer > at, "the queue's periodic task stays due");
+        }
+    }
+
+    #[inline]
+    fn tap<S: Sink<P>, R>(
+        &mut self,
+        at: Nanos,
+        sink: &mut S,
+        call: impl FnOnce(&mut Q, &mut StreamDraws, &mut Tap<'_, S>) -> R,
+    ) -> R {
+        let mut tap = Tap { at, backlog: &mut self.backlog, counters: &mut self.counters, sink };
+        let result = call(&mut self.queue, &mut self.draws, &mut tap);
+        self.timer = self.queue.next_timer().unwrap_or(NEVER);
+        result
+    }
+
+    /// Asks the queue for a packet and starts its transmission.
+    #[inline]
+    fn transmit_next(&mut self, at: Nanos, sink: &mut impl Sink<P>) {
+        let next = self.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
+        match next {
+            Dequeue::Packet(packet) => {
+                let bytes = packet.len();
+                self.counters.departed.add(bytes);
+                self.backlog.packets -= 1;
+                self.backlog.bytes -= u64::from(bytes);
+                sink.departed(at, &packet, self.backlog);
+                self.transmitting = true;
+                self.due = at + self.transmission_time(bytes);
+                if self.impair.is_some() {
+                    self.carry_impaired(at, packet, sink);
+                } else {
+                    self.line.push(self.due + self.delay, packet);
+                }
+            }
+            Dequeue::Empty => {
+                self.transmitting = false;
+                self.due = NEVER;
+                debug_assert_eq!(self.backlog.packets, 0, "a queue with packets says it is empty");
+            }
+            Dequeue::NotBefore(time) => {
+                debug_assert!(time > at, "a queue asks to wait until {time} at {at}");
+                self.transmitting = false;
+                self.due = time.max(at + 1);
+            }
+        }
+    }
+
+    #[inline]
+    fn transmission_time(&mut self, bytes: u32) -> Nanos {
+        let Some(rate) = self.rate else { return 0 };
+        if self.last_transmission.0 != bytes {
+            let occupied = bytes.saturating_add_signed(self.overhead);
+            self.last_transmission = (bytes, rate.transmission_time(occupied));
+        }
+        self.last_transmission.1
+    }
+
+    /// Puts a packet on a wire that does more than delay it.
+    #[inline(never)]
+    fn carry_impaired(&mut self, at: Nanos, mut packet: P, sink: &mut impl Sink<P>) {
+        let Some(mut impair) = self.impair.take() else { return };
+        let (twice, lost) = (impair.duplicates(), impair.loses());
+        if twice {
+            self.counters.duplicated.add(packet.len());
+            sink.duplicated(at, &packet);
+        }
+        let copy = twice.then(|| packet.clone());
+        match (lost, copy) {
+            (true, None) => self.lose(at, packet, sink),
+            // Of a packet that is both duplicated and lost, netem carries one.
+            (true, Some(copy)) => {
+                self.lose(at, copy, sink);
+                self.corrupt(&mut impair, at, &mut packet, sink);
+                self.carry(&mut impair, packet);
+            }
+            (false, None) => {
+                self.corrupt(&mut impair, at, &mut packet, sink);
+                self.carry(&mut impair, packet);
+            }
+            (false, Some(mut copy)) => {
+                self.corrupt(&mut impair, at, &mut packet, sink);
+                if impair.loses() {
+                    self.lose(at, copy, sink);
+                } else {
+                    self.corrupt(&mut impair, at, &mut copy, sink);
+                    self.carry(&mut impair, copy);
+                }
+                self.carry(&mut impair, packet);
+            }
+        }
+        self.impair = Some(impair);
+    }
+
+    fn lose(&mut self, at: Nanos, packet: P, sink: &mut impl Sink<P>) {
+        self.counters.lost.add(packet.len());
+        sink.lost(at, packet);
+    }
+
+    fn corrupt(&mut self, impair: &mut Impair, at: Nanos, packet: &mut P, sink: &mut impl Sink<P>) {
+        if let Some(entropy) = impair.corrupts() {
+            self.counters.corrupted.add(packet.len());
+            sink.corrupted(at, packet, entropy);
+        }
+    }
+
+    fn carry(&mut self, impair: &mut Impair, packet: P) {
+        match impair.passage(self.delay) {
+            Passage::Delayed(delay) => self.line.push(self.due + delay, packet),
+            Passage::Overtaking => {
+                self.counters.reordered.add(packet.len());
+                self.line.push(self.due, packet);
+            }
+        }
+    }
+
+    /// The queue, to look at. It is as of the last call's time.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// Its length.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Packets on the wire, the one in transmission included.
+    pub fn in_flight(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Whether a packet is being transmitted at the last call's time.
+    pub fn is_transmitting(&self) -> bool {
+        self.transmitting
+    }
+
+    /// What happened since the link was made.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// # Panics
+    /// If a packet or a byte was lost or made on the way, by the link's own counts or by the queue's.
+    pub fn assert_conserved(&self) {
+        let queued = Count { packets: u64::from(self.backlog.packets), bytes: self.backlog.bytes };
+        assert_eq!(self.queue.packets(), self.backlog.packets as usize, "packets in the queue");
+        assert_eq!(self.queue.bytes(), self.backlog.bytes, "bytes in the queue");
+        let mut in_flight = Count::default();
+        self.line.packets().for_each(|packet| in_flight.add(packet.len()));
+        assert_eq!(in_flight.packets, self.line.len() as u64);
+        self.counters.assert(queued, in_flight);
+    }
+}

@@ -1,0 +1,154 @@
+//! What the user sets of a link's direction.
+
+use serde::{Deserialize, Serialize};
+use sojourn_units::{Nanos, Rate};
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Rate of the transmitter; infinitely fast if `None`.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// Bytes that each packet occupies on the link beyond its own length (may be negative). They
+    /// count for the time of transmission only, not in the queue.
+    #[serde(default)]
+    pub overhead: i32,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Nanos,
+    /// What the wire does to packets.
+    #[serde(default)]
+    pub impairments: Impairments,
+    /// The queue before the transmitter.
+    pub queue: sojourn_queue::Params,
+}
+
+/// What the wire does to packets, after netem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Impairments {
+    /// Variation of the delay.
+    pub jitter: Option<Jitter>,
+    /// Loss.
+    pub loss: Loss,
+    /// A packet arrives twice.
+    pub duplicate: Chance,
+    /// A packet arrives with one bit flipped.
+    pub corrupt: Chance,
+    /// A packet overtakes those in flight.
+    pub reorder: Option<Reorder>,
+    /// Jitter never changes the order: a packet waits for its predecessors. Netem has no such word.
+    pub keep_order: bool,
+}
+
+impl Impairments {
+    /// Whether the wire only delays.
+    pub fn is_none(&self) -> bool {
+        *self == Self { keep_order: self.keep_order, ..Self::default() }
+    }
+
+    /// Whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        !self.keep_order && (self.jitter.is_some() || self.reorder.is_some())
+    }
+}
+
+/// An event with a probability, each draw correlated with the one before.
+///
+/// As in netem, a draw is the mean of a fresh uniform draw and the last result, weighted by the
+/// correlation. The result is no longer uniform: a correlated event with a probability below one half
+/// is rarer than its probability says. Use [`Loss::Gemodel`] for bursts with a given loss ratio.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chance {
+    /// Probability of the event.
+    pub probability: f64,
+    /// Weight of the last draw in the next.
+    #[serde(default)]
+    pub correlation: f64,
+}
+
+/// How packets are lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "model", deny_unknown_fields)]
+pub enum Loss {
+    /// None is.
+    #[default]
+    None,
+    /// Each with the same probability.
+    Random {
+        /// Probability of a loss.
+        probability: f64,
+        /// Weight of the last draw in the next, see [`Chance`].
+        #[serde(default)]
+        correlation: f64,
+    },
+    /// Gilbert-Elliott: a good and a bad state, each with its loss probability. The packet's fate is
+    /// that of the state before the transition it causes. The loss ratio in the long run is
+    /// (p (1-h) + r (1-k)) / (p + r).
+    Gemodel {
+        /// Probability of going from good to bad, per packet.
+        p: f64,
+        /// Probability of going from bad to good, per packet.
+        r: f64,
+        /// Probability of a loss in the bad state, netem's 1-h.
+        bad_loss: f64,
+        /// Probability of a loss in the good state, netem's 1-k.
+        good_loss: f64,
+    },
+}
+
+/// Variation of the delay; the delay of a packet never falls below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// Half-width of the uniform distribution, unit of the others.
+    pub span: Nanos,
+    /// Weight of the last draw in the next, see [`Chance`].
+    #[serde(default)]
+    pub correlation: f64,
+    /// Its distribution.
+    #[serde(default)]
+    pub distribution: JitterDistribution,
+}
+
+/// The distributions that iproute2 ships for netem, as the formulas behind its tables; values beyond
+/// 4 units are cut there, as in the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterDistribution {
+    /// Uniform in (-1, 1).
+    #[default]
+    Uniform,
+    /// Normal with deviation 1.
+    Normal,
+    /// Pareto of shape 3, centred and scaled: 4/3 (U^(-1/3) - 3/2).
+    Pareto,
+    /// One quarter normal and three quarters Pareto, of the same draw.
+    Paretonormal,
+}
+
+impl JitterDistribution {
+    /// All of them with their words.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("uniform", Self::Uniform),
+        ("normal", Self::Normal),
+        ("pareto", Self::Pareto),
+        ("paretonormal", Self::Paretonormal),
+    ];
+}
+
+/// A packet overtakes those in flight: it goes without any delay.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Probability that a candidate overtakes.
+    pub probability: f64,
+    /// Weight of the last draw in the next, see [`Chance`].
+    #[serde(default)]
+    pub correlation: f64,
+    /// Packets become candidates once `gap - 1` have gone with their delay since the last that
+    /// overtook; with 1, all are.
+    pub gap: u32,
+}
