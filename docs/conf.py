@@ -1,4 +1,4 @@
-"""How the documentation is built: Sphinx with MyST; `make docs`, or `sphinx-build -W docs docs/_build`."""
+"""How the documentation is built: `make docs`, or `sphinx-build -W docs docs/_build`."""
 
 import sys
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""The role `mark`: how we know a statement. Written as {mark}`verified` and shown as a small label."""
+"""The role `mark`: how we know a statement. {mark}`verified` is shown as a small label."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ MEANING = {
 }
 
 
-class mark(nodes.Inline, nodes.TextElement):
+class Mark(nodes.Inline, nodes.TextElement):
     """One label."""
 
 
@@ -28,24 +28,26 @@ class MarkRole(SphinxRole):
                 f"unknown mark {kind!r}: one of {', '.join(MEANING)}", line=self.lineno
             )
             return [], [message]
-        return [mark("", kind)], []
+        return [Mark("", kind)], []
 
 
-def _visit(translator: Any, node: mark) -> None:
+def _visit(translator: Any, node: Mark) -> None:
     kind = node.astext()
     style = kind.replace(" ", "-")
     translator.body.append(f'<span class="mark mark-{style}" title="{MEANING[kind]}">')
 
 
-def _depart(translator: Any, _node: mark) -> None:
+def _depart(translator: Any, _node: Mark) -> None:
     translator.body.append("</span>")
 
 
-def _nothing(_translator: Any, _node: mark) -> None:
+def _nothing(_translator: Any, _node: Mark) -> None:
     pass
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_node(mark, html=(_visit, _depart), text=(_nothing, _nothing), latex=(_nothing, _nothing))
+    app.add_node(
+        Mark, html=(_visit, _depart), text=(_nothing, _nothing), latex=(_nothing, _nothing)
+    )
     app.add_role("mark", MarkRole())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

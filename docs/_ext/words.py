@@ -4,6 +4,7 @@
 `{tables} SECTION`       the components of a section, a line each
 `{metrics}`              every metric with unit and definition
 `{describe} PATH`        any other part of the description: a table of the records found there
+`{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
 
 A name that the engine does not know is a warning, hence an error under `-W`.
 """
@@ -11,7 +12,7 @@ A name that the engine does not know is a warning, hence an error under `-W`.
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -59,7 +60,9 @@ def inline(text: str) -> list[nodes.Node]:
     return found
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> nodes.table:
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]
+) -> nodes.table:
     built = nodes.table(classes=["words", "colwidths-given"])
     group = nodes.tgroup(cols=len(heads))
     built += group
@@ -96,10 +99,14 @@ class Described(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            return self.build(description())
+            return self.build({} if isinstance(self, Keys) else description())
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             log.warning(
-                "%s %s: %s", self.name, " ".join(self.arguments), error, location=self.get_location()
+                "%s %s: %s",
+                self.name,
+                " ".join(self.arguments),
+                error,
+                location=self.get_location(),
             )
             return []
 
@@ -123,7 +130,7 @@ class Words(Described):
         self.env.note_dependency(__file__)
         summary = nodes.paragraph()
         summary += nodes.literal(name, name)
-        summary += inline(f": {found['summary']}." + f" Source: {found['source']}." * bool(found["source"]))
+        summary += inline(f": {found['summary']}. Source: {found['source']}.")
         if not found["words"]:
             return [summary]
         rows = [
@@ -152,7 +159,7 @@ class Describe(Described):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"columns": directives.unchanged, "code": directives.unchanged}
+    option_spec: ClassVar = {"columns": directives.unchanged, "code": directives.unchanged}
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         found: Any = engine
@@ -168,10 +175,55 @@ class Describe(Described):
 
         def text(record: dict[str, Any], column: str) -> str:
             value = record[column]
-            return code(value) if column in literal else ("–" if value in ("", None) else str(value))
+            return (
+                code(value) if column in literal else ("–" if value in ("", None) else str(value))
+            )
 
         rows = [[text(record, column) for column in columns] for record in records]
         return [table(columns, rows, [100 // len(columns)] * len(columns))]
+
+
+def example(schema: dict[str, Any]) -> str:
+    """What may stand as a key's value, in a few words."""
+    if "anyOf" in schema:
+        shown = [example(s) for s in schema["anyOf"] if s.get("type") != "null"]
+        return " or ".join(dict.fromkeys(shown))
+    if "enum" in schema:
+        return "a name such as " + code(f'"{schema["enum"][-1]}"')
+    if schema.get("examples"):
+        return code(f'"{schema["examples"][0]}"')
+    match schema.get("type"):
+        case "integer":
+            return f"whole number, {schema['minimum']} to {schema['maximum']}"
+        case "boolean":
+            return "`true` or `false`"
+        case "array":
+            return "list"
+        case "string":
+            return code(f'"{schema["const"]}"') if "const" in schema else "text"
+        case _:
+            return "table"
+
+
+class Keys(Described):
+    required_arguments = 1
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.scenario import models
+
+        model = getattr(models, self.arguments[0])
+        properties = model.model_json_schema()["properties"]
+        rows = []
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            if field.is_required():
+                default = "required"
+            elif isinstance(field.default, str | int) and field.default not in ("", None):
+                default = code(json.dumps(field.default))
+            else:
+                default = "–"
+            rows.append((code(key), example(properties[key]), default, field.description or ""))
+        return [table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -179,4 +231,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("tables", Tables)
     app.add_directive("metrics", Metrics)
     app.add_directive("describe", Describe)
+    app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,191 @@
+"""The documentation: every code block is run, or loaded, or says why not; and the pages build.
+
+A line `% test: ...` before a fence is a MyST comment and is not shown:
+
+    % test: file NAME      the block is a file of that name; scenarios are loaded and resolved
+    % test: fragment       TOML that is a part of a scenario: it is parsed
+    % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
+    % test: exec           Python, run in the page's folder; names live on from block to block
+    % test: output         what the last command printed, on one version; the text is not compared
+    % test: not: REASON    not run, for this reason
+
+Blocks of one page share a folder and run in the order of the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+# Languages whose blocks must say how they are tested.
+TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
+
+_FENCE = re.compile(r"^(`{3,})(.*)$")
+_NOTE = re.compile(r"^% test: (\w+):? ?(.*)$")
+KINDS = {"file", "fragment", "run", "exec", "output", "not"}
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    text: str
+    kind: str | None
+    argument: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.page.relative_to(DOCS.parent)}:{self.line}"
+
+    def commands(self) -> list[list[str]]:
+        """The commands of a console block as lists of words; `\\` joins lines, `$` starts one."""
+        joined = self.text.replace("\\\n", " ")
+        lines = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+        return [shlex.split(line, comments=True) for line in lines]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """All fenced code blocks of a page; directives (`{name}`) are not code."""
+    note: tuple[str, str] = ("", "")
+    lines = iter(enumerate(page.read_text(encoding="utf-8").splitlines(), 1))
+    for number, line in lines:
+        if match := _NOTE.match(line):
+            note = (match[1], match[2])
+            if note[0] not in KINDS:
+                raise ValueError(f"{page}:{number}: unknown kind of test {note[0]!r}")
+        elif match := _FENCE.match(line):
+            fence, language = match[1], match[2].strip()
+            body = []
+            for _, inner in lines:
+                if inner.strip() == fence:
+                    break
+                body.append(inner)
+            if not language.startswith("{"):
+                text = "\n".join(body) + "\n"
+                yield Block(page, number, language, text, note[0] or None, note[1])
+            elif note[0]:
+                raise ValueError(f"{page}:{number}: a directive cannot be tested")
+            note = ("", "")
+        elif line.strip() and note[0]:
+            raise ValueError(f"{page}:{number}: `% test:` must stand before a code block")
+
+
+def pages() -> list[Path]:
+    return sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+
+
+def _id(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("page", pages(), ids=_id)
+def test_blocks_say_how_they_are_tested(page: Path) -> None:
+    for block in blocks(page):
+        assert block.language, f"{block.where}: a code block without a language"
+        if block.language in TESTED:
+            assert block.kind, f"{block.where}: no `% test:` line before this block"
+        if block.kind == "not":
+            assert block.argument, f"{block.where}: not tested, but why?"
+
+
+def _tested(page: Path) -> list[Block]:
+    return [b for b in blocks(page) if b.kind not in (None, "output", "not")]
+
+
+@pytest.mark.parametrize("page", [p for p in pages() if _tested(p)], ids=_id)
+def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    names: dict[str, Any] = {"__name__": "__docs__"}
+    for block in _tested(page):
+        match block.kind:
+            case "file":
+                _file(block, tmp_path)
+            case "fragment":
+                tomllib.loads(block.text)
+            case "run":
+                _run(block, tmp_path)
+            case "exec":
+                _exec(block, names)
+
+
+def _file(block: Block, folder: Path) -> None:
+    target = folder / block.argument
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(block.text, encoding="utf-8")
+    if target.suffix != ".toml":
+        return
+    data = tomllib.loads(block.text)
+    if "flows" in data:
+        import sojourn
+
+        sojourn.Scenario.load(target).plan()
+
+
+def _exec(block: Block, names: dict[str, Any]) -> None:
+    if "duckdb" in block.text:
+        pytest.importorskip("duckdb")
+    code = compile("\n" * block.line + block.text, block.where, "exec")
+    with contextlib.redirect_stdout(None):
+        exec(code, names)
+
+
+def _run(block: Block, folder: Path) -> None:
+    added = shlex.split(block.argument)
+    commands = block.commands()
+    assert commands, f"{block.where}: no line begins with `$ `"
+    for words in commands:
+        assert words[0] == "sojourn", f"{block.where}: only sojourn commands are run here"
+        if "|" in words or ">" in words:
+            raise AssertionError(f"{block.where}: no pipes")
+        done = subprocess.run(
+            [sys.executable, "-m", "sojourn.cli", *words[1:], *added],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+            env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100"},
+        )
+        assert done.returncode == 0, (
+            f"{block.where}: {shlex.join(words + added)} gave {done.returncode}\n"
+            f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
+
+
+def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_parser")
+    pytest.importorskip("furo")
+    out = tmp_path / "html"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", str(DOCS), str(out)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    # Pages must be complete without a network.
+    for page in out.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for line in text.splitlines():
+            if "<script" in line or 'rel="stylesheet"' in line:
+                assert not re.search("https?://", line), f"{page.name}: {line[:200]}"
