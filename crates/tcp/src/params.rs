@@ -161,6 +161,7 @@ macro_rules! table {
                 Word { name: "undo", kind: ON_OFF, default: "on", doc: "Take back a reduction that timestamps or D-SACK prove a mistake." },
                 Word { name: "hystart", kind: Kind::Choice { of: &["none", "classic", "plus_plus"] }, default: "classic for cubic, else none", doc: "How slow start ends without a loss: HyStart, or RFC 9406's HyStart++." },
                 Word { name: "abc_limit", kind: Kind::Integer { min: 1, max: 1_000_000 }, default: "1000000", doc: "Segments that one ACK may add in slow start (RFC 3465's L)." },
+                Word { name: "abc", kind: ON_OFF, default: "on", doc: "Reno's window grows by bytes acknowledged (RFC 3465); off: by ACKs, half as fast if they are delayed." },
                 Word { name: "limited_transmit", kind: ON_OFF, default: "on", doc: "New segments on the first two duplicate ACKs (RFC 3042)." },
                 Word { name: "rto", kind: Kind::Choice { of: &["rfc6298", "linux"] }, default: "linux", doc: "How the retransmission timeout is computed." },
                 Word { name: "min_rto", kind: Kind::Time, default: "200ms", doc: "Least retransmission timeout." },
@@ -304,6 +305,7 @@ impl Params {
         switch(given, "rack", &mut self.rack);
         switch(given, "frto", &mut self.frto);
         switch(given, "undo", &mut self.undo);
+        switch(given, "abc", &mut self.slow_start.byte_counting);
         switch(given, "limited_transmit", &mut self.limited_transmit);
         switch(given, "quick_ack", &mut self.quick_ack);
         switch(given, "nagle", &mut self.nagle);

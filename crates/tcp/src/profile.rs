@@ -52,6 +52,7 @@ pub const LINUX_6: Profile = Profile {
         slow_start: hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
             limit: UNLIMITED,             // tcp_slow_start adds all that was acknowledged
+            byte_counting: true,          // tcp_cong_avoid_ai counts segments
         },
         mss: 1460,            // Ethernet's 1500 without IP and TCP headers
         initial_window: 10,   // TCP_INIT_CWND, RFC 6928
@@ -93,6 +94,7 @@ pub const RFC: Profile = Profile {
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // RFC 5681
             limit: 2,                  // RFC 3465, section 2.3
+            byte_counting: true,       // RFC 3465; RFC 5681 recommends it
         },
         mss: 1460,                        // RFC 6691
         initial_window: 10,               // RFC 6928
@@ -138,7 +140,8 @@ pub const NS3_3_37: Profile = Profile {
         }),
         slow_start: hystart::Params {
             kind: hystart::Kind::Classic, // TcpCubic::HyStart
-            limit: UNLIMITED,             // TcpCongestionOps::SlowStart counts all segments
+            limit: UNLIMITED,             // TcpCubic counts all segments in slow start
+            byte_counting: false,         // TcpNewReno counts ACKs (TcpLinuxReno counts segments)
         },
         mss: 1460,                // TcpSocket::SegmentSize is 536; scripts set Ethernet's
         initial_window: 10,       // TcpSocket::InitialCwnd
@@ -180,6 +183,7 @@ pub const SACK_2001: Profile = Profile {
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // later than 2001
             limit: 1,                  // RFC 2581: one segment an ACK
+            byte_counting: false,      // RFC 3465 is of 2003; Linux 2.4 counts ACKs
         },
         mss: 1460,                   // Ethernet
         initial_window: 2,           // RFC 2581
@@ -221,6 +225,7 @@ pub const NS2_WEB: Profile = Profile {
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // none
             limit: 1,                  // one packet an ACK
+            byte_counting: false,      // opencwnd counts ACKs
         },
         mss: 1000,                   // packetSize_ 1000
         initial_window: 2,           // windowInit_ 2

@@ -32,6 +32,9 @@ pub struct Params {
     pub kind: Kind,
     /// Segments that one acknowledgement may add in slow start (RFC 3465's L).
     pub limit: u64,
+    /// Whether Reno counts the bytes acknowledged (RFC 3465) or the acknowledgements (RFC 5681's
+    /// equations 2 and 3): with delayed ACKs the latter grows half as fast.
+    pub byte_counting: bool,
 }
 
 /// Below this many segments classic HyStart does not look.
@@ -81,6 +84,11 @@ impl HyStart {
             css_rounds: 0,
             done: false,
         }
+    }
+
+    /// What the user set.
+    pub fn params(&self) -> Params {
+        self.params
     }
 
     /// Whether HyStart++ is in its conservative phase.

@@ -3,7 +3,8 @@
 //! Source: RFC 5681 (slow start, congestion avoidance), RFC 3465 (appropriate byte counting);
 //! RFC 6582's recovery is the transport's.
 //! Idea: one segment more each round trip, half the flight on congestion. Bytes acknowledged are
-//! counted, not acknowledgements, so delayed and split acknowledgements make no difference.
+//! counted, so delayed and split acknowledgements make no difference; stacks before RFC 3465, and
+//! ns-3's `TcpNewReno`, count acknowledgements: with one for two segments, half a segment more.
 //! Invariants: the counter of congestion avoidance stays below cwnd; a reduction leaves at least
 //! two segments.
 
@@ -22,7 +23,11 @@ pub struct Reno {
 impl Reno {
     /// A new control.
     pub fn new(hystart: HyStart) -> Self {
-        Self { hystart, counted: 0 }
+        let mut params = hystart.params();
+        if !params.byte_counting {
+            params.limit = 1;
+        }
+        Self { hystart: HyStart::new(params), counted: 0 }
     }
 }
 
@@ -52,7 +57,10 @@ impl Control for Reno {
         if !ack.may_grow || ack.acked == 0 {
             return;
         }
-        let left = self.hystart.on_ack(window, ack);
+        let mut left = self.hystart.on_ack(window, ack);
+        if left > 0 && !self.hystart.params().byte_counting {
+            left = window.mss;
+        }
         if left > 0 {
             increase(window, &mut self.counted, left);
         }
@@ -62,5 +70,42 @@ impl Control for Reno {
         self.counted = 0;
         self.hystart.on_congestion();
         half(window, flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hystart::{Kind, Params};
+    use super::*;
+
+    /// Segments gained over one round trip in congestion avoidance, one ACK for two segments.
+    fn gained(byte_counting: bool) -> u64 {
+        let params = Params { kind: Kind::None, limit: 2, byte_counting };
+        let mut reno = Reno::new(HyStart::new(params));
+        let mut window = Window { cwnd: 40_000, ssthresh: 40_000, mss: 1000 };
+        for _ in 0..5 * 20 {
+            let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
+            reno.on_ack(&mut window, &ack);
+        }
+        (window.cwnd - 40_000) / 1000
+    }
+
+    #[test]
+    fn counts_bytes_or_acknowledgements() {
+        // 100 ACKs of two segments: 200 segments in windows of 40, 41, ... or 100.
+        assert_eq!(gained(true), 4);
+        assert_eq!(gained(false), 2);
+    }
+
+    #[test]
+    fn slow_start_without_byte_counting_adds_one_segment_an_ack() {
+        for (byte_counting, expected) in [(true, 12_000), (false, 11_000)] {
+            let params = Params { kind: Kind::None, limit: 2, byte_counting };
+            let mut reno = Reno::new(HyStart::new(params));
+            let mut window = Window::new(1000, 10);
+            let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
+            reno.on_ack(&mut window, &ack);
+            assert_eq!(window.cwnd, expected);
+        }
     }
 }
