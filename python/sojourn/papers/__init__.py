@@ -1,0 +1,1 @@
+"""Published studies: their scenarios, factors and findings, each as one command."""
