@@ -1,0 +1,139 @@
+"""The dumbbells both programs run: one table of parameters, spelled for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+QUEUES = ("pfifo", "red", "codel", "fq_codel", "pie", "cobalt")
+FLOWS = (8, 64)
+RATES = (10_000_000, 100_000_000)
+
+RTT_MIN_MS = 40.0
+RTT_MAX_MS = 80.0
+BOTTLENECK_DELAY_MS = 10.0  # one way
+RECEIVER_DELAY_MS = 1.0  # one way
+ACCESS_RATE = 10_000_000_000
+START_SPREAD_S = 1.0
+SEGMENT = 1448
+FRAME = 1514  # IP 20 + TCP 20 + timestamps 12 + payload 1448 + Ethernet 14
+BUFFER = 1 << 20
+
+
+def rtt_ms(flow: int, flows: int) -> float:
+    """Base round-trip time of a flow: evenly from RTT_MIN_MS to RTT_MAX_MS."""
+    if flows == 1:
+        return RTT_MIN_MS
+    return RTT_MIN_MS + (RTT_MAX_MS - RTT_MIN_MS) * flow / (flows - 1)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue with its parameters in both tongues."""
+
+    name: str
+    ours: str
+    ns3: dict[str, str | int | float] = field(default_factory=dict)
+
+
+def queue(name: str, rate: int) -> Queue:
+    """A queue's parameters at a bottleneck rate. Nothing is left to a default that differs."""
+    fast = rate >= 100_000_000
+    if name == "pfifo":
+        # 1.2 and 0.6 times rate x 100 ms: 121 and 61 ms of queue. At 1 Gbit/s (the speed bench, with
+        # windows of at most 1 MB) 1000 packets, which 10 windows can overflow.
+        limit = 1000 if rate >= 1_000_000_000 else 500 if fast else 100
+        return Queue(name, f"pfifo limit {limit}p", {"limit": limit})
+    if name == "red":
+        scale, log = (5, 11) if fast else (1, 9)
+        least, most, limit = 10 * scale, 30 * scale, 100 * scale
+        return Queue(
+            name,
+            f"red limit {limit}p min {least}p max {most}p probability 0.1 "
+            f"weight {2.0**-log!r} gentle unit packets",
+            {
+                "limit": limit,
+                "redMin": least,
+                "redMax": most,
+                "redProbability": 0.1,
+                "redWeight": 2.0**-log,
+                "redGentle": "true",
+                "redWait": "false",
+            },
+        )
+    if name == "codel":
+        return Queue(
+            name,
+            "codel limit 5000p target 5ms interval 100ms noecn",
+            {"limit": 5000, "target": "5ms", "interval": "100ms", "minBytes": 1501},
+        )
+    if name == "fq_codel":
+        return Queue(
+            name,
+            "fq_codel limit 10240p flows 1024 target 5ms interval 100ms quantum 1514 noecn",
+            {
+                "limit": 10240,
+                "queues": 1024,
+                "target": "5ms",
+                "interval": "100ms",
+                "quantum": 1500,
+                "minBytes": 1501,
+            },
+        )
+    if name == "pie":
+        return Queue(
+            name,
+            "pie limit 5000p target 15ms tupdate 15ms alpha 2 beta 20 noecn nobytemode",
+            {
+                "limit": 5000,
+                "pieTarget": "15ms",
+                "pieUpdate": "15ms",
+                "pieAlpha": 0.125,
+                "pieBeta": 1.25,
+                "pieBurst": "150ms",
+                "pieDerandomize": "true",
+            },
+        )
+    if name == "cobalt":
+        return Queue(
+            name,
+            "cobalt limit 5000p target 5ms interval 100ms noecn",
+            {
+                "limit": 5000,
+                "target": "5ms",
+                "interval": "100ms",
+                "blueThreshold": "1000s",
+                "blueIncrement": 1 / 256,
+                "blueDecrement": 1 / 4096,
+            },
+        )
+    raise ValueError(f"unknown queue {name!r}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One dumbbell: what is run, whatever the seed."""
+
+    queue: str
+    flows: int
+    rate: int
+    duration_s: float
+    warmup_s: float
+
+    @property
+    def key(self) -> str:
+        return f"{self.queue}/{self.flows}/{self.rate // 1_000_000}M"
+
+
+def cells(full: bool) -> list[Cell]:
+    """The grid. The fast bottleneck carries ten times the packets, so it runs shorter."""
+    lengths = (
+        {10_000_000: (320.0, 20.0), 100_000_000: (170.0, 20.0)}
+        if full
+        else {10_000_000: (120.0, 20.0), 100_000_000: (60.0, 20.0)}
+    )
+    return [
+        Cell(name, flows, rate, *lengths[rate])
+        for rate in RATES
+        for flows in FLOWS
+        for name in QUEUES
+    ]

@@ -1,0 +1,89 @@
+"""Our half: the same dumbbell as a scenario, through the product's own front door."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+from grid import (
+    ACCESS_RATE,
+    BOTTLENECK_DELAY_MS,
+    BUFFER,
+    RECEIVER_DELAY_MS,
+    SEGMENT,
+    START_SPREAD_S,
+    Cell,
+    queue,
+    rtt_ms,
+)
+
+PROFILE = "ns3-3.37"
+TCP = f"reno profile {PROFILE} mss {SEGMENT} rcvbuf {BUFFER}b sndbuf {BUFFER}b"
+
+
+def scenario_toml(cell: Cell, tcp: str = TCP, more: str = "") -> str:
+    """The dumbbell in the words of a scenario file."""
+    sides = [
+        rtt_ms(i, cell.flows) / 2 - BOTTLENECK_DELAY_MS - RECEIVER_DELAY_MS
+        for i in range(cell.flows)
+    ]
+    delays = ", ".join(f'"delay {round(ms * 1000)}us"' for ms in sides)
+    return f"""
+name = "cross-check {cell.key}"
+duration = "{cell.duration_s:g}s"
+warmup = "{cell.warmup_s:g}s"
+
+[topology]
+template = "dumbbell"
+rate = "{cell.rate}bit"
+netem = "delay {BOTTLENECK_DELAY_MS:g}ms"
+queue = "{queue(cell.queue, cell.rate).ours}"
+reverse.queue = "pfifo limit 100000p"
+
+[topology.left]
+hosts = {cell.flows}
+rate = "{ACCESS_RATE}bit"
+netem = [{delays}]
+queue = "pfifo limit 1000000p"
+reverse.queue = "pfifo limit 1000000p"
+
+[topology.right]
+hosts = {cell.flows}
+rate = "{ACCESS_RATE}bit"
+netem = "delay {RECEIVER_DELAY_MS:g}ms"
+queue = "pfifo limit 1000000p"
+reverse.queue = "pfifo limit 1000000p"
+
+[[flows]]
+name = "bulk"
+from = "left"
+to = "right"
+app = "bulk"
+tcp = "{tcp}"
+count = {cell.flows}
+start = "uniform 0s {START_SPREAD_S:g}s"
+
+[observe]
+series = "0s"
+{more}"""
+
+
+def cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def run(cell: Cell, seed: int, tcp: str = TCP) -> dict[str, Any]:
+    """One run's figures, under the names that ns-3's have."""
+    import sojourn
+
+    scenario = sojourn.Scenario.from_toml(scenario_toml(cell, tcp))
+    before = cpu_s()
+    done = scenario.run(seed=seed)
+    cpu = cpu_s() - before
+    return {"program": "sojourn", "seed": seed, "cpu_s": cpu, **figures(done)}
+
+
+def figures(done: Any) -> dict[str, Any]:
+    """Reads what is compared out of a run's summary."""
+    raise NotImplementedError
