@@ -1,9 +1,11 @@
 """Tables made from the engine's own description of itself, `sojourn._core.describe()`.
 
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
+                         (`:beyond: OTHER`: only those that OTHER does not have)
 `{tables} SECTION`       the components of a section, a line each
+`{profiles}`             what each TCP profile sets, side by side
 `{metrics}`              every metric with unit and definition
-`{describe} PATH`        any other part of the description: a table of the records found there
+`{records} PATH`         any other part of the description: a table of the records found there
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
 
 A name that the engine does not know is a warning, hence an error under `-W`.
@@ -46,7 +48,8 @@ def takes(word: dict[str, Any]) -> str:
         case "real":
             return f"number, {word['min']:g} to {word['max']:g}"
         case "choice":
-            return "one of " + ", ".join(f"`{choice}`" for choice in word["of"])
+            choices = [f"`{choice}`" for choice in word["of"]]
+            return " or ".join(choices) if len(choices) == 2 else "one of " + ", ".join(choices)
         case other:
             return str(other)
 
@@ -123,6 +126,7 @@ def component(engine: dict[str, Any], section: str, name: str) -> dict[str, Any]
 
 class Words(Described):
     required_arguments = 2
+    option_spec: ClassVar = {"beyond": directives.unchanged}
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section, name = self.arguments
@@ -131,6 +135,10 @@ class Words(Described):
         summary = nodes.paragraph()
         summary += nodes.literal(name, name)
         summary += inline(f": {found['summary']}. Source: {found['source']}.")
+        if "beyond" in self.options:
+            other = component(engine, section, self.options["beyond"])
+            known = {word["name"] for word in other["words"]}
+            found["words"] = [word for word in found["words"] if word["name"] not in known]
         if not found["words"]:
             return [summary]
         rows = [
@@ -146,6 +154,46 @@ class Tables(Described):
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[self.arguments[0]]]
         return [table(("name", "what", "source"), rows, (15, 50, 35))]
+
+
+TIMES = {"min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait"}
+SIZES = {"receive_window", "send_buffer", "mss"}
+
+
+class Profiles(Described):
+    """One column a profile, one row a parameter."""
+
+    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn import _core
+
+        profiles = engine["profiles"]
+
+        def text(name: str, value: Any) -> str:
+            if isinstance(value, dict):
+                kind = next(iter(value.values()))
+                rest = ", ".join(f"{k} {v}" for k, v in list(value.items())[1:])
+                return f"{kind} ({rest})" if rest else str(kind)
+            if isinstance(value, bool):
+                return "on" if value else "off"
+            if name in TIMES:
+                return str(_core.format_quantity("time", value))
+            if name in SIZES:
+                return str(_core.format_quantity("size", value))
+            return str(value)
+
+        rows = [
+            (code(name), *(text(name, p["params"][name]) for p in profiles))
+            for name in profiles[0]["params"]
+        ]
+        summaries = nodes.bullet_list()
+        for profile in profiles:
+            item = nodes.list_item()
+            line = nodes.paragraph()
+            line += inline(f"`{profile['name']}`: {profile['summary']}")
+            item += line
+            summaries += item
+        heads = ("", *(p["name"] for p in profiles))
+        return [summaries, table(heads, rows, (20, *(80 // len(profiles) for _ in profiles)))]
 
 
 class Metrics(Described):
@@ -194,7 +242,10 @@ def example(schema: dict[str, Any]) -> str:
         return code(f'"{schema["examples"][0]}"')
     match schema.get("type"):
         case "integer":
-            return f"whole number, {schema['minimum']} to {schema['maximum']}"
+            low, high = (
+                schema.get(a, schema.get(b)) for a, b in (("minimum", "ge"), ("maximum", "le"))
+            )
+            return "whole number" if low is None else f"whole number, {low} to {high}"
         case "boolean":
             return "`true` or `false`"
         case "array":
@@ -229,7 +280,8 @@ class Keys(Described):
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("words", Words)
     app.add_directive("tables", Tables)
+    app.add_directive("profiles", Profiles)
     app.add_directive("metrics", Metrics)
-    app.add_directive("describe", Describe)
+    app.add_directive("records", Describe)
     app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
