@@ -1,0 +1,138 @@
+"""Analysis of variance: one-way, and Welch's for unequal variances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats as _st
+
+from sojourn.stats._arrays import Floats, StatisticsError, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Anova:
+    """A one-way analysis of variance."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    means: tuple[float, ...]
+    df_between: float
+    df_within: float
+    ss_between: float
+    ss_within: float
+    f: float
+    p: float
+    method: str
+
+    @property
+    def ms_between(self) -> float:
+        """Mean square between groups."""
+        return self.ss_between / self.df_between
+
+    @property
+    def ms_within(self) -> float:
+        """Mean square within groups (the residual variance)."""
+        return self.ss_within / (sum(self.sizes) - len(self.sizes))
+
+    @property
+    def eta_squared(self) -> float:
+        """Share of the variance that lies between the groups."""
+        total = self.ss_between + self.ss_within
+        return self.ss_between / total if total > 0 else math.nan
+
+    @property
+    def omega_squared(self) -> float:
+        """The same share, less biased."""
+        k, n = len(self.sizes), sum(self.sizes)
+        msw = self.ss_within / (n - k)
+        bottom = self.ss_between + self.ss_within + msw
+        return (self.ss_between - (k - 1) * msw) / bottom if bottom > 0 else math.nan
+
+    def summary(self) -> str:
+        """Return the table as statistics packages print it."""
+        if self.method == "Welch":
+            return (
+                f"Welch's one-way ANOVA: F = {self.f:.5g}, df = {self.df_between:g} and "
+                f"{self.df_within:.5g}, p = {self.p:.4g}"
+            )
+        rows = [
+            f"{'':<10}{'df':>6}{'sum of squares':>17}{'mean square':>14}{'F':>10}{'p':>12}",
+            (
+                f"{'between':<10}{self.df_between:>6g}{self.ss_between:>17.6g}"
+                f"{self.ms_between:>14.6g}{self.f:>10.4g}{self.p:>12.4g}"
+            ),
+            f"{'within':<10}{self.df_within:>6g}{self.ss_within:>17.6g}{self.ms_within:>14.6g}",
+        ]
+        return "\n".join(rows)
+
+
+def _squares(named: dict[str, Floats]) -> tuple[float, float]:
+    everything = np.concatenate(list(named.values()))
+    grand = everything.mean()
+    between = sum(g.size * (g.mean() - grand) ** 2 for g in named.values())
+    within = sum(((g - g.mean()) ** 2).sum() for g in named.values())
+    return float(between), float(within)
+
+
+def one_way(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
+    """One-way ANOVA: compare means of groups of equal variance."""
+    named = grouped(groups)
+    k, n = len(named), sum(g.size for g in named.values())
+    if n <= k:
+        raise StatisticsError(f"{n} values in {k} groups leave nothing to judge the spread by")
+    between, within = _squares(named)
+    dfb, dfw = k - 1, n - k
+    f = (between / dfb) / (within / dfw) if within > 0 else (math.inf if between > 0 else math.nan)
+    return Anova(
+        tuple(named),
+        tuple(int(g.size) for g in named.values()),
+        tuple(float(g.mean()) for g in named.values()),
+        dfb,
+        dfw,
+        between,
+        within,
+        f,
+        float(_st.f.sf(f, dfb, dfw)) if not math.isnan(f) else math.nan,
+        "one-way",
+    )
+
+
+def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
+    """Welch's ANOVA: compare means of groups whatever their variances."""
+    named = grouped(groups, 2)
+    sizes = np.array([g.size for g in named.values()], dtype=np.float64)
+    means = np.array([g.mean() for g in named.values()])
+    variances = np.array([g.var(ddof=1) for g in named.values()])
+    if (variances == 0).any():
+        flat = [name for name, v in zip(named, variances, strict=True) if v == 0]
+        raise StatisticsError(
+            f"no spread at all in {', '.join(flat)}: Welch's test cannot weigh it"
+        )
+    k = len(named)
+    w = sizes / variances
+    centre = (w * means).sum() / w.sum()
+    lack = (((1 - w / w.sum()) ** 2) / (sizes - 1)).sum()
+    top = (w * (means - centre) ** 2).sum() / (k - 1)
+    f = float(top / (1 + 2 * (k - 2) / (k * k - 1) * lack))
+    df_within = float((k * k - 1) / (3 * lack))
+    between, within = _squares(named)
+    return Anova(
+        tuple(named),
+        tuple(int(s) for s in sizes),
+        tuple(float(m) for m in means),
+        k - 1,
+        df_within,
+        between,
+        within,
+        f,
+        float(_st.f.sf(f, k - 1, df_within)),
+        "Welch",
+    )

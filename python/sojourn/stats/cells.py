@@ -1,0 +1,92 @@
+"""Choosing cells of a study's table: their values, one a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.stats._arrays import Floats, StatisticsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = str | int | float | bool
+"""The value of a factor in one cell."""
+
+Cell = Mapping[str, Level | Sequence[Level]]
+"""Factors and the level, or levels, wanted; several levels are averaged, with equal weight."""
+
+
+class ClaimError(StatisticsError):
+    """A claim that does not fit the table it is to be judged on."""
+
+
+def _options(level: Level | Sequence[Level]) -> list[Level]:
+    return [level] if isinstance(level, (str, int, float, bool)) else list(level)
+
+
+def column(frame: pd.DataFrame, name: str, what: str) -> None:
+    """Check that the table has a column of this name."""
+    if name not in frame.columns:
+        close = get_close_matches(name, [str(c) for c in frame.columns], n=1)
+        hint = f": did you mean {close[0]!r}?" if close else ""
+        raise ClaimError(f"the table has no {what} {name!r}{hint}")
+
+
+def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
+    """Return the levels of a factor in the order of the table, numbers in ascending order."""
+    column(frame, factor, "factor")
+    found: list[Any] = list(dict.fromkeys(frame[factor].tolist()))
+    if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in found):
+        found.sort()
+    return found
+
+
+def choose(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the rows of a cell; every level named must be there."""
+    chosen = frame
+    for factor, wanted in cell.items():
+        there = levels(frame, factor)
+        for level in _options(wanted):
+            if level not in there:
+                listed = ", ".join(map(str, there))
+                raise ClaimError(f"no runs with {factor} = {level!r}; there are {listed}")
+        chosen = chosen[chosen[factor].isin(_options(wanted))]
+    if chosen.empty:
+        raise ClaimError(f"no runs with {describe(cell)}")
+    return chosen
+
+
+def describe(cell: Cell) -> str:
+    """Return the cell in words."""
+    parts = [f"{k} {', '.join(map(str, _options(v)))}" for k, v in cell.items()]
+    return "; ".join(parts) if parts else "all runs"
+
+
+def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
+    """Return the metric's mean over the cell's rows, one value a seed.
+
+    A seed with fewer rows than others, or a missing value among them, has NaN: an average over
+    other rows than those of its peers would not be the same quantity.
+    """
+    column(frame, metric, "metric")
+    rows = choose(frame, cell)
+    grouped = rows.groupby("seed", sort=True)[metric]
+    mean = grouped.mean().astype(float)
+    counts = grouped.count()
+    mean[counts < int(grouped.size().max())] = np.nan
+    return mean
+
+
+def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
+    """Return the values of the seeds that all series have, and how many seeds were left out."""
+    import pandas as pd
+
+    table = pd.concat(list(series), axis=1, join="outer")
+    whole = table.dropna()
+    return [whole.iloc[:, i].to_numpy(dtype=np.float64) for i in range(len(series))], len(
+        table
+    ) - len(whole)

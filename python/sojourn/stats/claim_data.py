@@ -1,0 +1,69 @@
+"""Claims to and from plain data (dictionaries, JSON, TOML)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from sojourn.stats.cells import ClaimError
+from sojourn.stats.claims import KINDS, Claim
+from sojourn.stats.estimate import Region
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def claim_to_dict(claim: Claim) -> dict[str, Any]:
+    """Return a claim as JSON can hold it; what is at its default is left out."""
+    out: dict[str, Any] = {"kind": claim.kind}
+    for f in fields(claim):
+        value = getattr(claim, f.name)
+        default = f.default if f.default_factory is MISSING else f.default_factory()
+        if value == default:
+            continue
+        if isinstance(value, Region):
+            value = [x if math.isfinite(x) else None for x in (value.low, value.high)]
+        elif f.name == "claims":
+            value = [claim_to_dict(c) for c in value]
+        elif isinstance(value, tuple):
+            value = [dict(v) for v in value]
+        out[f.name] = value
+    return out
+
+
+def _region(value: Any, where: str) -> Region:
+    if isinstance(value, Region):
+        return value
+    ok = isinstance(value, (list, tuple)) and len(value) == 2
+    if not ok or any(not isinstance(x, (int, float, type(None))) for x in value):
+        raise ClaimError(f"{where}: a region is two numbers (or null for an open end)")
+    low, high = value
+    return Region(-math.inf if low is None else low, math.inf if high is None else high)
+
+
+def claim_from_dict(data: Mapping[str, Any]) -> Claim:
+    """Return the claim that plain data describes; anything unknown or missing is an error."""
+    where = f"claim {data.get('id', '?')!r}"
+    kind = data.get("kind")
+    if kind not in KINDS:
+        raise ClaimError(f"{where}: kind {kind!r} is none of {', '.join(KINDS)}")
+    cls = KINDS[kind]
+    known = {f.name: f for f in fields(cls)}
+    given: dict[str, Any] = {k: v for k, v in data.items() if k != "kind"}
+    for key in given:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise ClaimError(f"{where}: {kind} has no {key!r}{hint}")
+    for name, f in known.items():
+        if name not in given and f.default is MISSING and f.default_factory is MISSING:
+            raise ClaimError(f"{where}: {kind} needs {name!r}")
+    if "region" in given:
+        given["region"] = _region(given["region"], where)
+    if "cells" in given:
+        given["cells"] = tuple(given["cells"])
+    if "claims" in given:
+        given["claims"] = tuple(claim_from_dict(c) for c in given["claims"])
+    return cls(**given)

@@ -1,0 +1,351 @@
+"""Claims: published findings as data, and their verdicts on a study's table.
+
+A claim names a metric, the cells compared and the region predicted, with its margin. The unit is
+the independent run, paired by seed. Its verdict is *holds* if the interval lies wholly inside the
+region, *does not hold* if wholly outside, and else *cannot be told*. Each interval's confidence is
+Holm's, so that alpha is kept over all claims of a study. A claim about several quantities holds if
+all of them do (no correction is needed: the worst decides), and does not if any one of them is
+outside after Bonferroni's correction among them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from sojourn.stats.cells import Cell, ClaimError, Level, aligned, by_seed, describe, levels
+from sojourn.stats.estimate import (
+    Component,
+    DifferenceComponent,
+    LogComponent,
+    RatioComponent,
+    Region,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What every claim has."""
+
+    id: str
+    text: str
+    """The finding in words."""
+    metric: str
+    published: str = ""
+    """What the paper reports, for the reader to compare."""
+    kind: ClassVar[str] = ""
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """Return the quantities it speaks about."""
+        raise NotImplementedError
+
+
+def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[str, list[Cell]]]:
+    """Return the cells once, or once for every level of the factor `each`."""
+    if each is None:
+        return [("", [*cells])]
+    chosen: list[Level] | None = None
+    for cell in cells:
+        if each in cell:
+            given = cell[each]
+            chosen = [given] if isinstance(given, (str, int, float, bool)) else list(given)
+    out: list[tuple[str, list[Cell]]] = [
+        (f" at {each} {level}", [{**cell, each: level} for cell in cells])
+        for level in (chosen if chosen is not None else levels(frame, each))
+    ]
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanIn(Claim):
+    """A cell's mean lies in a region."""
+
+    kind: ClassVar[str] = "mean"
+    cell: Cell = field(default_factory=dict)
+    region: Region
+    each: str | None = None
+    """A factor: the claim is made for each of its levels."""
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a level."""
+        found: list[Component] = []
+        for where, (cell,) in _expand(frame, self.each, self.cell):
+            (x,), dropped = aligned(by_seed(frame, self.metric, cell))
+            found.append(Component(describe(self.cell) + where, self.region, x, dropped))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(Claim):
+    """The ratio of two cells' means lies in a region."""
+
+    kind: ClassVar[str] = "ratio"
+    a: Cell
+    b: Cell
+    region: Region
+    each: str | None = None
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a level."""
+        found: list[Component] = []
+        for where, (a, b) in _expand(frame, self.each, self.a, self.b):
+            (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
+            label = f"({describe(self.a)}) / ({describe(self.b)}){where}"
+            found.append(RatioComponent(label, self.region, x, y, n))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference(Claim):
+    """The difference of two cells' means, a - b, lies in a region."""
+
+    kind: ClassVar[str] = "difference"
+    a: Cell
+    b: Cell
+    region: Region
+    each: str | None = None
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a level."""
+        found: list[Component] = []
+        for where, (a, b) in _expand(frame, self.each, self.a, self.b):
+            (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
+            label = f"({describe(self.a)}) - ({describe(self.b)}){where}"
+            found.append(DifferenceComponent(label, self.region, x - y, n))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllIn(Claim):
+    """The means of several cells all lie in one region."""
+
+    kind: ClassVar[str] = "all"
+    cells: tuple[Cell, ...]
+    region: Region
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a cell."""
+        found: list[Component] = []
+        for cell in self.cells:
+            (x,), dropped = aligned(by_seed(frame, self.metric, cell))
+            found.append(Component(describe(cell), self.region, x, dropped))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PracticallyEqual(Claim):
+    """Every two levels of a factor agree within a relative margin."""
+
+    kind: ClassVar[str] = "equal"
+    among: str
+    margin: float
+    cell: Cell = field(default_factory=dict)
+    each: str | None = None
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a pair of levels (and a level of `each`)."""
+        given = self.cell.get(self.among)
+        rest = {k: v for k, v in self.cell.items() if k != self.among}
+        names = levels(frame, self.among) if given is None else list(_many(given))
+        if len(names) < 2:
+            raise ClaimError(f"{self.id}: {self.among} has one level; two are the least")
+        region = Region(1 / (1 + self.margin), 1 + self.margin)
+        found: list[Component] = []
+        for where, (cell,) in _expand(frame, self.each, rest):
+            series = {m: by_seed(frame, self.metric, {**cell, self.among: m}) for m in names}
+            for a, b in combinations(names, 2):
+                (x, y), n = aligned(series[a], series[b])
+                found.append(RatioComponent(f"{a} / {b}{where}", region, x, y, n))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monotone(Claim):
+    """A cell's mean rises (or falls) over a factor.
+
+    From the first level to the last it changes by at least `at_least` (relative), and no step on
+    the way goes against the trend by more than `tolerance` (relative).
+    """
+
+    kind: ClassVar[str] = "monotone"
+    over: str
+    direction: Literal["rises", "falls"]
+    cell: Cell = field(default_factory=dict)
+    at_least: float = 0.0
+    tolerance: float = 0.05
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """Return the whole way, then each step."""
+        if self.direction not in ("rises", "falls"):
+            raise ClaimError(f"{self.id}: a trend rises or falls, not {self.direction!r}")
+        given = self.cell.get(self.over)
+        rest = {k: v for k, v in self.cell.items() if k != self.over}
+        steps = levels(frame, self.over) if given is None else list(_many(given))
+        if len(steps) < 2:
+            raise ClaimError(f"{self.id}: {self.over} has one level; a trend needs two")
+        series = {s: by_seed(frame, self.metric, {**rest, self.over: s}) for s in steps}
+        up = self.direction == "rises"
+        whole = Region(1 + self.at_least, math.inf) if up else Region(0, 1 - self.at_least)
+        step = Region(1 - self.tolerance, math.inf) if up else Region(0, 1 + self.tolerance)
+        # A ratio of positive numbers is never below zero: only the upper bound says something.
+        whole, step = (r if up else Region(-math.inf, r.high) for r in (whole, step))
+        ways = [(steps[-1], steps[0], whole)]
+        if len(steps) > 2:
+            ways += [(b, a, step) for a, b in pairwise(steps)]
+        found: list[Component] = []
+        for b, a, region in ways:
+            (x, y), n = aligned(series[b], series[a])
+            found.append(RatioComponent(f"{self.over} {b} / {a}", region, x, y, n))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Least(Claim):
+    """One level of a factor has the smallest (or largest) mean, by a relative margin."""
+
+    kind: ClassVar[str] = "least"
+    among: str
+    who: Level
+    extreme: Literal["smallest", "largest"] = "smallest"
+    margin: float = 0.0
+    cell: Cell = field(default_factory=dict)
+    each: str | None = None
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a rival (and a level of `each`)."""
+        small = self.extreme == "smallest"
+        region = Region(high=1 - self.margin) if small else Region(low=1 + self.margin)
+        rest = {k: v for k, v in self.cell.items() if k != self.among}
+        found: list[Component] = []
+        for where, (cell,) in _expand(frame, self.each, rest):
+            mine = by_seed(frame, self.metric, {**cell, self.among: self.who})
+            for rival in _rivals(frame, self.among, self.who, self.cell):
+                (x, y), n = aligned(mine, by_seed(frame, self.metric, {**cell, self.among: rival}))
+                found.append(RatioComponent(f"{self.who} / {rival}{where}", region, x, y, n))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastVariation(Claim):
+    """Over a factor, one mechanism's mean varies least.
+
+    Variation is that of the means over the levels: `cv` (deviation over mean), `range` ((largest -
+    smallest) over mean) or `deviation` and `spread`, the same two without dividing by the mean.
+    Its ratio to each rival's is to be at most 1 - margin, judged by the jackknife over seeds.
+    """
+
+    kind: ClassVar[str] = "least-variation"
+    among: str
+    who: Level
+    over: str
+    measure: Literal["cv", "range", "deviation", "spread"] = "cv"
+    margin: float = 0.0
+    cell: Cell = field(default_factory=dict)
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """One a rival."""
+        if self.measure not in _VARIATION:
+            raise ClaimError(f"{self.id}: variation is one of {', '.join(_VARIATION)}")
+        rest = {k: v for k, v in self.cell.items() if k not in (self.among, self.over)}
+        given = self.cell.get(self.over)
+        steps = levels(frame, self.over) if given is None else list(_many(given))
+        if len(steps) < 2:
+            raise ClaimError(f"{self.id}: {self.over} has one level; variation needs two")
+
+        def rows(who: Level) -> list[pd.Series[float]]:
+            return [
+                by_seed(frame, self.metric, {**rest, self.among: who, self.over: s}) for s in steps
+            ]
+
+        region = Region(high=1 - self.margin)
+        mine = rows(self.who)
+        found: list[Component] = []
+        for rival in _rivals(frame, self.among, self.who, self.cell):
+            values, n = aligned(*mine, *rows(rival))
+            table = np.array(values)
+            pseudo = _jackknife_log_ratio(table[: len(steps)], table[len(steps) :], self.measure)
+            found.append(LogComponent(f"{self.who} / {rival}", region, pseudo, n))
+        return found
+
+
+_VARIATION = ("cv", "range", "deviation", "spread")
+
+
+def _many(given: Any) -> tuple[Level, ...]:
+    return (given,) if isinstance(given, (str, int, float, bool)) else tuple(given)
+
+
+def _rivals(frame: pd.DataFrame, among: str, who: Level, cell: Cell) -> list[Level]:
+    names = list(_many(cell[among])) if among in cell else levels(frame, among)
+    rivals = [m for m in names if m != who]
+    if not rivals:
+        raise ClaimError(f"{among} {who} has nothing to be compared with")
+    return rivals
+
+
+def _variation(means: np.ndarray[Any, np.dtype[np.float64]], measure: str) -> float:
+    size = float(means.std(ddof=1) if measure in ("cv", "deviation") else np.ptp(means))
+    return size / float(means.mean()) if measure in ("cv", "range") else size
+
+
+def _jackknife_log_ratio(
+    a: np.ndarray[Any, np.dtype[np.float64]],
+    b: np.ndarray[Any, np.dtype[np.float64]],
+    measure: str,
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Pseudo-values of log(variation of a / variation of b); rows are levels, columns seeds."""
+    n = a.shape[1] if a.ndim == 2 else 0
+    if n < 2:
+        return np.empty(n)
+
+    def value(keep: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
+        va = _variation(a[:, keep].mean(axis=1), measure)
+        vb = _variation(b[:, keep].mean(axis=1), measure)
+        # No variation at all on one side has no logarithm: reported as a problem, not as a verdict.
+        return math.log(va / vb) if va > 0 and vb > 0 else math.nan
+
+    everyone = np.ones(n, dtype=np.bool_)
+    whole = value(everyone)
+    pseudo = np.empty(n)
+    for i in range(n):
+        keep = everyone.copy()
+        keep[i] = False
+        pseudo[i] = n * whole - (n - 1) * value(keep)
+    return pseudo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Every(Claim):
+    """Several claims that make up one finding: all must hold."""
+
+    kind: ClassVar[str] = "every"
+    claims: tuple[Claim, ...]
+    metric: str = ""
+
+    def components(self, frame: pd.DataFrame) -> list[Component]:
+        """Those of all its parts."""
+        return [c for claim in self.claims for c in claim.components(frame)]
+
+
+KINDS: dict[str, type[Claim]] = {
+    k.kind: k
+    for k in (
+        MeanIn,
+        Ratio,
+        Difference,
+        AllIn,
+        PracticallyEqual,
+        Monotone,
+        Least,
+        LeastVariation,
+        Every,
+    )
+}
+"""Every kind of claim by its name."""

@@ -1,0 +1,186 @@
+"""Confidence intervals: of a mean, a difference of means, a ratio of means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats as _st
+
+from sojourn.stats._arrays import StatisticsError, check_level, pairs, sample
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate between its confidence limits."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance between the limits."""
+        return (self.high - self.low) / 2.0
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.6g} [{self.low:.6g}, {self.high:.6g}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TTest:
+    """A t test with the interval that belongs to it."""
+
+    interval: Interval
+    t: float
+    df: float
+    p: float
+
+    def summary(self) -> str:
+        """One line, as a paper would print it."""
+        pct = f"{self.interval.level * 100:g} %"
+        return f"{self.interval} ({pct}), t = {self.t:.4g}, df = {self.df:.4g}, p = {self.p:.4g}"
+
+
+def t_critical(level: float, df: float) -> float:
+    """Return the two-sided critical value of Student's t."""
+    return float(_st.t.ppf(0.5 + check_level(level) / 2.0, df))
+
+
+def two_sided_p(t: float, df: float) -> float:
+    """Return the two-sided p value of a t statistic."""
+    return float(2.0 * _st.t.sf(abs(t), df))
+
+
+def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Mean of independent values with Student's t interval.
+
+    One value has a mean but no interval: its limits are NaN.
+    """
+    check_level(level)
+    x = sample(values)
+    mean = float(x.mean())
+    if x.size < 2:
+        return Interval(mean, math.nan, math.nan, level, 1)
+    half = t_critical(level, x.size - 1) * float(x.std(ddof=1)) / math.sqrt(x.size)
+    return Interval(mean, mean - half, mean + half, level, int(x.size))
+
+
+def _t_test(mean: float, error: float, df: float, level: float, n: int) -> TTest:
+    half = t_critical(level, df) * error
+    interval = Interval(mean, mean - half, mean + half, level, n)
+    if error == 0.0:
+        # Without any spread the difference is either exactly none or certain.
+        t = 0.0 if mean == 0.0 else math.copysign(math.inf, mean)
+        return TTest(interval, t, df, 1.0 if mean == 0.0 else 0.0)
+    t = mean / error
+    return TTest(interval, t, df, two_sided_p(t, df))
+
+
+def one_sample(values: npt.ArrayLike, popmean: float = 0.0, level: float = 0.95) -> TTest:
+    """Test of a mean against a fixed value; the interval is that of the mean."""
+    check_level(level)
+    x = sample(values, 2)
+    test = _t_test(
+        float((x - popmean).mean()),
+        float(x.std(ddof=1)) / math.sqrt(x.size),
+        x.size - 1,
+        level,
+        int(x.size),
+    )
+    i = test.interval
+    moved = Interval(i.estimate + popmean, i.low + popmean, i.high + popmean, level, i.n)
+    return TTest(moved, test.t, test.df, test.p)
+
+
+def paired_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
+    """Mean of a - b where a[i] and b[i] come from the same seed.
+
+    Common random numbers make both runs meet the same arrivals, so what they share cancels.
+    """
+    x, y = pairs(a, b)
+    return one_sample(x - y, 0.0, level)
+
+
+def welch_difference(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> TTest:
+    """Mean of a minus mean of b for unpaired samples whose variances may differ (Welch)."""
+    check_level(level)
+    x, y = sample(a, 2, "first sample"), sample(b, 2, "second sample")
+    vx, vy = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
+    error = math.sqrt(vx + vy)
+    if error == 0.0:
+        df = float(x.size + y.size - 2)
+    else:
+        df = (vx + vy) ** 2 / (vx**2 / (x.size - 1) + vy**2 / (y.size - 1))
+    n = int(min(x.size, y.size))
+    return _t_test(float(x.mean() - y.mean()), error, df, level, n)
+
+
+def paired_ratio(a: npt.ArrayLike, b: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Ratio of the means, mean(a) / mean(b), for paired samples, by Fieller's theorem.
+
+    The limits are the ratios r at which a - r b has a mean just not different from zero. Where the
+    denominator itself is not different from zero they are infinite.
+    """
+    check_level(level)
+    x, y = pairs(a, b)
+    n = x.size
+    mx, my = float(x.mean()), float(y.mean())
+    if my == 0.0:
+        return Interval(math.nan, -math.inf, math.inf, level, int(n))
+    ratio = mx / my
+    cov = np.cov(x, y, ddof=1) / n
+    t2 = t_critical(level, n - 1) ** 2
+    # (mx - r my)^2 = t^2 (vxx - 2 r vxy + r^2 vyy), a quadratic in r.
+    qa = my**2 - t2 * float(cov[1, 1])
+    qb = mx * my - t2 * float(cov[0, 1])
+    qc = mx**2 - t2 * float(cov[0, 0])
+    if qa <= 0.0:
+        return Interval(ratio, -math.inf, math.inf, level, int(n))
+    root = math.sqrt(max(qb * qb - qa * qc, 0.0))
+    return Interval(ratio, (qb - root) / qa, (qb + root) / qa, level, int(n))
+
+
+def jackknife(pseudo: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Interval from jackknife pseudo-values, taken as independent values (Tukey)."""
+    return mean_interval(sample(pseudo, 2, "set of pseudo-values"), level)
+
+
+def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Median with an interval from order statistics (binomial), free of any distribution.
+
+    The level reached is at least the one asked; too few values leave the limits infinite.
+    """
+    check_level(level)
+    x = np.sort(sample(values))
+    n = int(x.size)
+    k = int(_st.binom.ppf((1.0 - level) / 2.0, n, 0.5))
+    # P(X_(k) <= median <= X_(n+1-k)) = 1 - 2 P(Bin < k): step back until that is enough.
+    while k > 0 and 2.0 * float(_st.binom.cdf(k - 1, n, 0.5)) > 1.0 - level:
+        k -= 1
+    low, high = (float(x[k - 1]), float(x[n - k])) if k > 0 else (-math.inf, math.inf)
+    return Interval(float(np.median(x)), low, high, level, n)
+
+
+def tost(values: npt.ArrayLike, low: float, high: float) -> float:
+    """Two one-sided tests: the p value of "the mean lies outside (low, high)" (Schuirmann)."""
+    if not low < high:
+        raise StatisticsError(f"the margin must go upwards, not from {low} to {high}")
+    x = sample(values, 2)
+    error = float(x.std(ddof=1)) / math.sqrt(x.size)
+    if error == 0.0:
+        return 0.0 if low < float(x.mean()) < high else 1.0
+    df = x.size - 1
+    p_low = float(_st.t.sf((float(x.mean()) - low) / error, df))
+    p_high = float(_st.t.cdf((float(x.mean()) - high) / error, df))
+    return max(p_low, p_high)

@@ -1,0 +1,33 @@
+"""The compact letter display: things that share a letter cannot be told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+
+def letters(order: Sequence[str], apart: AbstractSet[frozenset[str]]) -> dict[str, str]:
+    """Letters for `order`, so that two names share a letter exactly if not in `apart`.
+
+    Piepho's insert-and-absorb: start with one letter for all; for each pair to be told apart,
+    split every letter that holds both; drop letters contained in others.
+    """
+    columns: list[frozenset[str]] = [frozenset(order)]
+    for pair in sorted(apart, key=lambda p: sorted(order.index(x) for x in p)):
+        split: list[frozenset[str]] = []
+        for column in columns:
+            split += [column - {x} for x in pair] if pair <= column else [column]
+        unique = list(dict.fromkeys(split))
+        columns = [c for c in unique if not any(c < other for other in unique)]
+    position = {name: i for i, name in enumerate(order)}
+    columns.sort(key=lambda c: sorted(position[x] for x in c))
+    marks = dict.fromkeys(order, "")
+    for i, column in enumerate(columns):
+        letter = chr(ord("a") + i) if i < 26 else f"({i + 1})"
+        for name in order:
+            if name in column:
+                marks[name] += letter
+    return marks

@@ -1,0 +1,55 @@
+"""Corrections for asking several questions at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sojourn.stats._arrays import Floats, StatisticsError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def _p_values(p: npt.ArrayLike) -> Floats:
+    array = np.asarray(p, dtype=np.float64)
+    if array.ndim != 1 or not ((array >= 0) & (array <= 1)).all():
+        raise StatisticsError("p values are numbers between 0 and 1")
+    return array
+
+
+def holm(p: npt.ArrayLike) -> Floats:
+    """Holm's step-down adjusted p values, in the order given."""
+    array = _p_values(p)
+    m = array.size
+    order = np.argsort(array, kind="stable")
+    steps = np.minimum(array[order] * np.arange(m, 0, -1), 1.0)
+    adjusted = np.empty(m)
+    adjusted[order] = np.maximum.accumulate(steps)
+    return adjusted
+
+
+def bonferroni(p: npt.ArrayLike) -> Floats:
+    """Bonferroni's adjusted p values."""
+    array = _p_values(p)
+    return np.minimum(array * array.size, 1.0)
+
+
+def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
+    """Return the share of `alpha` at which Holm's procedure judges each p value.
+
+    The i-th smallest (from 0) of m is judged at alpha / (m - i) while all before it were
+    rejected; from the first that is not, all remaining ones are judged at the level of that one.
+    The interval that matches the decision has the confidence 1 - share.
+    """
+    array = _p_values(p)
+    m = array.size
+    shares = np.empty(m)
+    share, open_ = alpha / m if m else alpha, True
+    for i, k in enumerate(np.argsort(array, kind="stable")):
+        if open_:
+            share = alpha / (m - i)
+            open_ = bool(array[k] <= share)
+        shares[k] = share
+    return shares

@@ -1,0 +1,220 @@
+"""Which groups differ: Fisher's LSD, Tukey's HSD, Kruskal-Wallis with Dunn's test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats as _st
+
+from sojourn.stats._arrays import check_level, grouped
+from sojourn.stats.anova import Anova, one_way
+from sojourn.stats.interval import t_critical, two_sided_p
+from sojourn.stats.letters import letters
+from sojourn.stats.multiple import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two groups compared: b minus a."""
+
+    a: str
+    b: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    differs: bool
+    statistic: float
+
+
+@dataclass(frozen=True, slots=True)
+class PostHoc:
+    """All pairs of groups compared."""
+
+    method: str
+    names: tuple[str, ...]
+    centres: tuple[float, ...]
+    pairs: tuple[Pair, ...]
+    alpha: float
+    omnibus: Anova | KruskalWallis
+    critical: float
+    least_difference: float | None = None
+    """The one least significant difference, where the groups are equally large."""
+    protected: bool = False
+    """Whether nothing is called different because the omnibus test was not significant."""
+
+    def pair(self, a: str, b: str) -> Pair:
+        """Return the comparison of two groups, as b minus a."""
+        for p in self.pairs:
+            if (p.a, p.b) == (a, b):
+                return p
+            if (p.a, p.b) == (b, a):
+                return Pair(a, b, -p.difference, -p.high, -p.low, p.p, p.differs, -p.statistic)
+        raise KeyError(f"no comparison of {a!r} with {b!r}")
+
+    def groups(self) -> dict[str, str]:
+        """Letters: groups that share one cannot be told apart (largest first)."""
+        order = [self.names[i] for i in np.argsort(-np.asarray(self.centres), kind="stable")]
+        apart = {frozenset((p.a, p.b)) for p in self.pairs if p.differs}
+        return letters(order, apart)
+
+    def summary(self) -> str:
+        """All pairs in a table, then the groups by letter."""
+        wide = max(len(f"{p.b} - {p.a}") for p in self.pairs)
+        lines = [f"{self.method}, alpha {self.alpha:g}"]
+        if self.protected:
+            lines.append("The omnibus test is not significant: no pair is called different.")
+        lines.append(f"{'':<{wide}}{'difference':>13}{'low':>13}{'high':>13}{'p':>11}")
+        for p in self.pairs:
+            low, high = (f"{p.low:.6g}", f"{p.high:.6g}") if not math.isnan(p.low) else ("-", "-")
+            lines.append(
+                f"{f'{p.b} - {p.a}':<{wide}}{p.difference:>13.6g}{low:>13}{high:>13}{p.p:>11.4g}"
+                + (" *" if p.differs else "")
+            )
+        name = max(len(n) for n in self.names)
+        centre = dict(zip(self.names, self.centres, strict=True))
+        lines += [f"{n:<{name}}  {centre[n]:>12.6g}  {s}" for n, s in self.groups().items()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class KruskalWallis:
+    """The rank test of Kruskal and Wallis, corrected for ties."""
+
+    h: float
+    df: int
+    p: float
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    mean_ranks: tuple[float, ...]
+
+    def summary(self) -> str:
+        """One line."""
+        return f"Kruskal-Wallis: H = {self.h:.5g}, df = {self.df}, p = {self.p:.4g}"
+
+
+def lsd(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
+    alpha: float = 0.05,
+    *,
+    protected: bool = True,
+) -> PostHoc:
+    """Fisher's least significant difference, after a one-way ANOVA.
+
+    Every pair is judged by the pooled variance at the plain level alpha; it is the F test before
+    it that protects. With `protected`, no pair is called different unless F is significant.
+    """
+    named = grouped(groups)
+    check_level(1 - alpha)
+    table = one_way(named)
+    critical = t_critical(1 - alpha, table.df_within)
+    hold = protected and not table.p <= alpha
+    found = []
+    for a, b in combinations(named, 2):
+        error = math.sqrt(table.ms_within * (1 / named[a].size + 1 / named[b].size))
+        d = float(named[b].mean() - named[a].mean())
+        t = d / error if error > 0 else (math.copysign(math.inf, d) if d else 0.0)
+        p = two_sided_p(t, table.df_within)
+        half = critical * error
+        found.append(Pair(a, b, d, d - half, d + half, p, p <= alpha and not hold, t))
+    least = None
+    if len(set(table.sizes)) == 1:
+        least = critical * math.sqrt(2 * table.ms_within / table.sizes[0])
+    return PostHoc(
+        "Fisher's LSD", table.names, table.means, tuple(found), alpha, table, critical, least, hold
+    )
+
+
+def tukey(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
+) -> PostHoc:
+    """Tukey's honestly significant difference (Tukey-Kramer for unequal sizes)."""
+    named = grouped(groups)
+    check_level(1 - alpha)
+    table = one_way(named)
+    k, df = len(named), table.df_within
+    critical = float(_st.studentized_range.ppf(1 - alpha, k, df))
+    found = []
+    for a, b in combinations(named, 2):
+        error = math.sqrt(table.ms_within / 2 * (1 / named[a].size + 1 / named[b].size))
+        d = float(named[b].mean() - named[a].mean())
+        q = abs(d) / error if error > 0 else (math.inf if d else 0.0)
+        p = float(_st.studentized_range.sf(q, k, df)) if math.isfinite(q) else 0.0
+        p = min(max(p, 0.0), 1.0)
+        half = critical * error
+        found.append(Pair(a, b, d, d - half, d + half, p, p <= alpha, q))
+    least = None
+    if len(set(table.sizes)) == 1:
+        least = critical * math.sqrt(table.ms_within / table.sizes[0])
+    return PostHoc(
+        "Tukey's HSD", table.names, table.means, tuple(found), alpha, table, critical, least
+    )
+
+
+def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64], float]:
+    """Ranks of all values together, and the sum of t^3 - t over the ties."""
+    everything = np.concatenate(list(named.values()))
+    ranks = np.asarray(_st.rankdata(everything), dtype=np.float64)
+    _, counts = np.unique(everything, return_counts=True)
+    return ranks, float((counts.astype(np.float64) ** 3 - counts).sum())
+
+
+def kruskal_wallis(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
+) -> KruskalWallis:
+    """Test whether the groups differ in rank; needs no normal distribution."""
+    named = grouped(groups)
+    ranks, ties = _ranks(named)
+    sizes = [g.size for g in named.values()]
+    n = ranks.size
+    parts = np.split(ranks, np.cumsum(sizes)[:-1])
+    h = 12 / (n * (n + 1)) * sum(p.sum() ** 2 / p.size for p in parts) - 3 * (n + 1)
+    correction = 1 - ties / (n**3 - n) if n > 1 else 0.0
+    # All values equal: nothing differs.
+    h, df = (float(h / correction) if correction > 0 else 0.0), len(named) - 1
+    return KruskalWallis(
+        h,
+        df,
+        float(_st.chi2.sf(h, df)),
+        tuple(named),
+        tuple(sizes),
+        tuple(float(p.mean()) for p in parts),
+    )
+
+
+def dunn(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
+) -> PostHoc:
+    """Dunn's test of all pairs after Kruskal-Wallis, Holm-corrected; differences in mean rank."""
+    named = grouped(groups)
+    check_level(1 - alpha)
+    omnibus = kruskal_wallis(named)
+    ranks, ties = _ranks(named)
+    n = ranks.size
+    variance = n * (n + 1) / 12 - (ties / (12 * (n - 1)) if n > 1 else 0.0)
+    mean_rank = dict(zip(omnibus.names, omnibus.mean_ranks, strict=True))
+    raw = []
+    for a, b in combinations(named, 2):
+        d = mean_rank[b] - mean_rank[a]
+        error = math.sqrt(max(variance, 0.0) * (1 / named[a].size + 1 / named[b].size))
+        z = d / error if error > 0 else 0.0
+        raw.append((a, b, d, z, float(2 * _st.norm.sf(abs(z)))))
+    adjusted = holm([r[4] for r in raw])
+    nan = math.nan
+    found = tuple(
+        Pair(a, b, d, nan, nan, float(p), bool(p <= alpha), z)
+        for (a, b, d, z, _), p in zip(raw, adjusted, strict=True)
+    )
+    critical = float(_st.norm.isf(alpha / 2))
+    return PostHoc(
+        "Dunn's test (Holm)", omnibus.names, omnibus.mean_ranks, found, alpha, omnibus, critical
+    )

@@ -1,0 +1,70 @@
+"""How many seeds a question needs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sojourn.stats._arrays import StatisticsError, check_level
+from sojourn.stats.interval import t_critical
+from sojourn.stats.noncentral import nct_cdf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_SEEDS = 1_000_000
+"""Beyond this the answer is "no reasonable number"."""
+
+
+def _check(deviation: float) -> None:
+    if not deviation >= 0 or not math.isfinite(deviation):
+        raise StatisticsError(f"a standard deviation cannot be {deviation}")
+
+
+def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> float:
+    """Probability that a two-sided paired t test with n seeds sees the difference, on its side.
+
+    `deviation` is that of the paired differences. The chance of a significant result on the
+    wrong side is not counted as success.
+    """
+    _check(deviation)
+    check_level(1 - alpha)
+    if n < 2:
+        return 0.0
+    if deviation == 0.0:
+        return 1.0 if difference != 0.0 else 0.0
+    delta = abs(difference) / deviation * math.sqrt(n)
+    return 1.0 - nct_cdf(t_critical(1 - alpha, n - 1), n - 1, delta)
+
+
+def seeds_for_power(
+    difference: float, deviation: float, alpha: float = 0.05, wanted: float = 0.8
+) -> int | None:
+    """Least number of seeds that sees `difference` with probability `wanted`; None: too many."""
+    check_level(wanted)
+    return _least(lambda n: power(difference, deviation, n, alpha) >= wanted)
+
+
+def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) -> int | None:
+    """Least number of seeds whose mean has an interval of at most +- `half_width`."""
+    _check(deviation)
+    if not half_width > 0:
+        raise StatisticsError("the half width wanted must be positive")
+    return _least(lambda n: t_critical(level, n - 1) * deviation / math.sqrt(n) <= half_width)
+
+
+def _least(enough: Callable[[int], bool]) -> int | None:
+    """Return the least n >= 2 for which `enough(n)`, which stays true once it is, by bisection."""
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MOST_SEEDS:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
+    return max(high, 2)
