@@ -10,8 +10,8 @@
 pub enum Kind {
     /// A host handed it to the network.
     Sent = 1,
-    /// A queue took it.
-    Enqueued = 2,
+    /// It came to a queue; that it left the link before, if any, goes without saying.
+    Offered = 2,
     /// Its transmission began.
     Departed = 3,
     /// A queue dropped it; the verdict says why.
@@ -22,10 +22,12 @@ pub enum Kind {
     Lost = 6,
     /// An impairment of the link copied it.
     Duplicated = 7,
-    /// It reached the far end of a link.
-    Delivered = 8,
+    /// An impairment of the link flipped one of its bits.
+    Corrupted = 8,
     /// Its host took it.
     Received = 9,
+    /// Its host threw it away: damaged, or for a connection that is gone.
+    Discarded = 10,
 }
 
 /// The hash, fed with packet events in the order in which they happen.
@@ -93,7 +95,7 @@ mod tests {
     fn sample() -> TraceHash {
         let mut hash = TraceHash::new();
         for i in 0..1000u64 {
-            hash.add(i * 1_000_003, (i % 7) as u32, Kind::Enqueued, i / 2, 1514, (i % 3) as u8);
+            hash.add(i * 1_000_003, (i % 7) as u32, Kind::Offered, i / 2, 1514, (i % 3) as u8);
         }
         hash
     }
@@ -109,10 +111,10 @@ mod tests {
     #[test]
     fn order_counts() {
         let (mut x, mut y) = (TraceHash::new(), TraceHash::new());
-        x.add(1, 0, Kind::Enqueued, 1, 100, 0);
-        x.add(1, 0, Kind::Enqueued, 2, 100, 0);
-        y.add(1, 0, Kind::Enqueued, 2, 100, 0);
-        y.add(1, 0, Kind::Enqueued, 1, 100, 0);
+        x.add(1, 0, Kind::Offered, 1, 100, 0);
+        x.add(1, 0, Kind::Offered, 2, 100, 0);
+        y.add(1, 0, Kind::Offered, 2, 100, 0);
+        y.add(1, 0, Kind::Offered, 1, 100, 0);
         assert_ne!(x.value(), y.value());
     }
 

@@ -4,8 +4,11 @@
 //! and to key random streams; no decision depends on them otherwise. Each component owns the type of
 //! its parameters; this crate only puts them together and checks that they fit.
 
+pub mod validate;
+
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+pub use validate::PlanError;
 
 /// One run's description.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,8 +95,15 @@ pub struct Observe {
     pub series_interval: Nanos,
     /// Histograms per flow as well as per group.
     pub per_flow_histograms: bool,
-    /// Links whose packets are written as pcap.
+    /// Links whose packets are written as pcap, as their transmission begins.
     pub capture: Vec<usize>,
+    /// Bytes kept of each captured frame.
+    #[serde(default = "default_snaplen")]
+    pub snaplen: u32,
     /// Trace hash over every packet event.
     pub trace_hash: bool,
+}
+
+fn default_snaplen() -> u32 {
+    128
 }

@@ -1,0 +1,285 @@
+//! Whether a plan can be run: indices in range, routes that exist, sizes that fit.
+
+use crate::{Plan, Transport};
+use serde::Serialize;
+use sojourn_units::{Nanos, SECOND};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What is wrong with a plan, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanError {
+    /// The place, such as `groups[2].pairs[0]`.
+    pub at: String,
+    /// The complaint.
+    pub message: String,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Greatest numbers of what grows with a plan. Beyond them memory or 32-bit numbers would run out.
+pub mod limits {
+    use super::{Nanos, SECOND};
+    /// Nodes.
+    pub const NODES: usize = 1_000_000;
+    /// Links.
+    pub const LINKS: usize = 1_000_000;
+    /// Groups of flows.
+    pub const GROUPS: usize = 10_000;
+    /// Flows in all groups together.
+    pub const FLOWS: u64 = 1_000_000;
+    /// Length of a run: exact sums of squared nanoseconds must fit 128 bits.
+    pub const DURATION: Nanos = 72 * 3600 * SECOND;
+    /// Values in the time series.
+    pub const SERIES_VALUES: u64 = 50_000_000;
+    /// Bytes kept of a captured frame.
+    pub const SNAPLEN: u32 = 65_535;
+}
+
+fn fail<T>(at: impl Into<String>, message: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError { at: at.into(), message: message.into() })
+}
+
+fn at_most(at: &str, what: &str, n: usize, limit: usize) -> Result<(), PlanError> {
+    if n > limit {
+        return fail(at, format!("{n} {what}: at most {limit} are allowed"));
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Checks everything that a run relies on.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        self.check_times()?;
+        self.check_nodes()?;
+        self.check_links()?;
+        self.check_groups()?;
+        self.check_routes()?;
+        self.check_observe()
+    }
+
+    fn check_times(&self) -> Result<(), PlanError> {
+        if self.duration == 0 {
+            return fail("duration", "must be above zero");
+        }
+        if self.duration > limits::DURATION {
+            return fail("duration", format!("at most {} hours", limits::DURATION / 3600 / SECOND));
+        }
+        if self.warmup >= self.duration {
+            return fail("warmup", "must be shorter than the duration");
+        }
+        Ok(())
+    }
+
+    fn check_nodes(&self) -> Result<(), PlanError> {
+        at_most("nodes", "nodes", self.nodes.len(), limits::NODES)?;
+        let mut names = BTreeSet::new();
+        for (i, node) in self.nodes.iter().enumerate() {
+            let at = || format!("nodes[{i}].name");
+            check_name(at, &node.name, &mut names)?;
+        }
+        Ok(())
+    }
+
+    fn check_links(&self) -> Result<(), PlanError> {
+        at_most("links", "links", self.links.len(), limits::LINKS)?;
+        let mut names = BTreeSet::new();
+        for (i, link) in self.links.iter().enumerate() {
+            check_name(|| format!("links[{i}].name"), &link.name, &mut names)?;
+            for (end, node) in [("from", link.from), ("to", link.to)] {
+                if node >= self.nodes.len() {
+                    let n = self.nodes.len();
+                    return fail(
+                        format!("links[{i}].{end}"),
+                        format!("there is no node {node}: there are {n}"),
+                    );
+                }
+            }
+            if link.from == link.to {
+                return fail(format!("links[{i}]"), "leads from a node to itself");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_groups(&self) -> Result<(), PlanError> {
+        at_most("groups", "groups", self.groups.len(), limits::GROUPS)?;
+        let flows: u64 = self.groups.iter().map(|g| u64::from(g.count)).sum();
+        if flows > limits::FLOWS {
+            return fail("groups", format!("{flows} flows: at most {} are allowed", limits::FLOWS));
+        }
+        // Links and groups share the summary's columns, so they may not share names.
+        let mut names: BTreeSet<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
+        for (i, group) in self.groups.iter().enumerate() {
+            let at = |field: &str| format!("groups[{i}].{field}");
+            check_name(|| at("name"), &group.name, &mut names)?;
+            if group.count == 0 {
+                return fail(at("count"), "must be above zero");
+            }
+            if group.pairs.is_empty() {
+                return fail(at("pairs"), "there is no pair of nodes");
+            }
+            for (j, &(from, to)) in group.pairs.iter().enumerate() {
+                let n = self.nodes.len();
+                if let Some(node) = [from, to].into_iter().find(|&node| node >= n) {
+                    return fail(
+                        at(&format!("pairs[{j}]")),
+                        format!("there is no node {node}: there are {n}"),
+                    );
+                }
+                if from == to {
+                    return fail(
+                        at(&format!("pairs[{j}]")),
+                        "sender and receiver are the same node",
+                    );
+                }
+            }
+            let latest = group.start.saturating_add(group.start_spread);
+            if latest >= self.duration {
+                return fail(at("start"), "starts must lie before the end of the run");
+            }
+            if group.stop.is_some_and(|stop| stop <= group.start) {
+                return fail(at("stop"), "must lie after the start");
+            }
+            if group.dscp > 63 {
+                return fail(at("dscp"), "has six bits: at most 63");
+            }
+            self.check_transport(i)?;
+        }
+        Ok(())
+    }
+
+    fn check_transport(&self, i: usize) -> Result<(), PlanError> {
+        let group = &self.groups[i];
+        let _ = group;
+        Ok(())
+    }
+
+    /// Every pair must reach each other: data one way, acknowledgments the other.
+    fn check_routes(&self) -> Result<(), PlanError> {
+        let reach = Reach::new(self);
+        for (i, group) in self.groups.iter().enumerate() {
+            let back = matches!(group.transport, Transport::Tcp(_));
+            let pairs = group.pairs.iter().enumerate().take(group.count as usize);
+            for (j, &(from, to)) in pairs {
+                let ways: &[(usize, usize)] =
+                    if back { &[(from, to), (to, from)] } else { &[(from, to)] };
+                for &(a, b) in ways {
+                    if !reach.reaches(a, b) {
+                        let (a, b) = (&self.nodes[a].name, &self.nodes[b].name);
+                        return fail(
+                            format!("groups[{i}].pairs[{j}]"),
+                            format!("no links lead from {a} to {b}"),
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_observe(&self) -> Result<(), PlanError> {
+        let observe = &self.observe;
+        let n = self.links.len();
+        if observe.bottleneck >= n {
+            return fail(
+                "observe.bottleneck",
+                format!("there is no link {}: there are {n}", observe.bottleneck),
+            );
+        }
+        let mut seen = BTreeSet::new();
+        for (i, &link) in observe.capture.iter().enumerate() {
+            if link >= n {
+                return fail(
+                    format!("observe.capture[{i}]"),
+                    format!("there is no link {link}: there are {n}"),
+                );
+            }
+            if !seen.insert(link) {
+                return fail(format!("observe.capture[{i}]"), "is captured already");
+            }
+        }
+        if observe.snaplen == 0 || observe.snaplen > limits::SNAPLEN {
+            return fail("observe.snaplen", format!("must lie in 1 to {}", limits::SNAPLEN));
+        }
+        if observe.series_interval > 0 {
+            let instants = self.duration / observe.series_interval + 1;
+            // About five values a link and two a flow shown.
+            let values = instants.saturating_mul(5 * n as u64 + 8 * self.groups.len() as u64);
+            if values > limits::SERIES_VALUES {
+                return fail(
+                    "observe.series_interval",
+                    format!(
+                        "{values} values: at most {} are allowed; choose a longer interval",
+                        limits::SERIES_VALUES
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_name<'a>(
+    at: impl Fn() -> String,
+    name: &'a str,
+    names: &mut BTreeSet<&'a str>,
+) -> Result<(), PlanError> {
+    if name.is_empty() {
+        return fail(at(), "is empty");
+    }
+    if !names.insert(name) {
+        return fail(at(), format!("`{name}` is taken"));
+    }
+    Ok(())
+}
+
+/// Which nodes reach which. Nearly always all do, by links in both directions; so nodes that reach
+/// node 0 and back are settled at once, and only others are searched for.
+struct Reach {
+    out: Vec<Vec<u32>>,
+    hub: Vec<bool>,
+}
+
+fn search(edges: &[Vec<u32>], from: usize) -> Vec<bool> {
+    let mut reached = vec![false; edges.len()];
+    let mut open = Vec::new();
+    if let Some(first) = reached.get_mut(from) {
+        *first = true;
+        open.push(from as u32);
+    }
+    while let Some(node) = open.pop() {
+        for &next in &edges[node as usize] {
+            if !std::mem::replace(&mut reached[next as usize], true) {
+                open.push(next);
+            }
+        }
+    }
+    reached
+}
+
+impl Reach {
+    fn new(plan: &Plan) -> Self {
+        let mut out = vec![Vec::new(); plan.nodes.len()];
+        let mut into = out.clone();
+        for link in &plan.links {
+            out[link.from].push(link.to as u32);
+            into[link.to].push(link.from as u32);
+        }
+        let hub = search(&out, 0).iter().zip(search(&into, 0)).map(|(&a, b)| a && b).collect();
+        Self { out, hub }
+    }
+
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        self.hub[from] && self.hub[to] || search(&self.out, from)[to]
+    }
+}

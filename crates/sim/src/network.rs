@@ -1,0 +1,321 @@
+//! The network: links with their probes, packets on their paths, the books.
+
+use crate::deadlines::Deadlines;
+use crate::pcap::{Capture, Frame};
+use crate::probe::LinkProbe;
+use crate::routes::{END, Routes};
+use crate::slab::{Body, Packet, Slab};
+use sojourn_link::{Backlog, Link, Sink};
+use sojourn_measure::ledger::balance;
+use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
+use sojourn_plan::Plan;
+use sojourn_queue::{DropReason, MarkReason};
+use sojourn_random::Key;
+use sojourn_units::{EPOCH, Nanos};
+
+/// What a packet carries, as far as a capture needs to know.
+pub trait Load: Copy {
+    /// The headers of the packet.
+    fn frame(&self, packet: &Packet, number: u64) -> Frame;
+}
+
+/// A link with its probe.
+#[derive(Clone, Debug)]
+struct Hop {
+    link: Link<Packet>,
+    probe: LinkProbe,
+    capture: Option<Capture>,
+}
+
+/// Links, and the packets in them.
+#[derive(Clone, Debug)]
+pub struct Network<T> {
+    hops: Vec<Hop>,
+    /// When each link is due.
+    pub due: Deadlines,
+    /// Paths.
+    pub routes: Routes,
+    /// Bodies of the packets in the network.
+    pub slab: Slab<T>,
+    /// The books of each flow, by direction.
+    pub accounts: Vec<FlowAccount>,
+    /// The hash of all that happened.
+    pub trace: TraceHash,
+    /// Packets on their way into their next link.
+    moving: Vec<Packet>,
+    /// Packets that have reached their hosts.
+    arrived: Vec<Packet>,
+    options: Options,
+}
+
+/// What is measured, fixed for the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Hash every packet event.
+    pub trace: bool,
+    /// Histograms and averages at the links; the books are always kept.
+    pub probes: bool,
+}
+
+/// Takes down what a link does.
+struct Tap<'a, T> {
+    link: u32,
+    options: Options,
+    refused: bool,
+    probe: &'a mut LinkProbe,
+    capture: &'a mut Option<Capture>,
+    slab: &'a mut Slab<T>,
+    accounts: &'a mut [FlowAccount],
+    trace: &'a mut TraceHash,
+    delivered: &'a mut Vec<Packet>,
+}
+
+impl<T: Load> Tap<'_, T> {
+    #[inline]
+    fn trace(&mut self, at: Nanos, kind: Kind, packet: &Packet, verdict: u8) {
+        if self.options.trace {
+            self.trace.add(at, self.link, kind, u64::from(packet.slot), packet.len, verdict);
+        }
+    }
+
+    #[inline(never)]
+    fn write(&mut self, at: Nanos, packet: &Packet) {
+        if let Some(capture) = self.capture {
+            let body = self.slab.get(packet.slot);
+            capture.add(at - EPOCH, &body.load.frame(packet, body.number));
+        }
+    }
+}
+
+impl<T: Load> Sink<Packet> for Tap<'_, T> {
+    #[inline]
+    fn offered(&mut self, at: Nanos, packet: &Packet, _before: Backlog) {
+        self.probe.account[packet.class() as usize].arrived.count(packet.len);
+        self.trace(at, Kind::Offered, packet, 0);
+    }
+
+    #[inline]
+    fn departed(&mut self, at: Nanos, packet: &Packet, _after: Backlog) {
+        self.probe.account[packet.class() as usize].departed.count(packet.len);
+        self.trace(at, Kind::Departed, packet, 0);
+        if self.options.probes {
+            let sojourn = at - packet.queued_at;
+            self.probe.sojourn.record(sojourn);
+            self.probe.last_sojourn = sojourn;
+        }
+        if self.capture.is_some() {
+            self.write(at, packet);
+        }
+    }
+
+    fn dropped(&mut self, at: Nanos, packet: Packet, reason: DropReason, queued: bool) {
+        self.refused |= !queued;
+        self.probe.account[packet.class() as usize].dropped[reason as usize].count(packet.len);
+        self.probe.runs.dropped();
+        self.trace(at, Kind::Dropped, &packet, reason as u8 * 2 + u8::from(queued));
+        let flow = self.slab.get(packet.slot).flow;
+        self.accounts[flow as usize].dropped.count(packet.len);
+        self.slab.release(packet.slot);
+    }
+
+    fn marked(&mut self, at: Nanos, packet: &Packet, reason: MarkReason) {
+        self.probe.account[packet.class() as usize].marked.count(packet.len);
+        self.trace(at, Kind::Marked, packet, reason as u8);
+    }
+
+    fn lost(&mut self, at: Nanos, packet: Packet) {
+        self.probe.account[packet.class() as usize].lost.count(packet.len);
+        self.trace(at, Kind::Lost, &packet, 0);
+        let flow = self.slab.get(packet.slot).flow;
+        self.accounts[flow as usize].lost.count(packet.len);
+        self.slab.release(packet.slot);
+    }
+
+    fn duplicated(&mut self, at: Nanos, packet: &Packet) {
+        self.probe.account[packet.class() as usize].duplicated.count(packet.len);
+        self.trace(at, Kind::Duplicated, packet, 0);
+        let flow = self.slab.get(packet.slot).flow;
+        self.accounts[flow as usize].duplicated.count(packet.len);
+        self.slab.copy(packet.slot);
+    }
+
+    fn corrupted(&mut self, at: Nanos, packet: &mut Packet, _entropy: u32) {
+        self.trace(at, Kind::Corrupted, packet, 0);
+        packet.damage();
+    }
+
+    #[inline]
+    fn delivered(&mut self, _at: Nanos, packet: Packet) {
+        self.probe.account[packet.class() as usize].delivered.count(packet.len);
+        self.delivered.push(packet);
+    }
+}
+
+impl<T: Load> Network<T> {
+    /// The links of a plan, empty.
+    pub fn new(plan: &Plan, seed: u64, options: Options) -> Self {
+        let hops: Vec<_> = plan
+            .links
+            .iter()
+            .enumerate()
+            .map(|(i, link)| Hop {
+                link: Link::new(&link.params, Key::new(seed, &link.name), EPOCH),
+                probe: LinkProbe::new(EPOCH),
+                capture: (plan.observe.capture.contains(&i))
+                    .then(|| Capture::new(plan.observe.snaplen)),
+            })
+            .collect();
+        Self {
+            due: Deadlines::new(hops.len() as u32),
+            hops,
+            routes: Routes::new(plan.nodes.len(), &plan.links),
+            slab: Slab::new(),
+            accounts: Vec::new(),
+            trace: TraceHash::new(),
+            moving: Vec::new(),
+            arrived: Vec::new(),
+            options,
+        }
+    }
+
+    /// Opens the books of one direction of a flow.
+    pub fn open_account(&mut self) -> u32 {
+        self.accounts.push(FlowAccount::default());
+        (self.accounts.len() - 1) as u32
+    }
+
+    /// A host hands a packet to the network.
+    #[inline]
+    pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
+        self.accounts[body.flow as usize].sent.count(packet.len);
+        packet.slot = self.slab.insert(body);
+        self.enter(now, packet);
+        self.settle(now);
+    }
+
+    /// Runs link `id`, which is due at `now`.
+    #[inline]
+    pub fn run(&mut self, now: Nanos, id: u32) {
+        self.with_link(now, id, |link, tap| link.advance(now, tap));
+        self.settle(now);
+    }
+
+    /// Packets that have reached their hosts wait here, in order, to be taken.
+    #[inline]
+    pub fn next_arrival(&mut self, taken: &mut usize) -> Option<Packet> {
+        if let Some(&packet) = self.arrived.get(*taken) {
+            *taken += 1;
+            return Some(packet);
+        }
+        self.arrived.clear();
+        *taken = 0;
+        None
+    }
+
+    #[inline]
+    fn with_link(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T>),
+    ) -> bool {
+        let hop = &mut self.hops[id as usize];
+        let mut tap = Tap {
+            link: id,
+            options: self.options,
+            refused: false,
+            probe: &mut hop.probe,
+            capture: &mut hop.capture,
+            slab: &mut self.slab,
+            accounts: &mut self.accounts,
+            trace: &mut self.trace,
+            delivered: &mut self.moving,
+        };
+        call(&mut hop.link, &mut tap);
+        let refused = tap.refused;
+        if self.options.probes {
+            hop.probe.backlog(now, hop.link.backlog());
+        }
+        match hop.link.next_event() {
+            Some(at) => self.due.set(id, at),
+            None => self.due.clear(id),
+        }
+        refused
+    }
+
+    /// Offers a packet to the link at its place.
+    #[inline]
+    fn enter(&mut self, now: Nanos, mut packet: Packet) {
+        let id = self.routes.link(packet.place);
+        packet.queued_at = now;
+        let refused = self.with_link(now, id, |link, tap| {
+            link.offer(now, packet, tap);
+        });
+        if !refused {
+            self.hops[id as usize].probe.runs.accepted();
+        }
+    }
+
+    /// Moves delivered packets on, each into its next link or to its host.
+    #[inline]
+    fn settle(&mut self, now: Nanos) {
+        let mut next = 0;
+        while let Some(&packet) = self.moving.get(next) {
+            next += 1;
+            let mut packet = packet;
+            packet.place += 1;
+            if self.routes.link(packet.place) == END {
+                self.arrived.push(packet);
+            } else {
+                self.enter(now, packet);
+            }
+        }
+        self.moving.clear();
+    }
+
+    /// The probe of a link.
+    pub fn probe(&self, id: usize) -> &LinkProbe {
+        &self.hops[id].probe
+    }
+
+    /// A link.
+    pub fn link(&self, id: usize) -> &Link<Packet> {
+        &self.hops[id].link
+    }
+
+    /// The warm-up is over.
+    pub fn restart(&mut self, now: Nanos) {
+        for hop in &mut self.hops {
+            hop.probe.restart(now);
+        }
+    }
+
+    /// The captures, in the order of `links`.
+    pub fn take_captures(&mut self, links: &[usize]) -> Vec<Vec<u8>> {
+        links
+            .iter()
+            .map(|&i| self.hops[i].capture.take().map_or_else(Vec::new, Capture::into_bytes))
+            .collect()
+    }
+
+    /// Compares the books with the links, and with each other.
+    ///
+    /// # Errors
+    /// The first imbalance.
+    pub fn audit(&self, plan: &Plan) -> Result<(), Imbalance> {
+        let mut inside = Count::default();
+        for (hop, link) in self.hops.iter().zip(&plan.links) {
+            hop.link.assert_conserved();
+            let books = hop.probe.all();
+            let queued = hop.link.backlog();
+            let queued = Count { packets: u64::from(queued.packets), bytes: queued.bytes };
+            balance(|| format!("queue of link {}", link.name), books.queued(), queued)?;
+            let on_line = books.on_line();
+            let found = Count { packets: hop.link.in_flight() as u64, bytes: on_line.bytes };
+            balance(|| format!("line of link {}", link.name), on_line, found)?;
+            inside += queued + on_line;
+        }
+        let booked: Count = self.accounts.iter().map(FlowAccount::in_network).sum();
+        balance(|| "flows against links".to_owned(), booked, inside)
+    }
+}

@@ -1,0 +1,237 @@
+//! Packets of a link as a capture file: nanosecond pcap, Ethernet, IPv4, TCP or UDP.
+//!
+//! Payloads are zeros, so a checksum needs only the headers. Node `n` has the address 10.0.0.0 + n + 1
+//! and the MAC 02:00:00:00:00:00 + n + 1.
+
+use sojourn_units::{Nanos, SECOND};
+
+/// What a frame's headers say.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Sending and receiving node.
+    pub nodes: (u32, u32),
+    /// Sending and receiving port.
+    pub ports: (u16, u16),
+    /// The two bits of ECN and the six of the code point, as the byte on the wire.
+    pub tos: u8,
+    /// Frame length on the link.
+    pub len: u32,
+    /// Identification: the packet's number.
+    pub id: u16,
+    /// TCP's header; UDP if there is none.
+    pub tcp: Option<TcpHeader>,
+}
+
+/// What a TCP header says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpHeader {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the top bit.
+    pub flags: u8,
+    /// Window as on the wire.
+    pub window: u16,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Timestamp value and echo.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, left and right edge.
+    pub sack: [(u32, u32); 4],
+    /// How many of them count.
+    pub sacks: u8,
+}
+
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const TCP: usize = 20;
+const UDP: usize = 8;
+
+/// A capture in memory.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    bytes: Vec<u8>,
+    snaplen: usize,
+}
+
+/// The Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
+fn checksum(bytes: &[u8], mut sum: u32) -> u16 {
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn address(node: u32) -> u32 {
+    0x0a00_0000 + (node + 1)
+}
+
+fn mac(node: u32) -> [u8; 6] {
+    let [a, b, c, d] = (node + 1).to_be_bytes();
+    [2, 0, a, b, c, d]
+}
+
+impl Capture {
+    /// An empty capture that keeps `snaplen` bytes of each frame.
+    pub fn new(snaplen: u32) -> Self {
+        let mut bytes = Vec::new();
+        bytes.extend(0xa1b2_3c4d_u32.to_le_bytes());
+        bytes.extend([2, 0, 4, 0]);
+        bytes.extend([0; 8]);
+        bytes.extend(snaplen.to_le_bytes());
+        bytes.extend(1u32.to_le_bytes());
+        Self { bytes, snaplen: snaplen as usize }
+    }
+
+    /// Appends a frame seen at `at`, counted from the run's start.
+    pub fn add(&mut self, at: Nanos, frame: &Frame) {
+        let mut head = [0u8; ETHERNET + IPV4 + 60];
+        let written = write_headers(&mut head, frame);
+        let len = frame.len as usize;
+        let kept = len.min(self.snaplen);
+        self.bytes.extend(((at / SECOND) as u32).to_le_bytes());
+        self.bytes.extend(((at % SECOND) as u32).to_le_bytes());
+        self.bytes.extend((kept as u32).to_le_bytes());
+        self.bytes.extend(frame.len.to_le_bytes());
+        let headers = written.min(kept);
+        self.bytes.extend(&head[..headers]);
+        self.bytes.resize(self.bytes.len() + kept - headers, 0);
+    }
+
+    /// The file's bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Writes the headers and says how long they are.
+fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame) -> usize {
+    let (from, to) = frame.nodes;
+    let total = (frame.len as usize).saturating_sub(ETHERNET).min(usize::from(u16::MAX)) as u16;
+    head[0..6].copy_from_slice(&mac(to));
+    head[6..12].copy_from_slice(&mac(from));
+    head[12..14].copy_from_slice(&[0x08, 0x00]);
+    let protocol: u8 = if frame.tcp.is_some() { 6 } else { 17 };
+    let ip = &mut head[ETHERNET..ETHERNET + IPV4];
+    ip[0] = 0x45;
+    ip[1] = frame.tos;
+    ip[2..4].copy_from_slice(&total.to_be_bytes());
+    ip[4..6].copy_from_slice(&frame.id.to_be_bytes());
+    ip[6] = 0x40;
+    ip[8] = 64;
+    ip[9] = protocol;
+    ip[12..16].copy_from_slice(&address(from).to_be_bytes());
+    ip[16..20].copy_from_slice(&address(to).to_be_bytes());
+    let sum = checksum(ip, 0);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+
+    let segment = total.saturating_sub(IPV4 as u16);
+    let pseudo: u32 =
+        [address(from), address(to)].iter().map(|a| (a >> 16) + (a & 0xffff)).sum::<u32>()
+            + u32::from(protocol)
+            + u32::from(segment);
+    let body = &mut head[ETHERNET + IPV4..];
+    body[0..2].copy_from_slice(&frame.ports.0.to_be_bytes());
+    body[2..4].copy_from_slice(&frame.ports.1.to_be_bytes());
+    let (length, at) = match &frame.tcp {
+        None => {
+            body[4..6].copy_from_slice(&segment.to_be_bytes());
+            (UDP, 6)
+        }
+        Some(tcp) => (write_tcp(body, tcp, usize::from(segment)), 16),
+    };
+    let mut sum = checksum(&body[..length], pseudo);
+    if sum == 0 && frame.tcp.is_none() {
+        sum = 0xffff;
+    }
+    body[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    ETHERNET + IPV4 + length
+}
+
+/// Writes a TCP header with as many options as the segment's length says it has.
+fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize) -> usize {
+    let options = (segment.saturating_sub(TCP + tcp.payload as usize)).min(40) / 4 * 4;
+    body[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
+    body[8..12].copy_from_slice(&tcp.ack.to_be_bytes());
+    body[12] = (((TCP + options) / 4) << 4) as u8;
+    body[13] = tcp.flags;
+    body[14..16].copy_from_slice(&tcp.window.to_be_bytes());
+    let field = &mut body[TCP..TCP + options];
+    field.fill(1);
+    let mut at = 0;
+    if let (Some((value, echo)), true) = (tcp.timestamps, options >= 12) {
+        field[2..4].copy_from_slice(&[8, 10]);
+        field[4..8].copy_from_slice(&value.to_be_bytes());
+        field[8..12].copy_from_slice(&echo.to_be_bytes());
+        at = 12;
+    }
+    let room = options.saturating_sub(at + 4) / 8;
+    let sacks = room.min(usize::from(tcp.sacks));
+    if sacks > 0 {
+        field[at + 2..at + 4].copy_from_slice(&[5, (2 + 8 * sacks) as u8]);
+        for (i, (left, right)) in tcp.sack[..sacks].iter().enumerate() {
+            let block = at + 4 + 8 * i;
+            field[block..block + 4].copy_from_slice(&left.to_be_bytes());
+            field[block + 4..block + 8].copy_from_slice(&right.to_be_bytes());
+        }
+    }
+    TCP + options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_udp_frame_byte_for_byte() {
+        let mut capture = Capture::new(64);
+        let frame =
+            Frame { nodes: (0, 1), ports: (5000, 5001), tos: 0xb8, len: 60, id: 7, tcp: None };
+        capture.add(1_500_000_001, &frame);
+        let bytes = capture.into_bytes();
+        assert_eq!(bytes.len(), 24 + 16 + 60);
+        assert_eq!(bytes[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
+        assert_eq!(bytes[24..40], [1, 0, 0, 0, 1, 0x65, 0xcd, 0x1d, 60, 0, 0, 0, 60, 0, 0, 0]);
+        #[rustfmt::skip]
+        assert_eq!(bytes[40..82], [
+            2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0,
+            0x45, 0xb8, 0, 46, 0, 7, 0x40, 0, 64, 17, 0x25, 0xfe, 10, 0, 0, 1, 10, 0, 0, 2,
+            0x13, 0x88, 0x13, 0x89, 0, 26, 0xc4, 0xa6,
+        ]);
+        assert!(bytes[82..].iter().all(|&b| b == 0));
+    }
+
+    #[test]
+    fn checksums_verify() {
+        let tcp = TcpHeader {
+            seq: u32::MAX,
+            ack: 12345,
+            flags: 0x10,
+            window: 1000,
+            payload: 1448,
+            timestamps: Some((1, 2)),
+            ..TcpHeader::default()
+        };
+        let frame = Frame {
+            nodes: (3, 70_000),
+            ports: (80, 40_000),
+            tos: 2,
+            len: 1514,
+            id: 9,
+            tcp: Some(tcp),
+        };
+        let mut capture = Capture::new(2000);
+        capture.add(0, &frame);
+        let bytes = capture.into_bytes();
+        let ip = &bytes[40 + ETHERNET..];
+        assert_eq!(checksum(&ip[..IPV4], 0), 0);
+        let pseudo =
+            ip[12..20].chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p[1])).sum::<u32>();
+        assert_eq!(checksum(&ip[IPV4..], pseudo + 6 + 1480), 0);
+        assert_eq!(ip[IPV4 + 12] >> 4, 8);
+    }
+}

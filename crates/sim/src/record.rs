@@ -1,0 +1,98 @@
+//! What a run leaves behind.
+
+use sojourn_measure::{Imbalance, Table};
+use sojourn_units::Nanos;
+use std::fmt;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time since the start.
+    pub now: Nanos,
+    /// Simulated time at the end.
+    pub duration: Nanos,
+    /// Events so far.
+    pub events: u64,
+}
+
+impl Progress {
+    /// The share of simulated time that is done.
+    pub fn fraction(&self) -> f64 {
+        self.now as f64 / self.duration as f64
+    }
+}
+
+/// What the caller wants after a look at the progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// Stop now and keep what is done.
+    Stop,
+}
+
+/// Why there is no record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunError {
+    /// The plan cannot be run.
+    Plan(sojourn_plan::PlanError),
+    /// The books did not balance: a bug of the simulator.
+    Conservation(Imbalance),
+    /// More events at one instant than any scenario can mean: components call each other in a ring.
+    NoProgress {
+        /// The instant, since the start.
+        at: Nanos,
+    },
+    /// More packets or connections than can be numbered.
+    TooLarge(&'static str),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => error.fmt(f),
+            Self::Conservation(error) => error.fmt(f),
+            Self::NoProgress { at } => write!(f, "time stands still at {at} ns"),
+            Self::TooLarge(what) => write!(f, "too many {what}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<sojourn_plan::PlanError> for RunError {
+    fn from(error: sojourn_plan::PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+impl From<Imbalance> for RunError {
+    fn from(error: Imbalance) -> Self {
+        Self::Conservation(error)
+    }
+}
+
+/// One run: one plan, one seed.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// One row: run-level metrics, then `<group>.<metric>`, then `<link>.<metric>`.
+    pub summary: Table,
+    /// A row a flow; flows that only acknowledge are not flows.
+    pub flows: Table,
+    /// A row a link.
+    pub queues: Table,
+    /// Time series, long form: time, place, metric, value.
+    pub series: Table,
+    /// Histogram bins: place, metric, low, high, count.
+    pub distributions: Table,
+    /// One capture for each link asked for, as nanosecond pcap.
+    pub captures: Vec<Vec<u8>>,
+    /// Hash over every packet event; 0 if not asked for.
+    pub trace_hash: u128,
+    /// Events processed.
+    pub events: u64,
+    /// Whether the run reached its end.
+    pub complete: bool,
+    /// Simulated time reached.
+    pub reached: Nanos,
+}

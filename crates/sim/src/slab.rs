@@ -1,0 +1,227 @@
+//! Packets: a small value that travels through queues, and what its hosts need, in a slab.
+
+use sojourn_queue::Ecn;
+use sojourn_units::Nanos;
+
+/// What carries a packet; the ledger keeps an account for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// TCP.
+    Tcp = 0,
+    /// UDP.
+    Udp = 1,
+}
+
+/// Number of classes.
+pub const CLASSES: usize = 2;
+
+/// Number of a node; 24 bits are enough and keep [`Packet`] at 32 bytes.
+pub type Node = [u8; 3];
+
+/// Packs the number of a node.
+pub fn node(number: u32) -> Node {
+    let [a, b, c, _] = number.to_le_bytes();
+    [a, b, c]
+}
+
+#[inline]
+fn number([a, b, c]: Node) -> u32 {
+    u32::from_le_bytes([a, b, c, 0])
+}
+
+/// A packet in the network.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// When it came to the queue of the link it is on.
+    pub queued_at: Nanos,
+    /// Where its body is.
+    pub slot: u32,
+    /// Its place on its path: the link it is on, or about to enter.
+    pub place: u32,
+    /// Frame length.
+    pub len: u32,
+    /// Flow hash.
+    pub hash: u32,
+    /// Sending node.
+    pub from: Node,
+    /// Receiving node.
+    pub to: Node,
+    /// Code point and ECN field, as in the IP header.
+    pub tos: u8,
+    /// What carries it, and whether it was damaged.
+    kind: u8,
+}
+
+const UDP: u8 = 1;
+const DAMAGED: u8 = 2;
+
+impl Packet {
+    /// A packet without a place in the slab yet.
+    #[inline]
+    pub fn new(
+        class: Class,
+        nodes: (Node, Node),
+        place: u32,
+        hash: u32,
+        len: u32,
+        tos: u8,
+    ) -> Self {
+        let (from, to) = nodes;
+        let kind = class as u8;
+        Self { queued_at: 0, slot: 0, place, len, hash, from, to, tos, kind }
+    }
+
+    /// What carries it.
+    #[inline]
+    pub fn class(&self) -> Class {
+        if self.kind & UDP == 0 { Class::Tcp } else { Class::Udp }
+    }
+
+    /// Whether a bit of it was flipped.
+    #[inline]
+    pub fn is_damaged(&self) -> bool {
+        self.kind & DAMAGED != 0
+    }
+
+    /// A bit of it is flipped: its host's checksum will tell.
+    pub fn damage(&mut self) {
+        self.kind |= DAMAGED;
+    }
+
+    /// Whether it carries Congestion Experienced.
+    #[inline]
+    pub fn is_ce(&self) -> bool {
+        self.tos & 3 == Ecn::Ce as u8
+    }
+}
+
+impl sojourn_queue::Packet for Packet {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[inline]
+    fn truesize(&self) -> u32 {
+        // Linux: data and shared info in a power of two, plus the sk_buff: 2304 for a full frame,
+        // 768 for a bare acknowledgment.
+        (self.len + 64 + 320).next_power_of_two() + 256
+    }
+
+    #[inline]
+    fn flow_hash(&self) -> u32 {
+        self.hash
+    }
+
+    #[inline]
+    fn hosts(&self) -> (u32, u32) {
+        (number(self.from), number(self.to))
+    }
+
+    #[inline]
+    fn dscp(&self) -> u8 {
+        self.tos >> 2
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        match self.tos & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    #[inline]
+    fn set_ce(&mut self) -> bool {
+        let capable = self.tos & 3 != 0;
+        if capable {
+            self.tos |= 3;
+        }
+        capable
+    }
+}
+
+const _: () = assert!(size_of::<Packet>() == 32);
+
+/// What the hosts and the books need of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<T> {
+    /// Number of the packet in the run.
+    pub number: u64,
+    /// When its host handed it to the network.
+    pub sent_at: Nanos,
+    /// The receiving endpoint.
+    pub endpoint: u32,
+    /// Which connection, of those that used the endpoint's slot.
+    pub generation: u32,
+    /// The flow whose books it is in.
+    pub flow: u32,
+    /// Copies in the network; the body is freed with the last.
+    pub copies: u32,
+    /// What it carries.
+    pub load: T,
+}
+
+/// Bodies of packets in the network, with a list of free slots.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    bodies: Vec<Body<T>>,
+    free: Vec<u32>,
+    numbers: u64,
+}
+
+impl<T: Copy> Slab<T> {
+    /// An empty slab.
+    pub fn new() -> Self {
+        Self { bodies: Vec::new(), free: Vec::new(), numbers: 0 }
+    }
+
+    /// Stores a body, gives it the next number, and says where it is.
+    #[inline]
+    pub fn insert(&mut self, mut body: Body<T>) -> u32 {
+        body.number = self.numbers;
+        self.numbers += 1;
+        if let Some(slot) = self.free.pop() {
+            self.bodies[slot as usize] = body;
+            return slot;
+        }
+        self.bodies.push(body);
+        (self.bodies.len() - 1) as u32
+    }
+
+    /// The body at `slot`.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Body<T> {
+        &self.bodies[slot as usize]
+    }
+
+    /// One more copy is in the network.
+    #[inline]
+    pub fn copy(&mut self, slot: u32) {
+        self.bodies[slot as usize].copies += 1;
+    }
+
+    /// One copy less; the slot is free after the last.
+    #[inline]
+    pub fn release(&mut self, slot: u32) {
+        let body = &mut self.bodies[slot as usize];
+        debug_assert!(body.copies > 0, "packet released twice");
+        body.copies -= 1;
+        if body.copies == 0 {
+            self.free.push(slot);
+        }
+    }
+
+    /// Bodies in use.
+    pub fn used(&self) -> usize {
+        self.bodies.len() - self.free.len()
+    }
+
+    /// Numbers given so far.
+    pub fn numbers(&self) -> u64 {
+        self.numbers
+    }
+}
