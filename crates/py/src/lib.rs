@@ -3,6 +3,7 @@
 //! Nothing is decided here. Texts and plans go in, JSON and tables come out; every error becomes a
 //! Python exception that says where and what.
 
+mod describe;
 mod errors;
 mod fingerprint;
 mod parse;
@@ -13,9 +14,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::describe::describe;
+    #[pymodule_export]
     use crate::errors::{NoKernelEquivalent, PlanError, WordError};
     #[pymodule_export]
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
-    use crate::parse::{format_quantity, nearest, parse_quantity};
+    use crate::parse::{
+        format_quantity, nearest, parse_netem, parse_quantity, parse_queue, parse_tcp, queue_to_tc,
+    };
 }

@@ -1,9 +1,10 @@
 //! Texts that users write, read by the crates that own their meaning.
 
-use crate::errors::{quantity_error, word_error};
+use crate::errors::{NoKernelEquivalent, quantity_error, word_error};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::Serialize;
 use sojourn_units::quantity::{self, QuantityError, Rate};
 
 fn packets(text: &str) -> Result<u64, QuantityError> {
@@ -65,4 +66,49 @@ pub(crate) fn format_quantity(kind: &str, value: u64) -> PyResult<String> {
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list")]
 pub(crate) fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
     sojourn_units::words::nearest(word, candidates.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// `value` as JSON; everything that crosses can be written so.
+pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// A queue in `tc` syntax as the JSON of its parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
+pub(crate) fn parse_queue(
+    py: Python<'_>,
+    text: &str,
+    mtu: u32,
+    hz: u32,
+    rate: Option<u64>,
+) -> PyResult<String> {
+    let device = sojourn_queue::Device { psched_mtu: mtu, hz, rate: rate.and_then(Rate::new) };
+    let params = sojourn_queue::Params::parse(text, &device);
+    json(&params.map_err(|e| word_error(py, text, &e))?)
+}
+
+/// The kernel's words for a queue's parameters.
+#[pyfunction]
+#[pyo3(signature = (params_json, /))]
+pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
+    let params: sojourn_queue::Params =
+        serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    params.to_tc().map_err(|e| NoKernelEquivalent::new_err(e.to_string()))
+}
+
+/// Impairments in netem's words as the JSON of a link's `delay` and `impairments`.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
+    let netem = sojourn_link::Netem::parse(text).map_err(|e| word_error(py, text, &e))?;
+    json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
+}
+
+/// A transport in one line as the JSON of TCP's parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
+    let params = sojourn_tcp::Params::parse(text).map_err(|e| word_error(py, text, &e))?;
+    json(&params)
 }

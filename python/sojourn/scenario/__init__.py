@@ -1,0 +1,11 @@
+"""What a user writes, checked and resolved to a plan; and the result of running it."""
+
+from __future__ import annotations
+
+from sojourn._core import NoKernelEquivalent
+from sojourn.scenario.deploy import Deployment
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.run import Run
+from sojourn.scenario.scenario import Scenario
+
+__all__ = ["Deployment", "NoKernelEquivalent", "Problem", "Run", "Scenario", "ScenarioError"]

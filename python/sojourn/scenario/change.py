@@ -1,0 +1,113 @@
+"""Changes to a description by dotted keys, as `replace` and `--set` make them."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from sojourn import _core
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.locate import Path
+from sojourn.scenario.source import dotted
+
+
+def apply(data: Mapping[str, Any], changes: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
+    """A copy of `data` with each dotted key set to its value, and the paths set.
+
+    Flows are reached by number or by name (`flows.0.count`, `flows.bulk.count`); `None` removes a
+    key, so that its default holds. Whether a key has a meaning is the model's to say.
+    """
+    result = copy.deepcopy(dict(data))
+    problems: list[Problem] = []
+    paths: list[Path] = []
+    for key, value in changes.items():
+        try:
+            paths.append(_set(result, key, value))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return result, paths
+
+
+def _refuse(key: str, message: str, **details: Any) -> ScenarioError:
+    return ScenarioError([Problem(message, key, **details)])
+
+
+def _set(data: dict[str, Any], key: str, value: Any) -> Path:
+    parts = key.split(".")
+    if not all(parts):
+        raise _refuse(key, "an empty part: write it like links.uplink.rate")
+    at: Any = data
+    path: Path = ()
+    for i, part in enumerate(parts[:-1]):
+        step = _step(at, part, key)
+        if isinstance(at, dict) and step not in at:
+            # A table that is allowed but not written, such as [observe] or `reverse`; a link or
+            # flow that does not exist would otherwise be made of one key.
+            if path in {("links",), ("flows",)}:
+                near = _core.nearest(part, list(at))
+                raise _refuse(
+                    key,
+                    f"no `{part}` in {dotted(path)}",
+                    found=part,
+                    allowed=tuple(at),
+                    nearest=near,
+                )
+            at[step] = {}
+        at = at[step]
+        path = (*path, step)
+        if not isinstance(at, dict | list):
+            raise _refuse(key, f"`{'.'.join(parts[: i + 1])}` is a value, not a table")
+    last = _step(at, parts[-1], key)
+    if value is None:
+        if isinstance(at, dict):
+            at.pop(str(last), None)
+        else:
+            del at[int(last)]
+    else:
+        at[last] = copy.deepcopy(value)
+    return (*path, last)
+
+
+def _step(at: Any, part: str, key: str) -> str | int:
+    if not isinstance(at, list):
+        return part
+    if part.isdecimal() and int(part) < len(at):
+        return int(part)
+    names = [_flow_name(item) for item in at]
+    if part in names:
+        return names.index(part)
+    known = [name for name in names if name]
+    raise _refuse(
+        key,
+        f"no `{part}` here: there are {len(at)}, counted from 0"
+        + (f", called {', '.join(known)}" if known and len(known) <= 12 else ""),
+        found=part,
+        allowed=tuple(known),
+        nearest=_core.nearest(part, known),
+    )
+
+
+def _flow_name(flow: Any) -> str:
+    if not isinstance(flow, Mapping):
+        return ""
+    name = flow.get("name")
+    app = flow.get("app")
+    if isinstance(name, str):
+        return name
+    return app.split()[0] if isinstance(app, str) and app.split() else ""
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """A `key=value` from the command line; the value is TOML if it can be, else a text."""
+    key, equals, value = text.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not key:
+        raise _refuse(text, "write it as key=value, such as links.uplink.rate=10mbit")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except (ValueError, RecursionError, KeyError):
+        return key, value

@@ -1,0 +1,64 @@
+"""What is wrong with a scenario, where, and what may stand there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SHOWN = 40
+"""A text form lists this many problems at most; `ScenarioError.problems` has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    `line` and `column` count from 1; `column` and `end_column` are the range of the offending
+    text, and `source` is the line as written. All four are absent where a scenario does not come
+    from a text.
+    """
+
+    message: str
+    key: str = ""
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+    source: str | None = None
+    found: str | None = None
+    allowed: tuple[str, ...] = ()
+    nearest: str | None = None
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        head = ": ".join(part for part in (place, self.key, self.message) if part)
+        if self.nearest:
+            head += f": did you mean `{self.nearest}`?"
+        if self.source is None or self.line is None or len(self.source) > 200:
+            return head
+        margin = f"{self.line:>5} | "
+        lines = [head, margin + self.source]
+        if self.column is not None:
+            width = max(1, (self.end_column or self.column + 1) - self.column)
+            blank = "".join(c if c == "\t" else " " for c in self.source[: self.column - 1])
+            lines.append(f"{'| ':>8}{blank}{'^' * width}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for machines."""
+        return asdict(self) | {"allowed": list(self.allowed)}
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used; `problems` says everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        shown = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            shown.append(f"... and {len(self.problems) - SHOWN} more")
+        return "\n".join(shown)

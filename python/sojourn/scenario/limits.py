@@ -1,0 +1,19 @@
+"""Bounds on everything that a scenario can make grow.
+
+They are far above any use we know of; their purpose is that a slip of the keyboard, or a hostile
+file, gets a message instead of a full memory.
+"""
+
+from __future__ import annotations
+
+FILE_BYTES = 256 * 1024
+LINE_CHARACTERS = 16 * 1024  # a dotted key of n parts costs `tomllib` n * n
+TEXT_CHARACTERS = 4096
+DEPTH = 12
+VALUES = 100_000
+LINKS = 20_000
+HOSTS = 10_000
+GROUPS = 1_000
+FLOWS = 1_000_000
+DURATION_NS = 10**6 * 10**9
+SERIES_SAMPLES = 2_000_000

@@ -1,0 +1,195 @@
+"""Where each key of a TOML text stands.
+
+`tomllib` decides what a text means and whether it is valid; it does not say where things are. This
+scanner walks a text that `tomllib` has accepted and notes the place of every key and value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A key's or array element's place; lines and columns count from 1."""
+
+    line: int
+    column: int
+    end_column: int
+    text_line: int | None = None
+    """Line of a string value's first character, if it is written without escapes on one line."""
+    text_column: int | None = None
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SPACE = re.compile(r"[ \t]*")
+_FILLER = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SCALAR = re.compile(r"[^,\]\}\n#]*")
+_BASIC = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_LITERAL = re.compile(r"'([^'\n]*)'")
+_MULTI_BASIC = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}', re.DOTALL)
+_MULTI_LITERAL = re.compile(r"'''.*?'{3,5}", re.DOTALL)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.places: dict[Path, Place] = {}
+        self.arrays: dict[Path, int] = {}
+        self.starts = [0] + [m.end() for m in re.finditer("\n", text)]
+        self.row = 0
+
+    def line_column(self, at: int) -> tuple[int, int]:
+        # Offsets only grow during a scan, so the row never has to be searched for.
+        while self.row + 1 < len(self.starts) and self.starts[self.row + 1] <= at:
+            self.row += 1
+        while self.row > 0 and self.starts[self.row] > at:
+            self.row -= 1
+        return self.row + 1, at - self.starts[self.row] + 1
+
+    def skip(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
+
+    def here(self, character: str) -> bool:
+        return self.text.startswith(character, self.at)
+
+    def key(self) -> tuple[list[str], int, int]:
+        """The parts of a dotted key, and its range."""
+        start = self.at
+        parts: list[str] = []
+        while True:
+            self.skip(_SPACE)
+            if match := self.skip(_BASIC):
+                parts.append(_unescape(match.group(1)))
+            elif match := self.skip(_LITERAL):
+                parts.append(match.group(1))
+            elif match := self.skip(_BARE):
+                parts.append(match.group())
+            else:
+                raise _Lost
+            end = self.at
+            self.skip(_SPACE)
+            if not self.here("."):
+                return parts, start, end
+            self.at += 1
+
+    def header(self) -> Path:
+        double = self.here("[[")
+        self.at += 2 if double else 1
+        self.skip(_SPACE)
+        parts, start, end = self.key()
+        self.at += 2 if double else 1
+        path: Path = ()
+        for i, part in enumerate(parts):
+            path = (*path, part)
+            if double and i == len(parts) - 1:
+                self.arrays[path] = self.arrays.get(path, -1) + 1
+            if path in self.arrays:
+                self.note(path, start, end)
+                path = (*path, self.arrays[path])
+        self.note(path, start, end)
+        return path
+
+    def note(self, path: Path, start: int, end: int) -> None:
+        if path not in self.places:
+            line, column = self.line_column(start)
+            self.places[path] = Place(line, column, column + end - start)
+
+    def pair(self, base: Path) -> None:
+        parts, start, end = self.key()
+        self.at += 1  # the equals sign
+        self.skip(_SPACE)
+        for i in range(1, len(parts) + 1):
+            self.note((*base, *parts[:i]), start, end)
+        self.value((*base, *parts))
+
+    def value(self, path: Path) -> None:
+        if self.skip(_MULTI_BASIC) or self.skip(_MULTI_LITERAL):
+            return
+        start = self.at
+        if match := self.skip(_BASIC) or self.skip(_LITERAL):
+            if "\\" not in match.group(1):
+                self.text_at(path, start + 1)
+        elif self.here("["):
+            self.array(path)
+        elif self.here("{"):
+            self.inline(path)
+        else:
+            self.skip(_SCALAR)
+
+    def text_at(self, path: Path, at: int) -> None:
+        place = self.places.get(path)
+        if place is not None:
+            line, column = self.line_column(at)
+            self.places[path] = Place(place.line, place.column, place.end_column, line, column)
+
+    def array(self, path: Path) -> None:
+        self.at += 1
+        index = 0
+        while True:
+            self.skip(_FILLER)
+            if self.here("]"):
+                self.at += 1
+                return
+            self.note((*path, index), self.at, self.at + 1)
+            self.value((*path, index))
+            index += 1
+            self.skip(_FILLER)
+            if self.here(","):
+                self.at += 1
+            elif not self.here("]"):
+                raise _Lost
+
+    def inline(self, path: Path) -> None:
+        self.at += 1
+        while True:
+            self.skip(_FILLER)
+            if self.here("}"):
+                self.at += 1
+                return
+            self.pair(path)
+            self.skip(_FILLER)
+            if self.here(","):
+                self.at += 1
+            elif not self.here("}"):
+                raise _Lost
+
+    def scan(self) -> None:
+        base: Path = ()
+        while True:
+            self.skip(_FILLER)
+            if self.at >= len(self.text):
+                return
+            if self.here("["):
+                base = self.header()
+            else:
+                self.pair(base)
+
+
+class _Lost(Exception):
+    """The scanner does not understand the text; what it has noted so far stands."""
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    import tomllib
+
+    return str(tomllib.loads(f'x = "{text}"')["x"])
+
+
+def locate(text: str) -> dict[Path, Place]:
+    """Places of all keys and array elements of `text`, which must be valid TOML."""
+    scanner = _Scanner(text.replace("\r\n", "\n"))
+    try:
+        scanner.scan()
+    except (_Lost, RecursionError):
+        pass
+    return scanner.places

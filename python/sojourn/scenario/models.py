@@ -1,0 +1,249 @@
+"""What a scenario may say: its tables and keys, their types, defaults and documentation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sojourn.scenario import limits
+from sojourn.scenario.words import (
+    App,
+    Dscp,
+    LinkName,
+    Name,
+    Netem,
+    Queue,
+    Rate,
+    Start,
+    Tcp,
+    Time,
+    complaint,
+    shown,
+    text_of,
+)
+
+DEFAULT_QUEUE = "pfifo limit 1000p"
+"""The queue of every direction of a link that names none, as Linux's interfaces have it."""
+
+
+def _count(least: int, most: int, what: str) -> Any:
+    def check(value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        raise complaint(
+            f"needs a whole number of {what} from {least} to {most}; found {shown(value)}",
+            found=shown(value),
+            allowed=[f"{least}..{most}"],
+        )
+
+    return Annotated[int, BeforeValidator(check), Field(ge=least, le=most)]
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise complaint(f"needs true or false; found {shown(value)}", allowed=["true", "false"])
+
+
+def _text(value: object) -> str:
+    return text_of(value, "a text", "a video call behind an upload")
+
+
+def _listed(value: object) -> object:
+    """A single text stands for a list of one."""
+    if isinstance(value, list) and not value:
+        raise complaint("an empty list: name at least one")
+    return value if isinstance(value, list) else [value]
+
+
+HostCount = _count(1, limits.HOSTS, "hosts")
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Text = Annotated[str, BeforeValidator(_text)]
+Names = Annotated[list[Name], BeforeValidator(_listed)]
+LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
+Netems = Annotated[list[Netem], BeforeValidator(_listed)]
+Rates = Annotated[list[Rate], BeforeValidator(_listed)]
+Overhead = _count(-1000, 1000, "bytes")
+
+
+class Part(BaseModel):
+    """A table of a scenario: unknown keys are errors, and nothing changes after it is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Direction(Part):
+    """What one direction of a link has that the other has not."""
+
+    rate: Rate | None = Field(None, description="Rate of this direction.")
+    netem: Netem | None = Field(None, description="Impairments of this direction.")
+    queue: Queue | None = Field(None, description="Queue of this direction.")
+    overhead: Overhead | None = Field(None, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+
+
+class Link(Part):
+    """A link between two nodes: both directions."""
+
+    from_: Name = Field(alias="from", description="The node at one end.")
+    to: Name = Field(description="The node at the other end.")
+    rate: Rate = Field(description="Rate of both directions.")
+    netem: Netem | None = Field(
+        None, description="Delay, jitter, loss, duplicates, reordering of both directions."
+    )
+    queue: Queue | None = Field(
+        None,
+        description=(
+            "Queue of the direction `from` → `to`, for a queue sits on one interface; "
+            f"default {DEFAULT_QUEUE}. The other direction's is `reverse.queue`."
+        ),
+    )
+    overhead: Overhead = Field(
+        0,
+        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
+    )
+    forward: Direction = Field(Direction(), description="Only from `from` to `to`.")
+    reverse: Direction = Field(Direction(), description="Only from `to` to `from`.")
+
+
+class SideDirection(Part):
+    """What one direction of a side's access links has that the other has not."""
+
+    rate: Rates | None = Field(None, description="Rate of this direction.")
+    netem: Netems | None = Field(None, description="Impairments of this direction.")
+    queue: Queue | None = Field(None, description="Queue of this direction.")
+
+
+class Side(Part):
+    """Hosts of one side of a template and the links that join them to it.
+
+    Lists are dealt out in turn: host 1 has the first element, host 2 the second, and so on,
+    beginning again at the end.
+    """
+
+    hosts: HostCount = Field(1, description="Number of hosts.")
+    rate: Rates = Field(["1gbit"], description="Rate of the access links, both directions.")
+    netem: Netems | None = Field(None, description="Impairments, both directions.")
+    queue: Queue | None = Field(
+        None, description=f"Queue of the direction away from the host; default {DEFAULT_QUEUE}."
+    )
+    forward: SideDirection = Field(SideDirection(), description="Only away from the host.")
+    reverse: SideDirection = Field(SideDirection(), description="Only towards the host.")
+
+
+class _Bottleneck(Part):
+    """The link in the middle of a template."""
+
+    rate: Rate = Field(description="Rate of both directions.")
+    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the forward direction.")
+    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    forward: Direction = Field(Direction(), description="Only forward.")
+    reverse: Direction = Field(Direction(), description="Only back.")
+
+
+class Dumbbell(_Bottleneck):
+    """Hosts `left1`, `left2`, … and `right1`, … on either side of one link, `bottleneck`.
+
+    The link runs from `router1` to `router2`; each host has an access link of its own name.
+    `left` and `right` name all hosts of a side.
+    """
+
+    template: Literal["dumbbell"]
+    left: Side = Field(Side(), description="The hosts on the left.")
+    right: Side = Field(Side(), description="The hosts on the right.")
+
+
+class Pairs(Part):
+    """Pairs of hosts `a1` → `b1`, `a2` → `b2`, …, each with a link of its own, `pair1`, ….
+
+    `a` and `b` name all hosts of a side. Nothing is shared between pairs. `rate` and `netem` may be
+    lists, dealt out in turn.
+    """
+
+    template: Literal["pairs"]
+    pairs: HostCount = Field(1, description="Number of pairs.")
+    rate: Rates = Field(description="Rate of both directions.")
+    netem: Netems | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the direction a → b.")
+    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    forward: Direction = Field(Direction(), description="Only a → b.")
+    reverse: Direction = Field(Direction(), description="Only b → a.")
+
+
+class Star(Part):
+    """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from it to `host1`.
+
+    `hosts` names all of them. Forward is from the switch to the host: its queue is the switch's
+    output port. `rate` and `netem` may be lists, dealt out in turn.
+    """
+
+    template: Literal["star"]
+    hosts: HostCount = Field(2, description="Number of hosts.")
+    rate: Rates = Field(description="Rate of both directions.")
+    netem: Netems | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
+    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    forward: Direction = Field(Direction(), description="Only from the switch to the hosts.")
+    reverse: Direction = Field(Direction(), description="Only from the hosts to the switch.")
+
+
+TEMPLATES: dict[str, type[Part]] = {"dumbbell": Dumbbell, "pairs": Pairs, "star": Star}
+Topology = Annotated[Dumbbell | Pairs | Star, Field(discriminator="template")]
+
+
+class Flow(Part):
+    """Flows of one kind."""
+
+    name: Name | None = Field(
+        None, description="Name in results; the application's first word by default."
+    )
+    from_: Names = Field(
+        alias="from",
+        description="Who sends, one or a list; flow i uses the i-th, beginning again at the end.",
+    )
+    to: Names = Field(description="Who receives, likewise.")
+    app: App = Field(description="What is sent.")
+    tcp: Tcp | None = Field(
+        None, description="Congestion control or profile of its TCP, then options."
+    )
+    udp: Flag | None = Field(
+        None, description="Carried by UDP; implied by applications that are."
+    )
+    count: _count(1, limits.FLOWS, "flows") = Field(  # type: ignore[valid-type]
+        1, description="Number of flows; of sessions at once for Web traffic."
+    )
+    start: Start = Field("0s", description="When they start.")
+    stop: Time | None = Field(None, description="When they stop offering data; never by default.")
+    dscp: Dscp = Field(0, description="Code point of their packets.")
+
+
+class Observe(Part):
+    """What is recorded beyond the defaults."""
+
+    series: Time = Field("100ms", description="Spacing of time series; 0s for none.")
+    per_flow: Flag = Field(False, description="Histograms per flow as well as per group.")
+    capture: LinkNames | None = Field(
+        None, description="Links (`uplink`, `uplink.reverse`) whose packets are kept as pcap."
+    )
+    trace_hash: Flag = Field(True, description="Hash over every packet event, to prove a replay.")
+
+
+class Model(Part):
+    """A network, its traffic and how long to watch it."""
+
+    name: Text = Field("", description="What this scenario is, in a few words.")
+    description: Text = Field("", description="What it is for.")
+    duration: Time = Field(description="Length of a run.")
+    warmup: Time = Field("0s", description="What happens before is not measured.")
+    bottleneck: LinkName | None = Field(
+        None,
+        description=(
+            "The link whose queue is the subject; by default the first with a `queue`. "
+            "`NAME.reverse` is its other direction."
+        ),
+    )
+    topology: Topology | None = Field(None, description="A template that brings hosts and links.")
+    links: dict[Name, Link] = Field(default_factory=dict, description="Links by name.")
+    flows: list[Flow] = Field(description="The traffic.", min_length=1)
+    observe: Observe = Field(Observe(), description="What is recorded.")

@@ -1,0 +1,313 @@
+"""From a scenario to a plan: names become indices, texts become the engine's parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from sojourn import _core
+from sojourn.scenario import limits
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.locate import Path
+from sojourn.scenario.models import Flow, Model
+from sojourn.scenario.source import Source
+from sojourn.scenario.topology import OneWay, aliases_of, links_of
+from sojourn.scenario.words import start_span
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class _Resolver:
+    """Collects all problems of one model on the way."""
+
+    def __init__(self, model: Model, source: Source) -> None:
+        self.model = model
+        self.source = source
+        self.problems: list[Problem] = []
+        self.links = links_of(model)
+        self.nodes = list(
+            dict.fromkeys(end for link in self.links for end in (link.source, link.target))
+        )
+        self.node_index = {name: i for i, name in enumerate(self.nodes)}
+        self.link_index = {link.name: i for i, link in enumerate(self.links)}
+        self.aliases = aliases_of(model)
+        self.parsed: dict[tuple[Any, ...], Any] = {}
+
+    def complain(self, path: Path, message: str, **details: Any) -> None:
+        self.problems.append(self.source.problem(path, message, **details))
+
+    def words(self, path: Path, parse: Callable[..., str], text: str, *args: Any) -> Any:
+        """What a parser of the engine says of `text`; each different text is parsed once."""
+        key = (parse.__name__, text, *args)
+        if key not in self.parsed:
+            try:
+                self.parsed[key] = json.loads(parse(text, *args))
+            except _core.WordError as e:
+                self.complain(
+                    path,
+                    e.message,
+                    start=e.start,
+                    end=e.end,
+                    found=e.found,
+                    allowed=tuple(e.allowed),
+                    nearest=e.nearest,
+                )
+                self.parsed[key] = None
+        return self.parsed[key]
+
+    def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:
+        names = list(known)
+        near = _core.nearest(word, names[:1000])
+        place = {"start": 0, "end": len(word)}
+        return place | {"found": word, "allowed": tuple(names[:50]), "nearest": near}
+
+    # Links
+
+    def check_links(self) -> None:
+        if not self.links:
+            self.complain((), "no links: describe at least one as [links.NAME], or a [topology]")
+        if len(self.links) > limits.LINKS:
+            self.complain((), f"more than {limits.LINKS // 2} links")
+        if len(self.link_index) < len(self.links):
+            seen: set[str] = set()
+            for link in self.links:
+                if link.name in seen:
+                    self.complain(link.rate_at[:-1], f"there are two links called `{link.name}`")
+                seen.add(link.name)
+        for link in self.links[::2]:
+            if link.source == link.target:
+                self.complain(link.rate_at[:-1], f"joins `{link.source}` to itself")
+        for alias in self.aliases:
+            if alias in self.node_index:
+                self.complain(
+                    ("links",), f"`{alias}` is the template's name for several hosts; no node's"
+                )
+
+    def link(self, link: OneWay) -> Json:
+        rate = int(_core.parse_quantity("rate", link.rate))
+        queue = self.words(link.queue_at, _core.parse_queue, link.queue, 1514, 1000, rate)
+        netem = link.netem and self.words(link.netem_at, _core.parse_netem, link.netem)
+        return {
+            "name": link.name,
+            "from": self.node_index[link.source],
+            "to": self.node_index[link.target],
+            "params": {
+                "rate": rate,
+                "overhead": link.overhead,
+                "queue": queue,
+                **(netem or {}),
+            },
+        }
+
+    def bottleneck(self) -> int:
+        """Index of the link whose queue is the subject."""
+        named = self.model.bottleneck
+        if named is not None:
+            return self.find_link(("bottleneck",), named)
+        with_queue = (i for i, link in enumerate(self.links) if link.explicit_queue)
+        return next(with_queue, 0)
+
+    def find_link(self, path: Path, name: str) -> int:
+        index = self.link_index.get(name)
+        if index is None:
+            self.complain(path, f"unknown link `{name}`", **self.nearest(name, self.link_index))
+            return 0
+        return index
+
+    # Flows
+
+    def group_names(self) -> list[str]:
+        given = {flow.name for flow in self.model.flows if flow.name}
+        names: list[str] = []
+        for i, flow in enumerate(self.model.flows):
+            name = flow.name
+            if name is not None:
+                if name in names:
+                    self.complain(("flows", i, "name"), f"two flows are called `{name}`")
+            else:
+                base = name = flow.app.split()[0]
+                number = 2
+                while name in names or name in given:
+                    name = f"{base}-{number}"
+                    number += 1
+            if name in self.link_index:
+                self.complain(
+                    ("flows", i, "name"),
+                    f"`{name}` is a link's name already, and results are named after both",
+                )
+            names.append(name)
+        return names
+
+    def hosts(self, path: Path, names: list[str]) -> list[int]:
+        found: list[int] = []
+        for i, name in enumerate(names):
+            if name in self.aliases:
+                found += [self.node_index[host] for host in self.aliases[name]]
+            elif name in self.node_index:
+                found.append(self.node_index[name])
+            else:
+                known = [*self.aliases, *self.nodes]
+                few = f"; known: {', '.join(known)}" if len(known) <= 12 else ""
+                near = self.nearest(name, known)
+                hint = "" if near["nearest"] else few
+                self.complain((*path, i), f"no link ends at `{name}`{hint}", **near)
+        return found
+
+    def group(self, index: int, name: str, flow: Flow) -> Json:
+        at: Path = ("flows", index)
+        senders = self.hosts((*at, "from"), flow.from_)
+        receivers = self.hosts((*at, "to"), flow.to)
+        pairs: list[tuple[int, int]] = []
+        if senders and receivers:
+            period = min(flow.count, math.lcm(len(senders), len(receivers)))
+            pairs = [
+                (senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)
+            ]
+            self.check_pairs(at, pairs)
+        start, spread = start_span(flow.start)
+        stop = None if flow.stop is None else _time(flow.stop)
+        duration = _time(self.model.duration)
+        if start + spread >= duration:
+            self.complain((*at, "start"), f"starts at or after the run's end, {self.model.duration}")
+        if stop is not None and stop <= start:
+            self.complain((*at, "stop"), "stops before it starts")
+        return {
+            "name": name,
+            "pairs": pairs,
+            "count": flow.count,
+            "start": start,
+            "start_spread": spread,
+            "stop": stop,
+            "dscp": flow.dscp,
+            "transport": self.transport(at, flow),
+            "app": self.words((*at, "app"), _core.parse_app, flow.app),
+        }
+
+    def check_pairs(self, at: Path, pairs: list[tuple[int, int]]) -> None:
+        for source, target in pairs:
+            if source == target:
+                node = self.nodes[source]
+                self.complain((*at, "to"), f"a flow from `{node}` to itself")
+                return
+            if not self.connected(source, target) or not self.connected(target, source):
+                a, b = self.nodes[source], self.nodes[target]
+                self.complain((*at, "to"), f"no links lead from `{a}` to `{b}`")
+                return
+
+    def connected(self, source: int, target: int) -> bool:
+        return self.component[source] == self.component[target]
+
+    @property
+    def component(self) -> list[int]:
+        if not hasattr(self, "_component"):
+            self._component = self._components()
+        return self._component
+
+    def _components(self) -> list[int]:
+        """Number of each node's connected part; every link has both directions."""
+        neighbours: list[list[int]] = [[] for _ in self.nodes]
+        for link in self.links:
+            neighbours[self.node_index[link.source]].append(self.node_index[link.target])
+        part = [-1] * len(self.nodes)
+        for first in range(len(self.nodes)):
+            if part[first] >= 0:
+                continue
+            part[first] = first
+            queue = deque([first])
+            while queue:
+                for other in neighbours[queue.popleft()]:
+                    if part[other] < 0:
+                        part[other] = first
+                        queue.append(other)
+        return part
+
+    def transport(self, at: Path, flow: Flow) -> Json:
+        by_nature = _nature(flow.app)
+        if flow.tcp is not None and flow.udp:
+            self.complain((*at, "udp"), "either `tcp` or `udp`, not both")
+        if flow.tcp is not None and by_nature == "udp":
+            self.complain((*at, "tcp"), f"`{flow.app.split()[0]}` is carried by UDP")
+        if flow.udp and by_nature == "tcp":
+            self.complain((*at, "udp"), f"`{flow.app.split()[0]}` is carried by TCP")
+        if flow.udp is False and by_nature == "udp":
+            self.complain((*at, "udp"), f"`{flow.app.split()[0]}` is carried by UDP")
+        if by_nature == "udp":
+            return {"protocol": "udp"}
+        tcp = self.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)
+        return {"protocol": "tcp", **(tcp or {})}
+
+    # All
+
+    def plan(self) -> Json:
+        model = self.model
+        duration, warmup = _time(model.duration), _time(model.warmup)
+        if duration == 0:
+            self.complain(("duration",), "a run needs some time")
+        if duration > limits.DURATION_NS:
+            most = _core.format_quantity("time", limits.DURATION_NS)
+            self.complain(("duration",), f"longer than {most}")
+        if duration > 0 and warmup >= duration:
+            self.complain(("warmup",), f"leaves nothing of the duration, {model.duration}")
+        self.check_links()
+        if sum(flow.count for flow in model.flows) > limits.FLOWS:
+            self.complain(("flows",), f"more than {limits.FLOWS} flows")
+        if len(model.flows) > limits.GROUPS:
+            self.complain(("flows",), f"more than {limits.GROUPS} groups of flows")
+        links = [self.link(link) for link in self.links]
+        names = self.group_names()
+        groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
+        capture = model.observe.capture or []
+        plan = {
+            "duration": duration,
+            "warmup": warmup,
+            "nodes": [{"name": name} for name in self.nodes],
+            "links": links,
+            "groups": groups,
+            "observe": {
+                "bottleneck": self.bottleneck(),
+                "series_interval": self.series(duration),
+                "per_flow_histograms": model.observe.per_flow,
+                "capture": [
+                    self.find_link(("observe", "capture", i), name)
+                    for i, name in enumerate(capture)
+                ],
+                "trace_hash": model.observe.trace_hash,
+            },
+        }
+        if self.problems:
+            raise ScenarioError(self.problems)
+        return plan
+
+    def series(self, duration: int) -> int:
+        interval = _time(self.model.observe.series)
+        if interval and duration // interval > limits.SERIES_SAMPLES:
+            self.complain(
+                ("observe", "series"), f"makes more than {limits.SERIES_SAMPLES} samples of a run"
+            )
+        return interval
+
+
+DEFAULT_TCP = "cubic"
+"""What carries an application that names no transport of its own, as on Linux."""
+
+
+def _time(text: str) -> int:
+    return int(_core.parse_quantity("time", text))
+
+
+def _nature(app: str) -> str:
+    raise NotImplementedError
+
+
+def resolve(model: Model, source: Source) -> Json:
+    """The plan of a checked model, or a `ScenarioError` with everything that does not fit."""
+    plan = _Resolver(model, source).plan()
+    try:
+        _core.validate_plan(json.dumps(plan))
+    except _core.PlanError as error:
+        raise ScenarioError([source.problem((), str(error))]) from None
+    return plan

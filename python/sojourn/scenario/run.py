@@ -1,0 +1,138 @@
+"""The result of one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.scenario.scenario import Scenario
+
+TABLES = ("summary", "flows", "queues", "series", "distributions")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scenario simulated with one seed.
+
+    The tables are data frames, made when first asked for; each column's unit is in `units`.
+    """
+
+    scenario: Scenario
+    seed: int
+    seconds: float
+    """Time the simulation took."""
+    record: _core.Record = field(repr=False)
+
+    @property
+    def trace_hash(self) -> str:
+        """Hash over every packet event: equal for equal plan, seed and engine."""
+        return self.record.trace_hash
+
+    @property
+    def events(self) -> int:
+        """Events the simulator processed."""
+        return self.record.events
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end; false if it was stopped."""
+        return self.record.complete
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Any]:
+        """The run-level metrics by name: `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
+        return {name: values[0] for name, _, values in self.columns("summary")}
+
+    @cached_property
+    def units(self) -> Mapping[str, str]:
+        """The unit of each metric in `metrics`."""
+        return {name: unit for name, unit, *_ in self.record.table("summary")}
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """A row a flow."""
+        return self.table("flows")
+
+    @property
+    def queues(self) -> pd.DataFrame:
+        """A row a link."""
+        return self.table("queues")
+
+    @property
+    def series(self) -> pd.DataFrame:
+        """Time series, in long form: time, place, metric, value."""
+        return self.table("series")
+
+    @property
+    def distributions(self) -> pd.DataFrame:
+        """Histogram bins: place, metric, low, high, count."""
+        return self.table("distributions")
+
+    @property
+    def captures(self) -> Mapping[str, bytes]:
+        """The pcap file of each link in `observe.capture`."""
+        names = self.scenario.model.observe.capture or []
+        return dict(zip(names, self.record.captures, strict=True))
+
+    def columns(self, name: str) -> list[tuple[str, str, Any]]:
+        """A table as (column, unit, values), values being numpy arrays or lists of texts."""
+        import numpy as np
+
+        _known(name)
+        return [
+            (column, unit, data if dtype == "text" else np.frombuffer(data, np.dtype(f"<{dtype}")))
+            for column, unit, dtype, data in self.record.table(name)
+        ]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table as a data frame; units are in its `attrs["units"]`."""
+        import pandas as pd
+
+        columns = self.columns(name)
+        frame = pd.DataFrame({column: values for column, _, values in columns})
+        frame.attrs["units"] = {column: unit for column, unit, _ in columns if unit}
+        return frame
+
+    def summary(self) -> str:
+        """What happened, in a few lines for people."""
+        from sojourn.scenario.summary import summarise
+
+        return summarise(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Metrics and identity for machines; a metric that was not measured is `None`."""
+        return {
+            "scenario": self.scenario.name,
+            "seed": self.seed,
+            "complete": self.complete,
+            "seconds": self.seconds,
+            "events": self.events,
+            "trace_hash": self.trace_hash,
+            "engine": _core.fingerprint(),
+            "metrics": {name: plain(value) for name, value in self.metrics.items()},
+            "units": {name: unit for name, unit in self.units.items() if unit},
+        }
+
+
+def plain(value: Any) -> Any:
+    """A number or text as JSON has it: no numpy types, `None` for "not measured"."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _known(name: str) -> None:
+    if name not in TABLES:
+        near = _core.nearest(name, list(TABLES))
+        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(TABLES)}"
+        raise KeyError(f"no table `{name}`{hint}")

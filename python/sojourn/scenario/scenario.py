@@ -1,0 +1,229 @@
+"""`Scenario`: what a user describes, checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from sojourn import _core
+from sojourn.scenario import change, source
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.models import Model
+from sojourn.scenario.resolve import resolve
+from sojourn.scenario.run import Run
+from sojourn.scenario.source import Source
+from sojourn.scenario.topology import OneWay, links_of
+from sojourn.scenario.translate import problems_of, repaired
+
+if TYPE_CHECKING:
+    from sojourn.scenario.deploy import Deployment
+
+Progress = Callable[[float, int], bool | None]
+SEEDS = 2**64
+
+
+class Scenario:
+    """A network, its traffic and how long to watch it. Never changes once made.
+
+    Made from a file (`load`), a text (`from_toml`) or the same keys in Python::
+
+        Scenario(
+            duration="10s",
+            links={"uplink": {"from": "home", "to": "isp", "rate": "20mbit", "queue": "codel"}},
+            flows=[{"from": "home", "to": "isp", "app": "bulk", "count": 4}],
+        )
+
+    Whatever cannot be run raises `ScenarioError`, with every problem there is.
+    """
+
+    def __init__(self, **keys: Any) -> None:
+        self._build(source.plain(keys, Source()), Source())
+
+    @classmethod
+    def load(cls, path: str | FilePath) -> Scenario:
+        """The scenario in a TOML file."""
+        name, text = source.read_file(path)
+        return cls.from_toml(text, file=name)
+
+    @classmethod
+    def from_toml(cls, text: str, *, file: str | None = None) -> Scenario:
+        """The scenario in a TOML text; `file` is its name in error messages."""
+        return cls._made(*source.parse(text, file))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
+        """The scenario that `as_dict` gave."""
+        return cls._made(source.plain(data, Source()), Source())
+
+    @classmethod
+    def _made(cls, data: dict[str, Any], origin: Source) -> Scenario:
+        scenario = cls.__new__(cls)
+        scenario._build(data, origin)
+        return scenario
+
+    def _build(self, data: dict[str, Any], origin: Source) -> None:
+        try:
+            model = Model.model_validate(data)
+        except ValidationError as error:
+            raise ScenarioError(_all_problems(error, data, origin)) from None
+        plan = resolve(model, origin)
+        self.__dict__.update(_data=data, _source=origin, _model=model, _plan=plan)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Scenario does not change: use `replace`")
+
+    # What it says
+
+    @property
+    def model(self) -> Model:
+        """The checked description, with defaults."""
+        return self.__dict__["_model"]  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """Its name, or its file's."""
+        if self.model.name:
+            return self.model.name
+        return FilePath(self.file).stem if self.file else "scenario"
+
+    @property
+    def file(self) -> str | None:
+        """The file it was loaded from."""
+        return self._source.file
+
+    @property
+    def _source(self) -> Source:
+        return self.__dict__["_source"]  # type: ignore[no-any-return]
+
+    @property
+    def bottleneck(self) -> str:
+        """The link whose queue is the subject; `NAME.reverse` is the other direction."""
+        plan = self.__dict__["_plan"]
+        return str(plan["links"][plan["observe"]["bottleneck"]]["name"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was written, as plain data; `from_dict` reads it back."""
+        data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
+        return data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.plan_json)
+
+    def __repr__(self) -> str:
+        links, flows = len(self.plan()["links"]) // 2, sum(f.count for f in self.model.flows)
+        return (
+            f"<Scenario {self.name!r}: {self.model.duration}, {links} link{'s'[: links != 1]}, "
+            f"{flows} flow{'s'[: flows != 1]}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: self.__dict__[key] for key in ("_data", "_source", "_model", "_plan")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    # Another one
+
+    def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
+        """The same scenario with some keys changed, each given by its dotted name.
+
+        `replace(**{"links.uplink.queue": "codel", "flows.bulk.count": 8})`; `None` removes a key.
+        """
+        changes = {**(changes or {}), **keys}
+        data, paths = change.apply(self.__dict__["_data"], changes)
+        origin = self._source
+        origin = Source(origin.file, origin.text, (*origin.changed, *paths))
+        return self._made(source.plain(data, origin), origin)
+
+    def with_queue(self, queue: str) -> Scenario:
+        """The same scenario with another queue at the bottleneck."""
+        return self.replace({self.queue_key: queue})
+
+    @property
+    def _subject(self) -> OneWay:
+        return next(link for link in links_of(self.model) if link.name == self.bottleneck)
+
+    @property
+    def queue_key(self) -> str:
+        """The dotted key of the bottleneck's queue; of all ports of a star, all pairs."""
+        return source.dotted(self._subject.queue_at)
+
+    @property
+    def queue(self) -> str:
+        """The bottleneck's queue, as written."""
+        return self._subject.queue
+
+    # What it becomes
+
+    def plan(self) -> dict[str, Any]:
+        """The same in numbers: nanoseconds, bytes, bits per second, indices."""
+        plan: dict[str, Any] = json.loads(self.plan_json)
+        return plan
+
+    @cached_property
+    def _plan_json(self) -> str:
+        return json.dumps(self.__dict__["_plan"], sort_keys=True, separators=(",", ":"))
+
+    @property
+    def plan_json(self) -> str:
+        """The plan as JSON in one fixed form: equal plans give equal texts."""
+        return self._plan_json
+
+    def digest(self) -> str:
+        """Hash of the plan."""
+        return hashlib.sha256(self.plan_json.encode()).hexdigest()
+
+    def run(self, seed: int = 1, progress: Progress | None = None) -> Run:
+        """Simulates it.
+
+        `progress(fraction, events)` is called now and then; when it returns `False`, the run stops
+        and what was measured so far is kept.
+        """
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < SEEDS:
+            raise ScenarioError([Problem(f"a seed is a whole number below 2^64; found {seed!r}")])
+        begin = time.perf_counter()
+        try:
+            record = _core.simulate(self.plan_json, seed, progress)
+        except _core.PlanError as error:
+            raise ScenarioError([self._source.problem((), str(error))]) from None
+        return Run(self, seed, time.perf_counter() - begin, record)
+
+    def to_tc(self, interface: str | None = None, *, ingress: bool = False) -> Deployment:
+        """The commands that put the bottleneck's queue on a real interface."""
+        from sojourn.scenario.deploy import deploy
+
+        return deploy(self, interface, ingress=ingress)
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """JSON Schema of scenario files, for editors."""
+        from sojourn.scenario.schema import json_schema
+
+        return json_schema()
+
+
+def _all_problems(
+    error: ValidationError, data: dict[str, Any], origin: Source
+) -> list[Problem]:
+    """The model's complaints, and what else would be wrong once they are mended."""
+    problems = problems_of(error, data, origin)
+    mended = repaired(error, data)
+    if mended is not None:
+        try:
+            resolve(Model.model_validate(mended), origin)
+        except ScenarioError as more:
+            seen = {problem.key for problem in problems}
+            problems += [p for p in more.problems if p.key and p.key not in seen]
+        except ValidationError:
+            pass
+    return sorted(problems, key=lambda p: (p.line or 0, p.column or 0))

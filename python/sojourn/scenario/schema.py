@@ -1,0 +1,62 @@
+"""JSON Schema of scenario files, for editors that complete and check TOML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sojourn.scenario.models import Model
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema; what it accepts may still be refused for reasons a schema cannot express."""
+    schema = Model.model_json_schema()
+    _listable(schema)
+    _no_null(schema)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://sojourn-lab.github.io/schema/scenario.json",
+        **schema,
+        "title": "A Sojourn scenario",
+    }
+
+
+def _listable(node: Any) -> None:
+    """A list may be written as its only element."""
+    if isinstance(node, list):
+        for item in node:
+            _listable(item)
+    if not isinstance(node, dict):
+        return
+    for key, value in node.items():
+        _listable(value)
+        if key == "properties":
+            for name, schema in value.items():
+                if name != "flows":
+                    value[name] = _or_single(schema)
+
+
+def _or_single(schema: dict[str, Any]) -> dict[str, Any]:
+    options = schema.get("anyOf", [schema])
+    arrays = [s for s in options if s.get("type") == "array" and "items" in s]
+    if not arrays:
+        return schema
+    outer = {k: v for k, v in schema.items() if k in {"title", "description", "default"}}
+    inner = [{k: v for k, v in s.items() if k not in outer} | {"minItems": 1} for s in arrays]
+    rest = [s for s in options if s not in arrays]
+    return {"anyOf": [*(s["items"] for s in inner), *inner, *rest], **outer}
+
+
+def _no_null(node: Any) -> None:
+    """TOML has no null: a key is left out instead."""
+    if isinstance(node, list):
+        for item in node:
+            _no_null(item)
+    if isinstance(node, dict):
+        if "anyOf" in node:
+            node["anyOf"] = [s for s in node["anyOf"] if s.get("type") != "null"]
+            if len(node["anyOf"]) == 1:
+                node.update(node.pop("anyOf")[0])
+        if "default" in node and node["default"] is None:
+            del node["default"]
+        for value in node.values():
+            _no_null(value)

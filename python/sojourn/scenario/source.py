@@ -1,0 +1,210 @@
+"""The text a scenario comes from, and how problems find their place in it."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any
+
+from sojourn.scenario import limits
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.locate import Path, Place, locate
+
+
+def dotted(path: Path) -> str:
+    """A path as a user writes it, `links.uplink.rate`; elements of lists count from 0."""
+    return ".".join(str(part) for part in path)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a scenario's data comes from; without a text, problems name the key alone."""
+
+    file: str | None = None
+    text: str | None = None
+    changed: tuple[Path, ...] = field(default=())
+    """Paths that `replace` has set: they no longer stand in the text."""
+
+    @cached_property
+    def _places(self) -> dict[Path, Place]:
+        return {} if self.text is None else locate(self.text)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return [] if self.text is None else self.text.replace("\r\n", "\n").split("\n")
+
+    def problem(
+        self,
+        path: Path,
+        message: str,
+        *,
+        start: int | None = None,
+        end: int | None = None,
+        **details: Any,
+    ) -> Problem:
+        """A problem with the value at `path`; `start` and `end` are offsets inside its text."""
+        if any(path[: len(c)] == c for c in self.changed):
+            return Problem(message, dotted(path), None, **details)
+        known, place = path, self._places.get(path)
+        while place is None and known:
+            known = known[:-1]
+            place = self._places.get(known)
+        if place is None:
+            return Problem(message, dotted(path), self.file, **details)
+        if len(known) == len(path) - 1 and isinstance(path[-1], int):
+            path = known  # a single text stands for a list of one
+        line, column, end_column = place.line, place.column, place.end_column
+        if start is not None and place.text_line is not None and place.text_column is not None:
+            line = place.text_line
+            column = place.text_column + start
+            end_column = place.text_column + max(start + 1, end or 0)
+        return Problem(
+            message,
+            dotted(path),
+            self.file,
+            line,
+            column,
+            end_column,
+            self._lines[line - 1] if line <= len(self._lines) else None,
+            **details,
+        )
+
+
+def read_file(path: str | FilePath) -> tuple[str, str]:
+    """A file's name for messages, and its text."""
+    name = str(path)
+
+    def refuse(message: str) -> ScenarioError:
+        return ScenarioError([Problem(message, file=name)])
+
+    try:
+        with FilePath(path).open("rb") as file:
+            raw = file.read(limits.FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise refuse(f"cannot be read: {reason}") from None
+    if len(raw) > limits.FILE_BYTES:
+        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: this is no scenario")
+    try:
+        return name, raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(
+            [Problem("not UTF-8 text", file=name, line=line)]
+        ) from None
+
+
+def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
+    """The data of a TOML text."""
+
+    def refuse(message: str, line: int | None = None, column: int | None = None) -> ScenarioError:
+        lines = text.split("\n")
+        source = lines[line - 1].rstrip("\r") if line and line <= len(lines) else None
+        return ScenarioError(
+            [Problem(message, file=file, line=line, column=column, source=source)]
+        )
+
+    if len(text) > limits.FILE_BYTES:
+        raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: this is no scenario")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > limits.LINE_CHARACTERS:
+            raise refuse(f"line {number} is longer than {limits.LINE_CHARACTERS} characters")
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, line, column = _toml_error(str(error), text)
+        raise refuse(f"not valid TOML: {message}", line, column) from None
+    except RecursionError:
+        raise refuse("nested too deeply") from None
+    except ValueError as error:  # a number or date beyond what Python holds
+        raise refuse(f"not valid TOML: {error}") from None
+    source = Source(file, text)
+    return plain(data, source), source
+
+
+def _toml_error(message: str, text: str) -> tuple[str, int | None, int | None]:
+    """`tomllib` ends its messages with "(at line 3, column 8)" or "(at end of document)"."""
+    head, _, tail = message.rpartition(" (at ")
+    if not head:
+        return message, None, None
+    if tail.startswith("line "):
+        line, column = (int(part.split()[-1]) for part in tail.rstrip(")").split(","))
+        return head, line, column
+    return f"{head} at the end", text.count("\n") + 1, None
+
+
+def plain(data: object, source: Source) -> dict[str, Any]:
+    """A copy of `data` made of dictionaries, lists, texts, numbers and truth values alone."""
+    if not isinstance(data, Mapping):
+        raise ScenarioError([source.problem((), "a scenario is a table of keys and values")])
+    problems: list[Problem] = []
+    budget = limits.VALUES
+
+    def copy(value: object, path: Path) -> Any:
+        nonlocal budget
+        budget -= 1
+        if budget < 0 or len(path) > limits.DEPTH:
+            return None
+        match value:
+            case None | bool():
+                return value
+            case str():
+                return utf8(str(value), path)
+            case int():
+                if abs(value) < 2**63:
+                    return int(value)
+                problems.append(source.problem(path, "a number too large to count"))
+            case float():
+                if math.isfinite(value):
+                    return float(value)
+                problems.append(source.problem(path, f"{value} is no quantity"))
+            case Mapping():
+                return {
+                    utf8(str(k), path): copy(v, (*path, str(k)))
+                    for k, v in value.items()
+                    if v is not None
+                }
+            case list() | tuple():
+                return [copy(v, (*path, i)) for i, v in enumerate(value)]
+            case _:
+                problems.append(
+                    source.problem(path, f"a {type(value).__name__} has no meaning here")
+                )
+        return None
+
+    def utf8(text: str, path: Path) -> str:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            problems.append(source.problem(path, "a text with half a character (a surrogate)"))
+            return ""
+        return text
+
+    result = copy(data, ())
+    if budget < 0:
+        problems.append(source.problem((), f"more than {limits.VALUES} values"))
+    if _depth_exceeds(data, limits.DEPTH):
+        problems.append(source.problem((), f"nested more than {limits.DEPTH} levels deep"))
+    if problems:
+        raise ScenarioError(problems)
+    assert isinstance(result, dict)
+    return result
+
+
+def _depth_exceeds(data: object, most: int) -> bool:
+    level: list[object] = [data]
+    for _ in range(most + 1):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                below.extend(value.values())
+            elif isinstance(value, list | tuple):
+                below.extend(value)
+        if not below:
+            return False
+        level = below
+    return True

@@ -1,0 +1,109 @@
+"""A run's result in a few lines for people."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    from sojourn.scenario.run import Run
+
+_LINK = (
+    ("utilisation", "utilisation"),
+    ("sojourn_mean", "queueing delay, mean"),
+    ("sojourn_p95", "95 %"),
+    ("sojourn_p99", "99 %"),
+    ("sojourn_max", "max"),
+    ("queue_mean", "queue, mean"),
+    ("queue_max", "max"),
+    ("loss", "loss"),
+    ("drops_early", "early drops"),
+    ("drops_forced", "forced"),
+    ("drops_overflow", "overflow"),
+    ("marks", "marks"),
+)
+_GROUP = (
+    ("flows", "flows"),
+    ("goodput", "goodput"),
+    ("udp_goodput", "goodput"),
+    ("jain", "fairness"),
+    ("delay_mean", "delay"),
+    ("delay_p95", "95 %"),
+    ("jitter", "jitter"),
+    ("packet_loss", "loss"),
+    ("retransmissions", "sent again"),
+    ("fct_mean", "completion"),
+    ("page_mean", "page load"),
+    ("page_p95", "95 %"),
+    ("mos", "MOS"),
+)
+_SHARES = {"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"}
+
+
+def format_value(value: float, unit: str, metric: str = "") -> str:
+    """A value with its unit, rounded for reading."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "–"
+    match unit:
+        case "s":
+            for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+                if abs(value) >= factor or name == "µs":
+                    return f"{value / factor:.3g} {name}"
+        case "bit/s":
+            for factor, name in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+                if abs(value) >= factor:
+                    return f"{value / factor:.4g} {name}"
+            return f"{value:.4g} bit/s"
+        case "B":
+            return f"{value / 1024:.3g} KiB" if abs(value) >= 10240 else f"{value:.4g} B"
+    if metric.rpartition(".")[2] in _SHARES:
+        return f"{100 * value:.3g} %"
+    if float(value).is_integer():
+        return f"{int(value):,}".replace(",", " ")
+    return f"{value:.3g}"
+
+
+def summarise(run: Run) -> str:
+    """The whole run, its bottleneck and its groups of flows."""
+    scenario, plan = run.scenario, run.scenario.plan()
+    simulated = plan["duration"] / 1e9
+    state = "" if run.complete else ", stopped before its end"
+    lines = [
+        f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}",
+        "",
+        f"{scenario.bottleneck}: {scenario.queue}, "
+        + _core.format_quantity("rate", plan["links"][plan["observe"]["bottleneck"]]["params"]["rate"]),
+    ]
+    lines += _row(run, f"{scenario.bottleneck}.", _LINK)
+    for group in plan["groups"]:
+        lines += ["", f"{group['name']}:"]
+        lines += _row(run, f"{group['name']}.", _GROUP)
+    lines += [
+        "",
+        f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
+        + (f", trace {run.trace_hash}" if plan["observe"]["trace_hash"] else ""),
+    ]
+    return "\n".join(lines)
+
+
+def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str]:
+    parts: list[str] = []
+    for metric, label in wanted:
+        value = run.metrics.get(prefix + metric)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        text = format_value(value, run.units.get(prefix + metric, ""), metric)
+        parts.append(f"{label} {text}")
+    return ["  " + line for line in _wrap(parts, 92)]
+
+
+def _wrap(parts: list[str], width: int) -> list[str]:
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 2 <= width:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return lines

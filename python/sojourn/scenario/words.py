@@ -1,0 +1,242 @@
+"""The texts of a scenario as pydantic types.
+
+Their meaning is the engine's: each type hands its text to the parser in `sojourn._core` that owns
+it, and turns the parser's complaint into a pydantic error that keeps the place inside the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from sojourn import _core
+from sojourn.scenario.limits import TEXT_CHARACTERS
+
+WORD_ERROR = "words"
+
+
+def shown(value: object) -> str:
+    """A value as an error message shows it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 60 else f'"{value[:60]}…"'
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def complaint(message: str, **context: Any) -> PydanticCustomError:
+    """A pydantic error whose message is taken as it stands."""
+    return PydanticCustomError(WORD_ERROR, "{message}", {"message": message, **context})
+
+
+def word_complaint(error: _core.WordError, offset: int = 0) -> PydanticCustomError:
+    """A parser's complaint as a pydantic error."""
+    return complaint(
+        error.message,
+        start=error.start + offset,
+        end=error.end + offset,
+        found=error.found,
+        allowed=list(error.allowed),
+        nearest=error.nearest,
+    )
+
+
+def text_of(value: object, what: str, example: str) -> str:
+    """`value` if it is a text of sensible length."""
+    if not isinstance(value, str):
+        hint = ""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            hint = " (a number needs its unit, in quotes)" if any(c.isdigit() for c in example) else ""
+        raise complaint(
+            f'needs {what} as a text, such as "{example}"; found {shown(value)}{hint}',
+            found=shown(value),
+            allowed=[example],
+        )
+    if len(value) > TEXT_CHARACTERS:
+        raise complaint(f"longer than {TEXT_CHARACTERS} characters", found=shown(value))
+    return value
+
+
+def _checked(what: str, example: str, parse: Callable[[str], object]) -> BeforeValidator:
+    def check(value: object) -> str:
+        text = text_of(value, what, example)
+        try:
+            parse(text)
+        except _core.WordError as error:
+            raise word_complaint(error) from None
+        return text
+
+    return BeforeValidator(check)
+
+
+def _schema(description: str, *examples: str, pattern: str | None = None) -> WithJsonSchema:
+    schema: dict[str, Any] = {"type": "string", "description": description}
+    if pattern:
+        schema["pattern"] = pattern
+    return WithJsonSchema(schema | {"examples": list(examples)})
+
+
+_NUMBER = r"[0-9]*\.?[0-9]+"
+
+Time = Annotated[
+    str,
+    _checked("a time", "60s", lambda t: _core.parse_quantity("time", t)),
+    _schema(
+        "A time with its unit: s, ms, us, ns.",
+        "5ms",
+        "60s",
+        pattern=rf"^\s*(0|{_NUMBER}([sS]|[sS][eE][cC]|[sS][eE][cC][sS]|[munMUN][sS]([eE][cC][sS]?)?))\s*$",
+    ),
+]
+Rate = Annotated[
+    str,
+    _checked("a rate", "10mbit", lambda t: _core.parse_quantity("rate", t)),
+    _schema(
+        "A rate with its unit: bit, kbit, mbit, gbit per second (bps counts bytes, as in tc).",
+        "10mbit",
+        "1gbit",
+        pattern=rf"^\s*{_NUMBER}[kmgtKMGT]?[iI]?([bB][iI][tT]|[bB][pP][sS])\s*$",
+    ),
+]
+Netem = Annotated[
+    str,
+    _checked("impairments", "delay 15ms", lambda t: _core.parse_netem(t)),
+    _schema("Impairments in netem's words.", "delay 15ms", "delay 20ms 2ms loss 1%"),
+]
+Queue = Annotated[
+    str,
+    _checked("a queue", "codel limit 1000p", lambda t: _core.parse_queue(t)),
+    _schema("A queue discipline in tc's words.", "pfifo limit 300p", "codel target 5ms ecn"),
+]
+Tcp = Annotated[
+    str,
+    _checked("a TCP", "cubic", lambda t: _core.parse_tcp(t)),
+    _schema("A congestion control or profile, then options.", "cubic", "reno ecn"),
+]
+App = Annotated[
+    str,
+    _checked("an application", "bulk", lambda t: _core.parse_app(t)),
+    _schema("An application or preset, then options.", "bulk", "voip", "cbr rate 250kbit size 573"),
+]
+
+
+def _start(text: str) -> None:
+    start_span(text)
+
+
+def start_span(text: str) -> tuple[int, int]:
+    """Earliest start and the span over which starts are spread, in ns.
+
+    `2s` is one moment; `uniform 0s 10s` draws each flow's start between the two.
+    """
+    words = text.split()
+    if words[:1] == ["uniform"]:
+        if len(words) != 3:
+            raise complaint('"uniform" needs two times, such as "uniform 0s 10s"', found=text)
+        first, last = (_quantity("time", text, word) for word in words[1:])
+        if last < first:
+            raise complaint(f"the second time, {words[2]}, is before the first, {words[1]}")
+        return first, last - first
+    if len(words) == 1:
+        try:
+            return _quantity("time", text, words[0]), 0
+        except PydanticCustomError:
+            if words[0][0].isdigit():
+                raise
+    raise complaint(
+        f'needs a time such as "2s", or a span such as "uniform 0s 10s"; found {shown(text)}',
+        found=text,
+        allowed=["2s", "uniform 0s 10s"],
+        nearest=_core.nearest(words[0], ["uniform"]) if words else None,
+    )
+
+
+def _quantity(kind: str, text: str, word: str) -> int:
+    try:
+        return int(_core.parse_quantity(kind, word))
+    except _core.WordError as error:
+        raise word_complaint(error, text.index(word)) from None
+
+
+Start = Annotated[
+    str,
+    _checked("a start", "uniform 0s 1s", _start),
+    _schema("When flows start: a time, or a span.", "2s", "uniform 0s 1s"),
+]
+
+DSCP_NAMES: dict[str, int] = {
+    "be": 0,
+    "le": 1,
+    "va": 44,
+    "ef": 46,
+    **{f"cs{n}": 8 * n for n in range(8)},
+    **{f"af{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
+}
+
+
+def _dscp(value: object) -> int:
+    if isinstance(value, str):
+        name = value.strip().lower()
+        if name in DSCP_NAMES:
+            return DSCP_NAMES[name]
+        raise complaint(
+            f"unknown code point {shown(value)}",
+            found=value,
+            allowed=list(DSCP_NAMES),
+            nearest=_core.nearest(name, list(DSCP_NAMES)),
+        )
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 64:
+        return value
+    raise complaint(
+        f'needs a number from 0 to 63 or a name such as "ef"; found {shown(value)}',
+        found=shown(value),
+        allowed=["0..63", *DSCP_NAMES],
+    )
+
+
+Dscp = Annotated[
+    int,
+    BeforeValidator(_dscp),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 63},
+                {"enum": list(DSCP_NAMES)},
+            ],
+            "description": "Differentiated services code point: a number or its name.",
+        }
+    ),
+]
+
+
+_WORD = re.compile(r"[^\W_][\w-]{0,63}")
+
+
+def _name(value: object) -> str:
+    text = text_of(value, "a name", "uplink").strip()
+    if not _WORD.fullmatch(text):
+        raise complaint(
+            "a name has letters, digits, `_` and `-`, begins with a letter or digit, and is at "
+            f"most 64 long; found {shown(value)}",
+            found=text,
+        )
+    return text
+
+
+def _link_name(value: object) -> str:
+    text = text_of(value, "a link's name", "uplink").strip()
+    _name(text.removesuffix(".reverse"))
+    return text
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+LinkName = Annotated[str, BeforeValidator(_link_name)]
