@@ -1,1 +1,40 @@
 //! Traffic sources as state machines driven by time.
+//!
+//! A source knows neither packets nor connections nor clocks. It says when something is to be sent and
+//! how much, is told what has completed, and gives every time as a *theoretical* one: computed from its
+//! own earlier times, never from a late caller's. The simulator's endpoints and real senders drive the
+//! same machines.
+//!
+//! | application | machine | how it is driven |
+//! |---|---|---|
+//! | `bulk` | none | the transport always has data |
+//! | `transfer` | [`transfer::Transfers`] | `after(start)` gives the first job, `after(finished)` each next one |
+//! | `cbr`, `voip`, `packets` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
+//! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
+//!
+//! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
+//! purpose, so that, for instance, the sizes of a session's objects do not depend on when they were
+//! fetched: queues are compared under the same requests.
+
+pub mod app;
+pub mod bulk;
+pub mod cbr;
+pub mod length;
+pub mod packets;
+pub mod spurts;
+pub mod transfer;
+pub mod voip;
+pub mod web;
+mod words;
+
+pub use app::{App, PacketSource, tables};
+pub use length::{Counts, UDP_HEADERS};
+
+/// One packet of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emission {
+    /// When it is sent.
+    pub at: sojourn_units::Nanos,
+    /// Its UDP payload in bytes.
+    pub payload: u32,
+}

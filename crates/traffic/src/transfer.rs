@@ -1,0 +1,120 @@
+//! `transfer`: one amount of data, or one after the other with time to think.
+
+use crate::words::{distribution, positive};
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Distribution, Key, Stream, Unit};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{Bytes, Nanos};
+
+/// The words of `transfer`.
+pub const TABLE: Table = Table {
+    name: "transfer",
+    summary: "transfers of a given size, each on a connection of its own",
+    source: "",
+    words: &[
+        Word {
+            name: "size",
+            kind: Kind::Name,
+            default: "1mb",
+            doc: "Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).",
+        },
+        Word {
+            name: "repeat",
+            kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
+            default: "1",
+            doc: "Number of transfers, one after the other.",
+        },
+        Word { name: "forever", kind: Kind::Flag, default: "", doc: "Transfers without end." },
+        Word {
+            name: "think",
+            kind: Kind::Name,
+            default: "0",
+            doc: "From the end of a transfer to the start of the next: a time or a distribution.",
+        },
+    ],
+};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Bytes of a transfer, rounded up.
+    pub size: Distribution,
+    /// Number of transfers; without end if `None`.
+    pub repeat: Option<u32>,
+    /// Nanoseconds from the end of a transfer to the start of the next.
+    pub think: Distribution,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            size: Distribution::constant(f64::from(1 << 20)),
+            repeat: Some(1),
+            think: Distribution::constant(0.0),
+        }
+    }
+}
+
+impl Params {
+    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
+        let mut params = Self::default();
+        if let Some(size) = positive(given, "size", Unit::Size)? {
+            params.size = size;
+        }
+        if let Some(think) = distribution(given, "think", Unit::Time)? {
+            params.think = think;
+        }
+        match (given.integer("repeat"), given.flag("forever")) {
+            (Some(_), Some(_)) => {
+                return Err(given.error("forever", "`repeat` and `forever` exclude each other"));
+            }
+            (Some(repeat), None) => params.repeat = Some(repeat as u32),
+            (None, Some(_)) => params.repeat = None,
+            (None, None) => {}
+        }
+        Ok(params)
+    }
+
+    pub(crate) fn write(&self) -> String {
+        let repeat = self.repeat.map_or("forever".to_owned(), |n| format!("repeat {n}"));
+        let (size, think) = (self.size.format(Unit::Size), self.think.format(Unit::Time));
+        format!("transfer size {size} {repeat} think {think}")
+    }
+}
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// When it starts.
+    pub at: Nanos,
+    /// How much it sends.
+    pub bytes: Bytes,
+}
+
+/// The transfers of one flow.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    params: Params,
+    sizes: Stream,
+    thoughts: Stream,
+    done: u32,
+}
+
+impl Transfers {
+    /// The transfers of the flow with this `key`.
+    pub fn new(params: &Params, key: Key) -> Self {
+        Self { params: *params, sizes: key.stream("size"), thoughts: key.stream("think"), done: 0 }
+    }
+
+    /// The first transfer, given the flow's start; then the next one, given the end of the last.
+    pub fn after(&mut self, time: Nanos) -> Option<Job> {
+        if self.params.repeat.is_some_and(|repeat| self.done >= repeat) {
+            return None;
+        }
+        let think =
+            if self.done == 0 { 0 } else { self.params.think.sample_nanos(&mut self.thoughts) };
+        self.done = self.done.saturating_add(1);
+        Some(Job { at: time + think, bytes: self.params.size.sample_count(&mut self.sizes) })
+    }
+}

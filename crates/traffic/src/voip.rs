@@ -1,0 +1,297 @@
+//! `voip`: a voice codec's packets, and how a call sounds.
+//!
+//! Packets are RTP over UDP, one frame or several of the codec in each, at a fixed interval, all the
+//! time or in talkspurts. The quality is ITU-T G.107's E-model with its defaults, its delay impairment
+//! in the short form of Cole and Rosenbluth ("Voice over IP performance monitoring", 2001).
+
+use crate::Emission;
+use crate::length::MAX_PAYLOAD;
+use crate::spurts::{Activity, Spurts};
+use crate::words::positive;
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Key, Unit};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{MILLISECOND, Nanos, quantity};
+
+/// Bytes of an RTP header.
+pub const RTP_HEADER: u32 = 12;
+
+/// A codec as it is put into packets, with its E-model parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Codec {
+    /// Its word.
+    pub name: &'static str,
+    /// Time between packets.
+    pub interval: Nanos,
+    /// Voice bytes in a packet.
+    pub voice: u32,
+    /// Algorithmic delay beyond the packet's own span.
+    pub lookahead: Nanos,
+    /// Equipment impairment factor Ie (G.113).
+    pub ie: f64,
+    /// Packet-loss robustness factor Bpl (G.113).
+    pub bpl: f64,
+}
+
+/// The codecs known by name: G.113 Appendix I gives Ie and Bpl.
+pub const CODECS: &[Codec] = &[
+    Codec {
+        name: "g711",
+        interval: 20 * MILLISECOND,
+        voice: 160,
+        lookahead: 0,
+        ie: 0.0,
+        bpl: 25.1,
+    },
+    Codec {
+        name: "g711-noplc",
+        interval: 20 * MILLISECOND,
+        voice: 160,
+        lookahead: 0,
+        ie: 0.0,
+        bpl: 4.3,
+    },
+    Codec {
+        name: "g729",
+        interval: 20 * MILLISECOND,
+        voice: 20,
+        lookahead: 5 * MILLISECOND,
+        ie: 11.0,
+        bpl: 19.0,
+    },
+    Codec {
+        name: "g723",
+        interval: 30 * MILLISECOND,
+        voice: 24,
+        lookahead: 7_500_000,
+        ie: 15.0,
+        bpl: 16.1,
+    },
+    Codec {
+        name: "gsm-efr",
+        interval: 20 * MILLISECOND,
+        voice: 31,
+        lookahead: 0,
+        ie: 5.0,
+        bpl: 10.0,
+    },
+];
+
+/// The words of `voip`.
+pub const TABLE: Table = Table {
+    name: "voip",
+    summary: "a voice call: RTP packets of a codec, its quality by the E-model",
+    source: "RFC 3551; ITU-T G.107, G.113 Appendix I",
+    words: &[
+        Word {
+            name: "codec",
+            kind: Kind::Choice { of: &["g711", "g711-noplc", "g729", "g723", "gsm-efr"] },
+            default: "g711",
+            doc: "Sets interval, payload and the E-model's Ie and Bpl.",
+        },
+        Word {
+            name: "interval",
+            kind: Kind::Time,
+            default: "20ms",
+            doc: "Time between packets; the payload grows with it unless it is given.",
+        },
+        Word {
+            name: "payload",
+            kind: Kind::Size,
+            default: "172",
+            doc: "UDP payload: voice and 12 bytes of RTP header.",
+        },
+        Word {
+            name: "talk",
+            kind: Kind::Name,
+            default: "",
+            doc: "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends always.",
+        },
+        Word {
+            name: "silence",
+            kind: Kind::Name,
+            default: "",
+            doc: "Length of silences, such as exp(1.35s); needs `talk`.",
+        },
+        Word {
+            name: "playout",
+            kind: Kind::Time,
+            default: "60ms",
+            doc: "Delay of the receiver's jitter buffer; packets later than this are lost to the ear.",
+        },
+    ],
+};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Time between packets.
+    pub interval: Nanos,
+    /// UDP payload in bytes.
+    pub payload: u32,
+    /// Talkspurts; it sends always if `None`.
+    pub spurts: Option<Spurts>,
+    /// Delay of the jitter buffer.
+    pub playout: Nanos,
+    /// Algorithmic delay beyond the packet's own span.
+    pub lookahead: Nanos,
+    /// Equipment impairment factor.
+    pub ie: f64,
+    /// Packet-loss robustness factor.
+    pub bpl: f64,
+}
+
+impl From<&Codec> for Params {
+    fn from(codec: &Codec) -> Self {
+        Self {
+            interval: codec.interval,
+            payload: codec.voice + RTP_HEADER,
+            spurts: None,
+            playout: 60 * MILLISECOND,
+            lookahead: codec.lookahead,
+            ie: codec.ie,
+            bpl: codec.bpl,
+        }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self::from(&CODECS[0])
+    }
+}
+
+impl Params {
+    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
+        let name = given.text("codec").unwrap_or("g711");
+        let codec = CODECS.iter().find(|codec| codec.name == name).unwrap_or(&CODECS[0]);
+        let mut params = Self::from(codec);
+        if let Some(interval) = given.time("interval") {
+            if interval == 0 {
+                return Err(given.error("interval", "`interval` must be above 0"));
+            }
+            let voice = u128::from(codec.voice) * u128::from(interval);
+            let voice = voice.div_ceil(u128::from(codec.interval));
+            params.interval = interval;
+            params.payload = voice.min(u128::from(MAX_PAYLOAD)) as u32 + RTP_HEADER;
+        }
+        if let Some(payload) = given.integer("payload") {
+            if !(u64::from(RTP_HEADER) + 1..=u64::from(MAX_PAYLOAD)).contains(&payload) {
+                return Err(given.error(
+                    "payload",
+                    format!("`payload` must be from {} to {MAX_PAYLOAD} bytes", RTP_HEADER + 1),
+                ));
+            }
+            params.payload = payload as u32;
+        }
+        if let Some(playout) = given.time("playout") {
+            params.playout = playout;
+        }
+        let talk = positive(given, "talk", Unit::Time)?;
+        let silence = positive(given, "silence", Unit::Time)?;
+        params.spurts = match (talk, silence) {
+            (Some(on), Some(off)) => Some(Spurts { on, off }),
+            (None, None) => None,
+            (Some(_), None) => return Err(given.error("talk", "`talk` needs `silence`")),
+            (None, Some(_)) => return Err(given.error("silence", "`silence` needs `talk`")),
+        };
+        Ok(params)
+    }
+
+    pub(crate) fn write(&self) -> String {
+        let near = |codec: &&Codec| {
+            (codec.ie, codec.bpl, codec.lookahead) == (self.ie, self.bpl, self.lookahead)
+        };
+        let codec = CODECS.iter().find(near).map_or("g711", |codec| codec.name);
+        let mut text = format!(
+            "voip codec {codec} interval {} payload {} playout {}",
+            quantity::format_time(self.interval),
+            self.payload,
+            quantity::format_time(self.playout)
+        );
+        if let Some(Spurts { on, off }) = self.spurts {
+            let (on, off) = (on.format(Unit::Time), off.format(Unit::Time));
+            text += &format!(" talk {on} silence {off}");
+        }
+        text
+    }
+
+    /// The quality of a call over a network with this one-way `delay` and this ratio of packets lost
+    /// or too late for the jitter buffer.
+    pub fn quality(&self, delay: Nanos, loss: f64, burst_ratio: f64) -> Quality {
+        // A sample waits for its packet to fill, for the lookahead, and in the jitter buffer.
+        let mouth_to_ear = delay + self.interval + self.lookahead + self.playout;
+        e_model(mouth_to_ear, loss, self.ie, self.bpl, burst_ratio)
+    }
+}
+
+/// How a call sounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quality {
+    /// The E-model's rating factor R, at most 93.2 here.
+    pub rating: f64,
+    /// The mean opinion score that is estimated from it, from 1 to 4.5.
+    pub mos: f64,
+}
+
+/// R of a connection without delay and loss, with all of G.107's defaults.
+pub const DEFAULT_RATING: f64 = 93.2;
+
+/// The E-model with its defaults: R = 93.2 - Id - Ie,eff.
+///
+/// Id = 0.024 d + 0.11 (d - 177.3) above 177.3 ms, d the delay from mouth to ear in milliseconds.
+/// Ie,eff = Ie + (95 - Ie) P / (P / B + Bpl), P the loss in percent and B the burst ratio (1 for
+/// random loss).
+pub fn e_model(mouth_to_ear: Nanos, loss: f64, ie: f64, bpl: f64, burst_ratio: f64) -> Quality {
+    let d = mouth_to_ear as f64 / MILLISECOND as f64;
+    let id = 0.024 * d + 0.11 * (d - 177.3).max(0.0);
+    let percent = 100.0 * loss.clamp(0.0, 1.0);
+    let ie_eff = ie + (95.0 - ie) * percent / (percent / burst_ratio + bpl);
+    let rating = DEFAULT_RATING - id - ie_eff;
+    Quality { rating, mos: mos(rating) }
+}
+
+/// The mean opinion score of a rating factor (G.107, Annex B). The cubic falls below 1 for small
+/// ratings, the score does not.
+pub fn mos(rating: f64) -> f64 {
+    if rating <= 0.0 {
+        return 1.0;
+    }
+    if rating >= 100.0 {
+        return 4.5;
+    }
+    let cubic = rating * (rating - 60.0) * (100.0 - rating) * 7e-6;
+    (1.0 + 0.035 * rating + cubic).max(1.0)
+}
+
+/// One direction of a call.
+#[derive(Clone, Debug)]
+pub struct Voip {
+    interval: Nanos,
+    payload: u32,
+    activity: Option<Activity>,
+    next: Nanos,
+}
+
+impl Voip {
+    /// A call whose first packet leaves at `start`.
+    pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
+        Self {
+            interval: params.interval,
+            payload: params.payload,
+            activity: params.spurts.map(|spurts| Activity::new(spurts, key, start)),
+            next: start,
+        }
+    }
+
+    /// The next packet.
+    pub fn next_packet(&mut self) -> Emission {
+        let at = self.next;
+        self.next += self.interval.max(1);
+        if let Some(activity) = &mut self.activity {
+            self.next = activity.place(self.next);
+        }
+        Emission { at, payload: self.payload }
+    }
+}
