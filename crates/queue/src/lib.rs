@@ -6,13 +6,18 @@
 //!
 //! [`Params::parse`] reads a description in `tc` syntax, [`Params::build`] makes the [`Queue`].
 
+pub mod blue;
+pub mod cobalt;
 pub mod codel;
 pub mod discipline;
 pub mod fifo;
+pub mod fq_codel;
 pub mod jiffies;
 pub mod packet;
 pub mod params;
+pub mod pie;
 pub mod queue;
+pub mod red;
 pub mod store;
 
 pub use discipline::{

@@ -3,9 +3,9 @@
 use crate::discipline::Sink;
 use crate::packet::Packet;
 use crate::queue::Queue;
-use crate::{codel, fifo};
+use crate::{blue, cobalt, codel, fifo, fq_codel, pie, red};
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{self, Given, Table, WordError};
+use sojourn_units::words::{self, Given, Table, Token, WordError};
 use sojourn_units::{MICROSECOND, Nanos, Rate};
 use std::fmt;
 
@@ -59,35 +59,65 @@ impl std::error::Error for NoKernelEquivalent {}
 pub enum Params {
     /// `pfifo`, `bfifo`.
     Fifo(fifo::Params),
+    /// `red`.
+    Red(red::Params),
+    /// `blue`.
+    Blue(blue::Params),
     /// `codel`.
     Codel(codel::Params),
+    /// `fq_codel`.
+    FqCodel(fq_codel::Params),
+    /// `pie`.
+    Pie(pie::Params),
+    /// `cobalt`, and `cake` as one COBALT queue.
+    Cobalt(cobalt::Params),
 }
 
-const TABLES: &[&Table] = &[&fifo::PFIFO, &fifo::BFIFO, &codel::TABLE];
+const TABLES: &[&Table] = &[
+    &fifo::PFIFO,
+    &fifo::BFIFO,
+    &red::TABLE,
+    &blue::TABLE,
+    &codel::TABLE,
+    &fq_codel::TABLE,
+    &pie::TABLE,
+    &cobalt::TABLE,
+];
 
 /// The words of every discipline.
 pub fn tables() -> &'static [&'static Table] {
     TABLES
 }
 
-impl Params {
-    /// The defaults of the discipline called `name`.
-    fn defaults(name: &str, device: &Device) -> Option<Self> {
-        Some(match name {
-            "pfifo" => Self::Fifo(fifo::Params::new(Unit::Packets, device)),
-            "bfifo" => Self::Fifo(fifo::Params::new(Unit::Bytes, device)),
-            "codel" => Self::Codel(codel::Params::new(device)),
-            _ => return None,
-        })
-    }
+/// The words after `cake`, if `text` is CAKE's.
+fn cake_words(text: &str) -> Option<Vec<Token<'_>>> {
+    let mut tokens = words::tokens(text);
+    (tokens.first()?.text == "cake").then(|| tokens.split_off(1))
+}
 
+impl Params {
     /// Reads a description such as `codel limit 300p ecn`.
     ///
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str, device: &Device) -> Result<Self, WordError> {
+        if let Some(rest) = cake_words(text) {
+            let mut params = cobalt::Params::new(device);
+            params.set_cake(&rest, text.len(), true)?;
+            return Ok(Self::Cobalt(params));
+        }
         let (table, given) = words::describe("queue", TABLES, text)?;
-        let mut params = Self::defaults(table.name, device).expect("every table has its defaults");
+        let mut params = match table.name {
+            "pfifo" => Self::Fifo(fifo::Params::new(Unit::Packets, device)),
+            "bfifo" => Self::Fifo(fifo::Params::new(Unit::Bytes, device)),
+            "red" => return red::Params::parse(&given, device).map(Self::Red),
+            "blue" => Self::Blue(blue::Params::default()),
+            "codel" => Self::Codel(codel::Params::new(device)),
+            "fq_codel" => Self::FqCodel(fq_codel::Params::new(device)),
+            "pie" => Self::Pie(pie::Params::new(device)),
+            "cobalt" => Self::Cobalt(cobalt::Params::new(device)),
+            name => unreachable!("no defaults for {name}"),
+        };
         params.set(&given)?;
         Ok(params)
     }
@@ -97,8 +127,19 @@ impl Params {
     ///
     /// # Errors
     /// What is wrong with it, and where; another discipline than this; what cannot be changed.
-    pub fn change(&self, text: &str, _device: &Device) -> Result<Self, WordError> {
+    pub fn change(&self, text: &str, device: &Device) -> Result<Self, WordError> {
+        if let (Self::Cobalt(params), Some(rest)) = (self, cake_words(text)) {
+            let mut params = *params;
+            params.set_cake(&rest, text.len(), false)?;
+            return Ok(Self::Cobalt(params));
+        }
         let (_, given) = words::describe("queue", &[self.table()], text)?;
+        if let Self::Red(params) = self {
+            return params.changed(&given, device).map(Self::Red);
+        }
+        if matches!(self, Self::FqCodel(_)) && given.has("flows") {
+            return Err(given.error("flows", "`flows` cannot be changed"));
+        }
         let mut params = self.clone();
         params.set(&given)?;
         Ok(params)
@@ -107,7 +148,13 @@ impl Params {
     fn set(&mut self, given: &Given) -> Result<(), WordError> {
         match self {
             Self::Fifo(params) => params.set(given),
+            // RED's words depend on each other, so it reads them itself.
+            Self::Red(_) => Ok(()),
+            Self::Blue(params) => params.set(given),
             Self::Codel(params) => params.set(given),
+            Self::FqCodel(params) => params.set(given),
+            Self::Pie(params) => params.set(given),
+            Self::Cobalt(params) => params.set(given),
         }
     }
 
@@ -115,7 +162,12 @@ impl Params {
     pub fn table(&self) -> &'static Table {
         match self {
             Self::Fifo(params) => params.table(),
+            Self::Red(_) => &red::TABLE,
+            Self::Blue(_) => &blue::TABLE,
             Self::Codel(_) => &codel::TABLE,
+            Self::FqCodel(_) => &fq_codel::TABLE,
+            Self::Pie(_) => &pie::TABLE,
+            Self::Cobalt(_) => &cobalt::TABLE,
         }
     }
 
@@ -125,10 +177,18 @@ impl Params {
     }
 
     /// An empty queue, created at `now`.
-    pub fn build<P: Packet>(&self, _now: Nanos) -> Queue<P> {
+    ///
+    /// # Panics
+    /// On parameters of RED that [`Params::parse`] would refuse.
+    pub fn build<P: Packet>(&self, now: Nanos) -> Queue<P> {
         match self {
             Self::Fifo(params) => Queue::Fifo(fifo::Fifo::new(*params)),
+            Self::Red(params) => Queue::Red(red::Red::new(*params, now)),
+            Self::Blue(params) => Queue::Blue(blue::Blue::new(*params)),
             Self::Codel(params) => Queue::Codel(codel::Codel::new(*params)),
+            Self::FqCodel(params) => Queue::FqCodel(fq_codel::FqCodel::new(*params)),
+            Self::Pie(params) => Queue::Pie(pie::Pie::new(*params, now)),
+            Self::Cobalt(params) => Queue::Cobalt(cobalt::Cobalt::new(*params)),
         }
     }
 
@@ -139,7 +199,15 @@ impl Params {
     pub fn to_tc(&self) -> Result<String, NoKernelEquivalent> {
         match self {
             Self::Fifo(params) => Ok(params.to_tc()),
+            Self::Red(params) => params.to_tc(),
+            Self::Blue(_) => Err(NoKernelEquivalent {
+                discipline: "blue",
+                reason: "Linux has only its stochastic fair variant, sfb".to_owned(),
+            }),
             Self::Codel(params) => Ok(params.to_tc()),
+            Self::FqCodel(params) => Ok(params.to_tc()),
+            Self::Pie(params) => Ok(params.to_tc()),
+            Self::Cobalt(params) => params.to_tc(),
         }
     }
 }
@@ -170,14 +238,19 @@ impl<P: Packet> Queue<P> {
     pub fn change(
         &mut self,
         params: &Params,
-        _now: Nanos,
+        now: Nanos,
         sink: &mut impl Sink<P>,
     ) -> Result<(), OtherDiscipline> {
         match (self, params) {
             (Self::Fifo(queue), Params::Fifo(params)) if queue.params().unit == params.unit => {
                 queue.change(*params);
             }
+            (Self::Red(queue), Params::Red(params)) => queue.change(*params, now, sink),
+            (Self::Blue(queue), Params::Blue(params)) => queue.change(*params, sink),
             (Self::Codel(queue), Params::Codel(params)) => queue.change(*params, sink),
+            (Self::FqCodel(queue), Params::FqCodel(params)) => queue.change(*params, now, sink),
+            (Self::Pie(queue), Params::Pie(params)) => queue.change(*params, sink),
+            (Self::Cobalt(queue), Params::Cobalt(params)) => queue.change(*params),
             (queue, params) => {
                 return Err(OtherDiscipline { queue: queue.name(), asked: params.name() });
             }
@@ -222,4 +295,9 @@ pub(crate) fn above_zero(
 /// Microseconds as `tc` reads them exactly.
 pub(crate) fn time_text(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
+}
+
+/// A probability as a fraction of 2^32, rounded down; one is all but one part.
+pub(crate) fn probability_q32(p: f64) -> u32 {
+    (p * 4_294_967_296.0) as u32
 }

@@ -1,9 +1,14 @@
 //! Any queue: one type over all disciplines, dispatched by match.
 
+use crate::blue::Blue;
+use crate::cobalt::Cobalt;
 use crate::codel::Codel;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::fifo::Fifo;
+use crate::fq_codel::FqCodel;
 use crate::packet::Packet;
+use crate::pie::Pie;
+use crate::red::Red;
 use sojourn_units::Nanos;
 
 /// A queue of any discipline.
@@ -11,15 +16,30 @@ use sojourn_units::Nanos;
 pub enum Queue<P> {
     /// `pfifo`, `bfifo`.
     Fifo(Fifo<P>),
+    /// `red`.
+    Red(Red<P>),
+    /// `blue`.
+    Blue(Blue<P>),
     /// `codel`.
     Codel(Codel<P>),
+    /// `fq_codel`.
+    FqCodel(FqCodel<P>),
+    /// `pie`.
+    Pie(Pie<P>),
+    /// `cobalt`.
+    Cobalt(Cobalt<P>),
 }
 
 macro_rules! each {
     ($self:expr, $queue:ident => $body:expr) => {
         match $self {
             Queue::Fifo($queue) => $body,
+            Queue::Red($queue) => $body,
+            Queue::Blue($queue) => $body,
             Queue::Codel($queue) => $body,
+            Queue::FqCodel($queue) => $body,
+            Queue::Pie($queue) => $body,
+            Queue::Cobalt($queue) => $body,
         }
     };
 }
@@ -29,7 +49,12 @@ impl<P: Packet> Queue<P> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fifo(queue) => queue.params().table().name,
+            Self::Red(_) => "red",
+            Self::Blue(_) => "blue",
             Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
+            Self::Pie(_) => "pie",
+            Self::Cobalt(_) => "cobalt",
         }
     }
 }

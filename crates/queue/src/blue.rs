@@ -1,0 +1,284 @@
+//! BLUE: a drop probability moved by overflow and idleness.
+//!
+//! Source: Feng, Shin, Kandlur, Saha, "The BLUE active queue management algorithms" (IEEE/ACM ToN, 2002).
+//!
+//! Arrivals are dropped (or marked) with one probability. It rises by `increment` when the queue overflows and
+//! falls by `decrement` when the link is found idle, at most once per `freeze`; a link that stays idle
+//! goes on lowering it once per `freeze`. No queue length is measured.
+//!
+//! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
+
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::packet::Packet;
+use crate::params::{packets, probability_q32};
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{MILLISECOND, Nanos};
+
+/// The words of `blue`.
+pub const TABLE: Table = Table {
+    name: "blue",
+    summary: "BLUE: a drop probability raised by overflow and lowered by idleness",
+    source: "Feng et al. 2002; not in Linux",
+    words: &[
+        Word {
+            name: "limit",
+            kind: Kind::Packets,
+            default: "1000p",
+            doc: "Packets that fit; more are dropped on arrival.",
+        },
+        Word {
+            name: "increment",
+            kind: Kind::Probability,
+            default: "0.0025",
+            doc: "What an overflow adds to the probability.",
+        },
+        Word {
+            name: "decrement",
+            kind: Kind::Probability,
+            default: "0.00025",
+            doc: "What an idle link takes from the probability.",
+        },
+        Word {
+            name: "freeze",
+            kind: Kind::Time,
+            default: "100ms",
+            doc: "Least time between moves of the probability.",
+        },
+        Word {
+            name: "ecn",
+            kind: Kind::Switch { off: "noecn" },
+            default: "noecn",
+            doc: "Marks ECN-capable packets instead of dropping them.",
+        },
+    ],
+};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Packets that fit.
+    pub limit: u32,
+    /// What an overflow adds; one is 2^32.
+    pub increment: u32,
+    /// What an idle link takes; one is 2^32.
+    pub decrement: u32,
+    /// Least time between moves.
+    pub freeze: Nanos,
+    /// Whether to mark instead of drop.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            limit: 1000,
+            increment: probability_q32(0.0025),
+            decrement: probability_q32(0.000_25),
+            freeze: 100 * MILLISECOND,
+            ecn: false,
+        }
+    }
+}
+
+impl Params {
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        if let Some(limit) = packets(given, "limit")? {
+            self.limit = limit;
+        }
+        for (word, field) in
+            [("increment", &mut self.increment), ("decrement", &mut self.decrement)]
+        {
+            if let Some(p) = given.real(word) {
+                *field = probability_q32(p);
+            }
+        }
+        if let Some(freeze) = given.time("freeze") {
+            if freeze == 0 {
+                return Err(given.error("freeze", "`freeze` must be above 0"));
+            }
+            self.freeze = freeze;
+        }
+        if let Some(ecn) = given.flag("ecn") {
+            self.ecn = ecn;
+        }
+        Ok(())
+    }
+}
+
+/// What BLUE remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Drop probability; one is 2^32 (which it reaches only but for one part).
+    pub p: u32,
+    /// When the probability moved last; 0: never.
+    pub last_update: Nanos,
+    /// When the link was found idle; 0 if it is not.
+    pub idle_since: Nanos,
+}
+
+/// What BLUE counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    early: u64,
+    overflow: u64,
+    ecn_mark: u64,
+    updates: u64,
+}
+
+/// A BLUE queue.
+#[derive(Clone, Debug)]
+pub struct Blue<P> {
+    params: Params,
+    state: State,
+    counters: Counters,
+    totals: Totals,
+    store: Store<P>,
+}
+
+impl<P: Packet> Blue<P> {
+    /// An empty queue.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            state: State::default(),
+            counters: Counters::default(),
+            totals: Totals::default(),
+            store: Store::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. What no longer fits is dropped from the head.
+    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+        self.params = params;
+        while self.store.len() > params.limit as usize {
+            if let Some(queued) = self.store.pop() {
+                self.totals.drops += 1;
+                sink.dropped(queued.packet, DropReason::Overflow, true);
+            }
+        }
+    }
+
+    fn frozen(&self, now: Nanos) -> bool {
+        self.state.last_update != 0 && now - self.state.last_update < self.params.freeze
+    }
+
+    fn overflowed(&mut self, now: Nanos) {
+        if !self.frozen(now) {
+            self.state.p = self.state.p.saturating_add(self.params.increment);
+            self.state.last_update = now;
+            self.counters.updates += 1;
+        }
+    }
+
+    /// The steps that were due while the link was idle until `now`.
+    fn idle_until(&mut self, now: Nanos) {
+        let State { last_update, idle_since, .. } = self.state;
+        let first = if last_update == 0 {
+            idle_since
+        } else {
+            idle_since.max(last_update.saturating_add(self.params.freeze))
+        };
+        if now < first {
+            return;
+        }
+        let steps = (now - first) / self.params.freeze + 1;
+        let fall = u64::from(self.params.decrement).saturating_mul(steps);
+        self.state.p = u64::from(self.state.p).saturating_sub(fall) as u32;
+        self.state.last_update = first + (steps - 1) * self.params.freeze;
+        self.counters.updates += steps;
+    }
+}
+
+impl<P: Packet> View for Blue<P> {
+    fn packets(&self) -> usize {
+        self.store.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.store.enqueued_at(n)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Blue<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        if self.state.idle_since != 0 {
+            self.idle_until(now);
+            self.state.idle_since = 0;
+        }
+        if self.store.len() >= self.params.limit as usize {
+            self.overflowed(now);
+            self.counters.overflow += 1;
+            self.totals.drops += 1;
+            sink.dropped(packet, DropReason::Overflow, false);
+            return Return::Drop;
+        }
+        if self.state.p > 0 && draws.draw_u32() < self.state.p {
+            if self.params.ecn && packet.set_ce() {
+                self.counters.ecn_mark += 1;
+                sink.marked(&packet, MarkReason::Early);
+            } else {
+                self.counters.early += 1;
+                self.totals.drops += 1;
+                sink.dropped(packet, DropReason::Early, false);
+                return Return::Congestion;
+            }
+        }
+        self.store.push(now, packet);
+        Return::Success
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        match self.store.pop() {
+            Some(queued) => {
+                self.totals.sent(queued.packet.len());
+                Dequeue::Packet(queued.packet)
+            }
+            None => {
+                if self.state.idle_since == 0 {
+                    self.state.idle_since = now;
+                }
+                Dequeue::Empty
+            }
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("p", self.state.p.into());
+        visit("last_update", self.state.last_update.into());
+        visit("idle_since", self.state.idle_since.into());
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("early", self.counters.early);
+        visit("overflow", self.counters.overflow);
+        visit("ecn_mark", self.counters.ecn_mark);
+        visit("updates", self.counters.updates);
+    }
+}

@@ -1,0 +1,554 @@
+//! COBALT: CoDel and BLUE alternating, as in CAKE.
+//!
+//! Source: Linux `sch_cake.c`; Palmei et al., "Design and evaluation of COBALT queue discipline" (2019).
+//!
+//! CoDel signals while the delay is above `target`, and its `count` decays outside an episode instead of
+//! starting over. BLUE's probability rises when the queue overflows and falls when it is found empty, at
+//! most once per `target`, and catches traffic that does not respond. The last packet of a queue may be
+//! marked but is never dropped.
+//!
+//! [`State`] has the three functions of the policy. [`Cobalt`] is the one queue that CAKE keeps when it is
+//! told `unlimited besteffort flowblind`: memory is limited, overflow drops from the head, and the deficit
+//! of CAKE's scheduler asks for its 16-bit draws though they decide nothing here.
+//!
+//! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
+
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::packet::Packet;
+use crate::params::{Device, NoKernelEquivalent, above_zero, micros, size, time_text};
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Kind, Table, Token, Word, WordError};
+
+/// The words of `cobalt`.
+pub const TABLE: Table = Table {
+    name: "cobalt",
+    summary: "COBALT: CoDel and BLUE alternating; the kernel's form is \
+              `cake unlimited besteffort flowblind [rtt T] [memlimit B]`, read as well",
+    source: "Linux sch_cake.c; Palmei et al. 2019",
+    words: &[
+        Word {
+            name: "interval",
+            kind: Kind::Time,
+            default: "100ms",
+            doc: "How long the delay may stay above target; at least twice target.",
+        },
+        Word {
+            name: "target",
+            kind: Kind::Time,
+            default: "5ms",
+            doc: "Delay that is acceptable for good; also the least time between moves of BLUE.",
+        },
+        Word {
+            name: "memlimit",
+            kind: Kind::Size,
+            default: "0b",
+            doc: "Memory that queued packets may occupy, by their true size; 0 is 10240 full frames.",
+        },
+        Word {
+            name: "increment",
+            kind: Kind::Probability,
+            default: "0.00390625",
+            doc: "What an overflow adds to BLUE's probability.",
+        },
+        Word {
+            name: "decrement",
+            kind: Kind::Probability,
+            default: "0.000244140625",
+            doc: "What an empty queue takes from BLUE's probability.",
+        },
+    ],
+};
+
+/// The words of CAKE's that give one COBALT queue.
+const CAKE: Table = Table {
+    name: "cake",
+    summary: "one COBALT queue, by CAKE's words",
+    source: "Linux sch_cake.c",
+    words: &[
+        Word { name: "unlimited", kind: Kind::Flag, default: "", doc: "No shaper." },
+        Word { name: "besteffort", kind: Kind::Flag, default: "", doc: "One tin." },
+        Word { name: "flowblind", kind: Kind::Flag, default: "", doc: "One queue." },
+        Word { name: "rtt", kind: Kind::Time, default: "100ms", doc: "interval; target is 1/20." },
+        Word { name: "memlimit", kind: Kind::Size, default: "0b", doc: "Memory limit." },
+    ],
+};
+
+/// What the user sets, in the kernel's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Time scale of the control in microseconds.
+    pub interval_us: u32,
+    /// Acceptable delay in microseconds.
+    pub target_us: u32,
+    /// Memory that fits; 0: 10240 full frames.
+    pub memlimit: u32,
+    /// What an overflow adds to BLUE's probability; one is 2^32.
+    pub p_inc: u32,
+    /// What an empty queue takes from BLUE's probability.
+    pub p_dec: u32,
+    /// The largest frame of the device.
+    pub mtu: u32,
+}
+
+const P_INC: u32 = 1 << 24;
+const P_DEC: u32 = 1 << 20;
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self {
+            interval_us: 100_000,
+            target_us: 5_000,
+            memlimit: 0,
+            p_inc: P_INC,
+            p_dec: P_DEC,
+            mtu: device.psched_mtu,
+        }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        if let Some(interval) = above_zero(given, "interval", micros(given, "interval")?)? {
+            self.interval_us = interval;
+        }
+        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
+            self.target_us = target;
+        }
+        if let Some(memory) = size(given, "memlimit")? {
+            self.memlimit = memory;
+        }
+        for (word, field) in [("increment", &mut self.p_inc), ("decrement", &mut self.p_dec)] {
+            if let Some(p) = given.real(word) {
+                *field = crate::params::probability_q32(p);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads CAKE's own text. `all` asks for the words without which CAKE is not one COBALT queue;
+    /// a change may leave them out.
+    pub(crate) fn set_cake(
+        &mut self,
+        rest: &[Token<'_>],
+        end: usize,
+        all: bool,
+    ) -> Result<(), WordError> {
+        let given = sojourn_units::words::read(&CAKE, rest, end).map_err(|mut error| {
+            if error.message.starts_with("unknown word") {
+                error.message = format!(
+                    "`cake` is read only as one COBALT queue, `unlimited besteffort flowblind \
+                     [rtt T] [memlimit B]`; `{}` is not supported",
+                    error.found
+                );
+            }
+            error
+        })?;
+        for word in ["unlimited", "besteffort", "flowblind"] {
+            if all && !given.has(word) {
+                return Err(given.error(
+                    word,
+                    format!(
+                        "`cake` is read only as one COBALT queue, `unlimited besteffort flowblind \
+                         [rtt T] [memlimit B]`: `{word}` is missing"
+                    ),
+                ));
+            }
+        }
+        if let Some(rtt) = above_zero(&given, "rtt", micros(&given, "rtt")?)? {
+            self.interval_us = rtt;
+            self.target_us = (rtt / 20).max(1);
+        }
+        if let Some(memory) = size(&given, "memlimit")? {
+            self.memlimit = memory;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn to_tc(self) -> Result<String, NoKernelEquivalent> {
+        let refuse = |reason: &str| {
+            Err(NoKernelEquivalent { discipline: "cobalt", reason: reason.to_owned() })
+        };
+        if self.target_us != (self.interval_us / 20).max(1) {
+            return refuse("CAKE's target is always 1/20 of its interval");
+        }
+        if (self.p_inc, self.p_dec) != (P_INC, P_DEC) {
+            return refuse("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
+        }
+        let mut text =
+            format!("cake unlimited besteffort flowblind rtt {}", time_text(self.interval_us));
+        if self.memlimit != 0 {
+            text.push_str(&format!(" memlimit {}", self.memlimit));
+        }
+        Ok(text)
+    }
+
+    /// Memory that fits.
+    pub fn buffer_limit(&self) -> u32 {
+        let frames = self.mtu.saturating_mul(10_240);
+        if self.memlimit == 0 { frames } else { self.memlimit }
+    }
+
+    /// The same in nanoseconds, as decisions are made with them.
+    pub fn law(&self) -> Law {
+        let target = u64::from(self.target_us) * 1000;
+        Law {
+            interval: (u64::from(self.interval_us) * 1000).max(2 * target),
+            target,
+            mtu_time: 0,
+            p_inc: self.p_inc,
+            p_dec: self.p_dec,
+        }
+    }
+}
+
+/// The parameters that decisions are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Time scale of the control.
+    pub interval: Nanos,
+    /// Acceptable delay.
+    pub target: Nanos,
+    /// Transmission time of a full frame; 0 without a shaper.
+    pub mtu_time: Nanos,
+    /// What an overflow adds to BLUE's probability; one is 2^32.
+    pub p_inc: u32,
+    /// What an empty queue takes from it.
+    pub p_dec: u32,
+}
+
+/// What COBALT remembers of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Signals given, less those decayed.
+    pub count: u32,
+    /// 1 / sqrt(count), as a fraction of 2^32.
+    pub rec_inv_sqrt: u32,
+    /// When the next signal is due.
+    pub drop_next: i64,
+    /// When BLUE moved last.
+    pub blue_timer: i64,
+    /// BLUE's probability; one is 2^32.
+    pub p_drop: u32,
+    /// Whether the delay is above target.
+    pub dropping: bool,
+    /// Whether the last packet judged was marked.
+    pub ecn_marked: bool,
+}
+
+/// Exact enough roots for small counts, where single steps are far off: four steps each from the
+/// entry before.
+const ROOTS: [u32; 16] = {
+    let mut roots = [u32::MAX; 16];
+    let mut count = 1;
+    while count < 16 {
+        let mut root = roots[count - 1];
+        let mut step = 0;
+        while step < 4 {
+            root = newton(root, count as u32);
+            step += 1;
+        }
+        roots[count] = root;
+        count += 1;
+    }
+    roots
+};
+
+/// One Newton step from `root` towards 1 / sqrt(count).
+const fn newton(root: u32, count: u32) -> u32 {
+    let root = root as u64;
+    let square = (root * root) >> 32;
+    let value = (3u64 << 32).wrapping_sub((count as u64).wrapping_mul(square)) >> 2;
+    (value.wrapping_mul(root) >> 31) as u32
+}
+
+impl State {
+    #[inline]
+    fn root(&mut self) {
+        self.rec_inv_sqrt = match ROOTS.get(self.count as usize) {
+            Some(&root) => root,
+            None => newton(self.rec_inv_sqrt, self.count),
+        };
+    }
+
+    /// The interval is cut to 32 bits here, as in the kernel.
+    #[inline]
+    fn after_interval(&self, from: i64, law: &Law) -> i64 {
+        let span = (u64::from(law.interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32;
+        from.wrapping_add(span as i64)
+    }
+
+    fn blue_may_move(&self, law: &Law, now: i64) -> bool {
+        now.wrapping_sub(self.blue_timer) > law.target as i64
+    }
+
+    /// The queue overflowed. True if BLUE starts.
+    pub fn queue_full(&mut self, law: &Law, now: Nanos) -> bool {
+        let now = now as i64;
+        let mut started = false;
+        if self.blue_may_move(law, now) {
+            started = self.p_drop == 0;
+            self.p_drop = self.p_drop.saturating_add(law.p_inc);
+            self.blue_timer = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+        started
+    }
+
+    /// The queue was found empty. True if BLUE ends.
+    pub fn queue_empty(&mut self, law: &Law, now: Nanos) -> bool {
+        let now = now as i64;
+        let mut ended = false;
+        if self.p_drop > 0 && self.blue_may_move(law, now) {
+            self.p_drop = self.p_drop.saturating_sub(law.p_dec);
+            self.blue_timer = now;
+            ended = self.p_drop == 0;
+        }
+        self.dropping = false;
+        if self.count > 0 && now.wrapping_sub(self.drop_next) >= 0 {
+            self.count -= 1;
+            self.root();
+            self.drop_next = self.after_interval(self.drop_next, law);
+        }
+        ended
+    }
+
+    /// Judges a packet that was enqueued at `at` and is leaving: true to drop it. It may be marked
+    /// either way.
+    #[inline]
+    pub fn should_drop<P: Packet>(
+        &mut self,
+        law: &Law,
+        now: Nanos,
+        at: Nanos,
+        packet: &mut P,
+        bulk_flows: u32,
+        draws: &mut impl Draws,
+    ) -> bool {
+        let sojourn = now.saturating_sub(at);
+        let now = now as i64;
+        let mut late = now.wrapping_sub(self.drop_next);
+        let over = sojourn > law.target
+            && sojourn > law.mtu_time * u64::from(bulk_flows) * 2
+            && sojourn > law.mtu_time * 4;
+        let mut due = self.count > 0 && late >= 0;
+        let mut drop = false;
+        self.ecn_marked = false;
+        if over {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = self.after_interval(now, law);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        if due && self.dropping {
+            self.ecn_marked = packet.set_ce();
+            drop = !self.ecn_marked;
+            self.count = self.count.saturating_add(1);
+            self.root();
+            self.drop_next = self.after_interval(self.drop_next, law);
+            late = now.wrapping_sub(self.drop_next);
+        } else {
+            while due {
+                self.count -= 1;
+                self.root();
+                self.drop_next = self.after_interval(self.drop_next, law);
+                late = now.wrapping_sub(self.drop_next);
+                due = self.count > 0 && late >= 0;
+            }
+        }
+        if self.p_drop > 0 {
+            drop |= draws.draw_u32() < self.p_drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now.wrapping_add(law.interval as i64);
+        } else if late > 0 && !drop {
+            self.drop_next = now;
+        }
+        drop
+    }
+
+    /// Visits its fields.
+    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("count", self.count.into());
+        visit("rec_inv_sqrt", self.rec_inv_sqrt.into());
+        visit("dropping", self.dropping.into());
+        visit("ecn_marked", self.ecn_marked.into());
+        visit("drop_next", self.drop_next.into());
+        visit("p_drop", self.p_drop.into());
+        visit("blue_timer", self.blue_timer.into());
+    }
+}
+
+/// CAKE's quantum when it is not shaping.
+const FLOW_QUANTUM: u32 = 1514;
+
+/// What CAKE counts for its only tin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    unresponsive: u16,
+    tin_dropped: u64,
+    tin_ecn_mark: u64,
+    drop_overlimit: u64,
+}
+
+/// One COBALT queue.
+#[derive(Clone, Debug)]
+pub struct Cobalt<P> {
+    params: Params,
+    law: Law,
+    state: State,
+    counters: Counters,
+    totals: Totals,
+    store: Store<P>,
+    memory: u64,
+    deficit: i32,
+    /// Whether the queue is in CAKE's rotation. It never leaves it: CAKE does not visit a queue when
+    /// nothing at all is queued, so the only queue is never found empty.
+    listed: bool,
+}
+
+impl<P: Packet> Cobalt<P> {
+    /// An empty queue.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            law: params.law(),
+            state: State::default(),
+            counters: Counters::default(),
+            totals: Totals::default(),
+            store: Store::default(),
+            memory: 0,
+            deficit: 0,
+            listed: false,
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. What no longer fits is dropped at the next arrival.
+    pub fn change(&mut self, params: Params) {
+        self.params = params;
+        self.law = params.law();
+    }
+
+    fn quantum(draws: &mut impl Draws) -> i32 {
+        ((FLOW_QUANTUM * 65_535 + u32::from(draws.draw_u16())) >> 16) as i32
+    }
+}
+
+impl<P: Packet> View for Cobalt<P> {
+    fn packets(&self) -> usize {
+        self.store.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.store.bytes()
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.store.enqueued_at(n)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Cobalt<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.memory += u64::from(packet.truesize());
+        self.store.push(now, packet);
+        if !self.listed {
+            self.listed = true;
+            self.deficit = Self::quantum(draws);
+        }
+        let limit = u64::from(self.params.buffer_limit());
+        if self.memory <= limit {
+            return Return::Success;
+        }
+        while self.memory > limit {
+            let Some(queued) = self.store.pop() else { break };
+            if self.state.queue_full(&self.law, now) {
+                self.counters.unresponsive = self.counters.unresponsive.wrapping_add(1);
+            }
+            self.memory -= u64::from(queued.packet.truesize());
+            self.counters.tin_dropped += 1;
+            self.counters.drop_overlimit += 1;
+            self.totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Overflow, true);
+        }
+        Return::Congestion
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        if self.store.is_empty() {
+            return Dequeue::Empty;
+        }
+        while self.deficit <= 0 {
+            self.deficit = self.deficit.wrapping_add(Self::quantum(draws));
+        }
+        while let Some(mut queued) = self.store.pop() {
+            self.memory -= u64::from(queued.packet.truesize());
+            let drop =
+                self.state.should_drop(&self.law, now, queued.at, &mut queued.packet, 0, draws);
+            if self.state.ecn_marked {
+                sink.marked(&queued.packet, MarkReason::Early);
+            }
+            if drop && !self.store.is_empty() {
+                self.counters.tin_dropped += 1;
+                self.totals.drops += 1;
+                sink.dropped(queued.packet, DropReason::Early, true);
+                continue;
+            }
+            if self.state.ecn_marked {
+                self.counters.tin_ecn_mark += 1;
+            }
+            self.deficit = self.deficit.wrapping_sub(queued.packet.len() as i32);
+            self.totals.sent(queued.packet.len());
+            return Dequeue::Packet(queued.packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("t0.unresponsive", self.counters.unresponsive.into());
+    }
+
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if flow == 0 {
+            visit("backlog", self.store.bytes().into());
+            visit("deficit", self.deficit.into());
+            self.state.visit(visit);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("tin_dropped", self.counters.tin_dropped);
+        visit("tin_ecn_mark", self.counters.tin_ecn_mark);
+        visit("ack_drops", 0);
+        visit("drop_overlimit", self.counters.drop_overlimit);
+        for name in ["way_directs", "way_hits", "way_misses", "way_collisions"] {
+            visit(name, 0);
+        }
+    }
+}
