@@ -35,6 +35,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 # Languages whose blocks must say how they are tested.
 TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
 
+# What the `sojourn` script does, whether or not it is on the path.
+MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
+
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _NOTE = re.compile(r"^% test: (\w+):? ?(.*)$")
 KINDS = {"file", "fragment", "run", "exec", "output", "not"}
@@ -155,7 +158,7 @@ def _run(block: Block, folder: Path) -> None:
         if "|" in words or ">" in words:
             raise AssertionError(f"{block.where}: no pipes")
         done = subprocess.run(
-            [sys.executable, "-m", "sojourn.cli", *words[1:], *added],
+            [sys.executable, "-c", MAIN, *words[1:], *added],
             cwd=folder,
             capture_output=True,
             text=True,
