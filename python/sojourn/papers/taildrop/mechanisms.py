@@ -17,7 +17,7 @@ def _standard(limit: float, unit: str, scale: int) -> str:
     low, high = round(limit * 3 / 20) * scale, round(limit * 13 / 20) * scale
     return (
         f"red unit {unit} limit {round(limit) * scale} min {low} max {high} "
-        "probability 0.1 weight 0.002"
+        "probability 0.1 weight 0.002 avpkt 1514 bandwidth 10mbit"
     )
 
 
@@ -27,7 +27,7 @@ def queues(redopt: RedParameters) -> dict[str, str]:
         TD: f"pfifo limit {redopt.limit}p",
         RED: _standard(redopt.limit, "packets", 1),
         GRED: _standard(redopt.limit, "packets", 1) + " gentle-limit",
-        REDOPT: redopt.queue(),
+        REDOPT: redopt.queue("avpkt 1514 bandwidth 10mbit"),
     }
 
 
@@ -35,7 +35,8 @@ def in_bytes(redopt: RedParameters, frame: int) -> dict[str, str]:
     """The same counting bytes of `frame` a packet, which favours small packets: a sensitivity check."""
     opt = (
         f"red unit bytes limit {redopt.limit * frame} min {redopt.minimum * frame} "
-        f"max {redopt.maximum * frame} probability {redopt.max_p:.6g} weight {redopt.weight:.6g}"
+        f"max {redopt.maximum * frame} probability {redopt.max_p:.6g} weight {redopt.weight:.6g} "
+        "avpkt 1514 bandwidth 10mbit"
     )
     return {
         TD: f"bfifo limit {redopt.limit * frame}",
