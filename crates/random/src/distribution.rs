@@ -141,7 +141,7 @@ const FORMS: &[Form] = &[
 impl Distribution {
     /// The texts that [`Distribution::parse`] reads, such as `pareto2(mean,shape)`.
     pub fn forms() -> Vec<String> {
-        FORMS.iter().map(|form| form_text(form)).collect()
+        FORMS.iter().map(form_text).collect()
     }
 
     /// A constant.

@@ -29,6 +29,8 @@ fn rational([numerator, denominator]: &[[f64; 8]; 2], x: f64) -> f64 {
     polynomial(numerator, x) / polynomial(denominator, x)
 }
 
+// The coefficients stand as published, with more digits than a double holds.
+#[allow(clippy::excessive_precision)]
 const CENTRE: [[f64; 8]; 2] = [
     [
         3.387_132_872_796_366_608,
@@ -52,6 +54,7 @@ const CENTRE: [[f64; 8]; 2] = [
     ],
 ];
 
+#[allow(clippy::excessive_precision)]
 const MIDDLE: [[f64; 8]; 2] = [
     [
         1.423_437_110_749_683_577_34,
@@ -75,6 +78,7 @@ const MIDDLE: [[f64; 8]; 2] = [
     ],
 ];
 
+#[allow(clippy::excessive_precision)]
 const FAR: [[f64; 8]; 2] = [
     [
         6.657_904_643_501_103_777_2,
