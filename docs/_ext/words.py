@@ -6,6 +6,7 @@
 `{profiles}`             what each TCP profile sets, side by side
 `{metrics}`              every metric with unit and definition
 `{records} PATH`         any other part of the description: a table of the records found there
+`{options} COMMAND`      a command's usage, purpose, arguments and options
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
 
 A name that the engine does not know is a warning, hence an error under `-W`.
@@ -102,7 +103,7 @@ class Described(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            return self.build({} if isinstance(self, Keys) else description())
+            return self.build({} if isinstance(self, Keys | Options) else description())
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             log.warning(
                 "%s %s: %s",
@@ -277,11 +278,55 @@ class Keys(Described):
         return [table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))]
 
 
+class Options(Described):
+    """From the commands themselves; `study run` names a command in a family."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        import typer
+
+        from sojourn.cli.app import app
+
+        command: Any = typer.main.get_command(app)
+        for name in self.arguments[0].split():
+            command = command.commands[name]
+        rows, usage = [], f"sojourn {self.arguments[0]}"
+        for parameter in command.params:
+            if getattr(parameter, "hidden", False):
+                continue
+            if parameter.param_type_name == "argument":
+                name = parameter.metavar or parameter.name.upper()
+                usage += f" {name}"
+                written = f"`{name}`"
+            else:
+                value = "" if parameter.is_flag else f" {parameter.metavar or self.kind(parameter)}"
+                written = ", ".join(f"`{option}{value}`" for option in parameter.opts)
+            default = parameter.default
+            shown = code(default) if isinstance(default, str | int | float) else "–"
+            if isinstance(default, bool):
+                shown = "–"
+            rows.append((written, shown, parameter.help or ""))
+        line = nodes.literal_block(f"{usage} [OPTIONS]", f"{usage} [OPTIONS]", language="text")
+        text = (command.help or "").split("\n\n")
+        paragraphs = [nodes.paragraph("", "", *inline(" ".join(p.split()))) for p in text if p]
+        built: list[nodes.Node] = [line, *paragraphs]
+        if rows:
+            built.append(table(("argument or option", "default", "meaning"), rows, (33, 15, 52)))
+        return built
+
+    @staticmethod
+    def kind(parameter: Any) -> str:
+        return str(getattr(parameter.type, "name", "text")).upper()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("words", Words)
     app.add_directive("tables", Tables)
     app.add_directive("profiles", Profiles)
     app.add_directive("metrics", Metrics)
     app.add_directive("records", Describe)
+    app.add_directive("options", Options)
     app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
