@@ -7,6 +7,8 @@ mod describe;
 mod errors;
 mod fingerprint;
 mod parse;
+mod simulate;
+mod verify;
 
 use pyo3::prelude::*;
 
@@ -21,6 +23,11 @@ mod _core {
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::parse::{
-        format_quantity, nearest, parse_netem, parse_quantity, parse_queue, parse_tcp, queue_to_tc,
+        app_transport, format_quantity, nearest, parse_app, parse_netem, parse_quantity,
+        parse_queue, parse_tcp, queue_to_tc,
     };
+    #[pymodule_export]
+    use crate::simulate::{Record, simulate, validate_plan};
+    #[pymodule_export]
+    use crate::verify::verify;
 }

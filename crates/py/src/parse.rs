@@ -25,9 +25,7 @@ pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult
         word_error(py, text, &quantity_error(text, &error, what, example))
     };
     match kind {
-        "time" => {
-            quantity::parse_time(text).map_err(|e| fail(e, "a time", "5ms"))?.into_py_any(py)
-        }
+        "time" => quantity::parse_time(text).map_err(|e| fail(e, "a time", "5ms"))?.into_py_any(py),
         "rate" => quantity::parse_rate(text)
             .map_err(|e| fail(e, "a rate above zero", "10mbit"))?
             .bits()
@@ -111,4 +109,20 @@ pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
 pub(crate) fn parse_tcp(py: Python<'_>, text: &str) -> PyResult<String> {
     let params = sojourn_tcp::Params::parse(text).map_err(|e| word_error(py, text, &e))?;
     json(&params)
+}
+
+/// An application in one line as the JSON of its parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
+    let app = sojourn_traffic::App::parse(text).map_err(|e| word_error(py, text, &e))?;
+    json(&app)
+}
+
+/// What carries an application: `udp` if it sends packets on its own schedule, else `tcp`.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn app_transport(py: Python<'_>, text: &str) -> PyResult<&'static str> {
+    let app = sojourn_traffic::App::parse(text).map_err(|e| word_error(py, text, &e))?;
+    Ok(if app.sends_packets() { "udp" } else { "tcp" })
 }

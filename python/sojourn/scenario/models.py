@@ -15,6 +15,8 @@ from sojourn.scenario.words import (
     Netem,
     Queue,
     Rate,
+    Series,
+    Size,
     Start,
     Tcp,
     Time,
@@ -221,11 +223,15 @@ class Flow(Part):
 class Observe(Part):
     """What is recorded beyond the defaults."""
 
-    series: Time = Field("100ms", description="Spacing of time series; 0s for none.")
+    series: Series = Field(
+        "auto",
+        description="Spacing of time series; 0s for none, `auto` for at most 1000 samples a run.",
+    )
     per_flow: Flag = Field(False, description="Histograms per flow as well as per group.")
     capture: LinkNames | None = Field(
         None, description="Links (`uplink`, `uplink.reverse`) whose packets are kept as pcap."
     )
+    snaplen: Size = Field("128b", description="Bytes kept of each captured frame.")
     trace_hash: Flag = Field(True, description="Hash over every packet event, to prove a replay.")
 
 

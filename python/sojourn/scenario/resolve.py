@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -226,15 +227,12 @@ class _Resolver:
         return part
 
     def transport(self, at: Path, flow: Flow) -> Json:
-        by_nature = _nature(flow.app)
-        if flow.tcp is not None and flow.udp:
-            self.complain((*at, "udp"), "either `tcp` or `udp`, not both")
+        by_nature = _core.app_transport(flow.app)
+        app = flow.app.split()[0]
         if flow.tcp is not None and by_nature == "udp":
-            self.complain((*at, "tcp"), f"`{flow.app.split()[0]}` is carried by UDP")
-        if flow.udp and by_nature == "tcp":
-            self.complain((*at, "udp"), f"`{flow.app.split()[0]}` is carried by TCP")
-        if flow.udp is False and by_nature == "udp":
-            self.complain((*at, "udp"), f"`{flow.app.split()[0]}` is carried by UDP")
+            self.complain((*at, "tcp"), f"`{app}` is carried by UDP")
+        elif flow.udp is not None and flow.udp != (by_nature == "udp"):
+            self.complain((*at, "udp"), f"`{app}` is carried by {by_nature.upper()}")
         if by_nature == "udp":
             return {"protocol": "udp"}
         tcp = self.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)
@@ -275,6 +273,7 @@ class _Resolver:
                     self.find_link(("observe", "capture", i), name)
                     for i, name in enumerate(capture)
                 ],
+                "snaplen": _core.parse_quantity("size", model.observe.snaplen),
                 "trace_hash": model.observe.trace_hash,
             },
         }
@@ -283,31 +282,55 @@ class _Resolver:
         return plan
 
     def series(self, duration: int) -> int:
-        interval = _time(self.model.observe.series)
-        if interval and duration // interval > limits.SERIES_SAMPLES:
-            self.complain(
-                ("observe", "series"), f"makes more than {limits.SERIES_SAMPLES} samples of a run"
-            )
+        """Spacing of time series: as asked for, else at least 100 ms and at most 1000 samples.
+
+        Fewer samples where there are many links, for each of them has its series.
+        """
+        text = self.model.observe.series
+        if text != "auto":
+            return _time(text)
+        samples = max(50, min(1000, 200_000 // max(1, len(self.links))))
+        interval = AUTO_SERIES
+        while duration // interval > samples:
+            # 100 ms, 200 ms, 500 ms, 1 s, ...
+            interval = interval * 5 // 2 if str(interval)[0] == "2" else interval * 2
         return interval
 
 
 DEFAULT_TCP = "cubic"
 """What carries an application that names no transport of its own, as on Linux."""
 
+AUTO_SERIES = 100_000_000
+"""The least spacing of time series, in ns, that is chosen where none is asked for."""
+
+_PLACE = re.compile(r"(links|groups|observe)(?:\[(\d+)\])?(?:\.(\w+))?")
+
 
 def _time(text: str) -> int:
     return int(_core.parse_quantity("time", text))
 
 
-def _nature(app: str) -> str:
-    raise NotImplementedError
-
-
 def resolve(model: Model, source: Source) -> Json:
     """The plan of a checked model, or a `ScenarioError` with everything that does not fit."""
-    plan = _Resolver(model, source).plan()
+    resolver = _Resolver(model, source)
+    plan = resolver.plan()
     try:
         _core.validate_plan(json.dumps(plan))
     except _core.PlanError as error:
-        raise ScenarioError([source.problem((), str(error))]) from None
+        at, _, message = str(error).partition(": ")
+        raise ScenarioError([source.problem(_origin(at, resolver.links), message)]) from None
     return plan
+
+
+def _origin(at: str, links: list[OneWay]) -> Path:
+    """Where in the scenario a place in the plan, such as `groups[2].stop`, comes from."""
+    match = _PLACE.match(at)
+    if match is None:
+        return (at,) if at in {"duration", "warmup"} else ()
+    table, index, key = match.groups()
+    if table == "links" and index:
+        return links[int(index)].rate_at[:-1]
+    if table == "groups" and index:
+        return ("flows", int(index), key) if key in {"start", "stop", "dscp"} else ("flows", int(index))
+    keys = {"series_interval": "series", "snaplen": "snaplen", "capture": "capture"}
+    return ("observe", keys[key]) if key in keys else ("observe",) if table == "observe" else ()

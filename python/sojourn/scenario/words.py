@@ -107,6 +107,16 @@ Rate = Annotated[
         pattern=rf"^\s*{_NUMBER}[kmgtKMGT]?[iI]?([bB][iI][tT]|[bB][pP][sS])\s*$",
     ),
 ]
+Size = Annotated[
+    str,
+    _checked("a size", "128b", lambda t: _core.parse_quantity("size", t)),
+    _schema("A size in bytes: b, kb, mb (k is 1024, as in tc).", "128b", "1500"),
+]
+Series = Annotated[
+    str,
+    _checked("a time", "100ms", lambda t: t == "auto" or _core.parse_quantity("time", t)),
+    _schema("A time with its unit, or auto.", "auto", "100ms", "0s"),
+]
 Netem = Annotated[
     str,
     _checked("impairments", "delay 15ms", lambda t: _core.parse_netem(t)),

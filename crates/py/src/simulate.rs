@@ -1,0 +1,146 @@
+//! Running a plan, and what a run leaves behind.
+
+use crate::errors::PlanError;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use sojourn_measure::{Column, Table, Values};
+use sojourn_plan::Plan;
+use sojourn_sim::{Control, RunError};
+
+fn read(plan_json: &str) -> PyResult<Plan> {
+    serde_json::from_str(plan_json).map_err(|e| PlanError::new_err(format!("not a plan: {e}")))
+}
+
+/// Raises `PlanError` if the plan cannot be run.
+#[pyfunction]
+#[pyo3(signature = (plan_json, /))]
+pub(crate) fn validate_plan(plan_json: &str) -> PyResult<()> {
+    read(plan_json)?.validate().map_err(|e| PlanError::new_err(e.to_string()))
+}
+
+/// Runs a plan with a seed, without holding the interpreter.
+///
+/// `progress(fraction, events)` is called now and then; if it returns `False` the run stops, and what
+/// was measured until then is the record. An exception in it, or a signal's, ends the run.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, progress=None, /))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    plan_json: &str,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Record> {
+    let plan = read(plan_json)?;
+    let mut raised: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        let mut watch = |now: sojourn_sim::Progress| {
+            let answer = Python::attach(|py| -> PyResult<bool> {
+                py.check_signals()?;
+                let Some(call) = &progress else { return Ok(true) };
+                let answer = call.bind(py).call1((now.fraction(), now.events))?;
+                Ok(answer.is_none() || answer.is_truthy()?)
+            });
+            match answer {
+                Ok(true) => Control::Continue,
+                Ok(false) => Control::Stop,
+                Err(error) => {
+                    raised = Some(error);
+                    Control::Stop
+                }
+            }
+        };
+        sojourn_sim::run(&plan, seed, &mut watch)
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match outcome {
+        Ok(record) => Ok(Record { record }),
+        Err(RunError::Plan(error)) => Err(PlanError::new_err(error.to_string())),
+        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
+    }
+}
+
+/// What one run left behind.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct Record {
+    record: sojourn_sim::Record,
+}
+
+#[pymethods]
+impl Record {
+    /// Hash over every packet event, 32 hexadecimal digits.
+    #[getter]
+    fn trace_hash(&self) -> String {
+        format!("{:032x}", self.record.trace_hash)
+    }
+
+    /// Events processed.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.record.events
+    }
+
+    /// Whether the run reached its end.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.record.complete
+    }
+
+    /// Simulated nanoseconds reached.
+    #[getter]
+    fn reached(&self) -> u64 {
+        self.record.reached
+    }
+
+    /// One pcap file for each link asked for.
+    #[getter]
+    fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.record.captures.iter().map(|bytes| PyBytes::new(py, bytes)))
+    }
+
+    /// A table as a list of `(column, unit, dtype, data)`.
+    #[pyo3(signature = (name, /))]
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let table = match name {
+            "summary" => &self.record.summary,
+            "flows" => &self.record.flows,
+            "queues" => &self.record.queues,
+            "series" => &self.record.series,
+            "distributions" => &self.record.distributions,
+            _ => return Err(PyKeyError::new_err(format!("no table called `{name}`"))),
+        };
+        columns(py, table)
+    }
+}
+
+fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
+    let rows: PyResult<Vec<_>> = table.columns.iter().map(|column| row(py, column)).collect();
+    PyList::new(py, rows?)
+}
+
+fn row<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
+    let (dtype, data) = match &column.values {
+        Values::Real(v) => ("f8", bytes(py, v.len() * 8, v.iter().map(|x| x.to_le_bytes()))?),
+        Values::Integer(v) => ("i8", bytes(py, v.len() * 8, v.iter().map(|x| x.to_le_bytes()))?),
+        Values::Bool(v) => ("?", bytes(py, v.len(), v.iter().map(|&x| [u8::from(x)]))?),
+        Values::Text(v) => ("text", PyList::new(py, v)?.into_any()),
+    };
+    (&column.name, column.unit, dtype, data).into_pyobject(py)
+}
+
+/// Numbers as one Python `bytes`, written in place.
+fn bytes<'py, const N: usize>(
+    py: Python<'py>,
+    length: usize,
+    values: impl Iterator<Item = [u8; N]>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let object = PyBytes::new_with(py, length, |target| {
+        for (place, value) in target.chunks_exact_mut(N).zip(values) {
+            place.copy_from_slice(&value);
+        }
+        Ok(())
+    })?;
+    Ok(object.into_any())
+}
