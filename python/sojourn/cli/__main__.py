@@ -1,0 +1,5 @@
+"""`python -m sojourn.cli`."""
+
+from sojourn.cli import main
+
+main()

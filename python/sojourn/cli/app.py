@@ -1,0 +1,38 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+import typer
+
+from sojourn.cli import compare, deploy, paper, report, run, study, tune, verify, words
+
+app = typer.Typer(
+    help="A laboratory for queues.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 all is well, 1 findings, 2 bad input, 130 interrupted.",
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from sojourn._core import fingerprint, version
+
+        typer.echo(f"sojourn {version()}, engine {fingerprint()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
+    ),
+) -> None:
+    """A laboratory for queues: which one serves your traffic, with which settings."""
+    del version
+
+
+for family in (run, compare, deploy, study, report, paper, tune, verify, words):
+    family.register(app)

@@ -1,0 +1,36 @@
+"""Options that take several values, `--queues codel "pfifo limit 300p"`."""
+
+from __future__ import annotations
+
+SEVERAL = {"compare": ("--queues",)}
+"""By command: options whose values are all words up to the next option."""
+
+
+def spread(arguments: list[str]) -> list[str]:
+    """The same arguments with each value of such an option given on its own.
+
+    The parser behind the commands knows options with one value that may be repeated; this turns
+    `--queues a b` into `--queues a --queues b`.
+    """
+    options = SEVERAL.get(next((a for a in arguments if not a.startswith("-")), ""), ())
+    result: list[str] = []
+    current: str | None = None
+    given = True
+    for i, argument in enumerate(arguments):
+        if argument == "--":
+            return result + arguments[i:]
+        if argument in options:
+            current, given = argument, False
+        elif argument.startswith("-") and len(argument) > 1:
+            if current is not None and not given:
+                result.append(current)  # without a value: the parser says so
+            current = None
+            result.append(argument)
+        elif current is not None:
+            result += [current, argument]
+            given = True
+        else:
+            result.append(argument)
+    if current is not None and not given:
+        result.append(current)
+    return result

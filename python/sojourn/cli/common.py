@@ -1,0 +1,188 @@
+"""What all commands share: options, output, errors, interruption and exit status."""
+
+from __future__ import annotations
+
+import functools
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from sojourn.scenario import Scenario
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the scenario, such as links.uplink.rate=10mbit. Repeat for more.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Processes to use; all cores by default."),
+]
+
+
+def load(file: Path, settings: list[str] | None) -> Scenario:
+    """The scenario in `file` with the command line's changes."""
+    from sojourn.scenario import Problem, Scenario, ScenarioError
+    from sojourn.scenario.change import setting
+
+    scenario = Scenario.load(file)
+    if not settings:
+        return scenario
+    changes: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for text in settings:
+        try:
+            key, value = setting(text)
+        except ScenarioError as error:
+            problems += error.problems
+        else:
+            changes[key] = value
+    if problems:
+        raise ScenarioError(problems)
+    return scenario.replace(changes)
+
+
+def print_json(value: Any) -> None:
+    """Prints `value` on standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(text: str) -> None:
+    """A message for people, on standard error."""
+    typer.echo(text, err=True)
+
+
+def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
+    """Ends the command: its input cannot be used."""
+    if as_json:
+        error: dict[str, Any] = {"error": message}
+        if problems is not None:
+            error["problems"] = problems
+        print_json(error)
+    note(message)
+    raise typer.Exit(BAD_INPUT)
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """Turns what a user can cause into a message and an exit status."""
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            return function(*args, **kwargs)
+        except KeyboardInterrupt:
+            note("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader, `head` perhaps, has seen enough.
+            sys.stderr.close()
+            raise typer.Exit(OK) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}", as_json=as_json)
+        except ValueError as error:
+            from sojourn.scenario.errors import ScenarioError
+
+            if isinstance(error, ScenarioError):
+                fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
+            from sojourn._core import NoKernelEquivalent, PlanError, WordError
+
+            if isinstance(error, NoKernelEquivalent | PlanError | WordError):
+                fail(str(error), as_json=as_json)
+            raise
+
+    return guarded
+
+
+class Interrupt:
+    """Whether the user has asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """The first Ctrl-C asks to stop, so that what is done can be kept; the second one insists."""
+    interrupt = Interrupt()
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(_signal: int, _frame: object) -> None:
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+        note("stopping; press Ctrl-C again to stop at once")
+
+    try:
+        signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread: whoever runs us handles signals
+        yield interrupt
+        return
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[Progress]:
+    """A progress bar on standard error with rate and remaining time."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn() if not quiet else TextColumn(""),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        yield progress
+
+
+def table(rows: list[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
+    """Prints rows as a table that fits the terminal, in full when written to a file."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    view = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        view.add_column(column, overflow="fold")
+    for row in rows:
+        view.add_row(*(Text(str(row.get(column, ""))) for column in columns))
+    console.print(view)

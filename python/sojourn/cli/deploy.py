@@ -1,0 +1,43 @@
+"""`sojourn tc`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sojourn.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(tc)
+
+
+@common.command
+def tc(
+    file: common.ScenarioFile,
+    settings: common.Settings = None,
+    interface: Annotated[
+        str | None, typer.Option("--interface", "-i", help="The interface to put the queue on.")
+    ] = None,
+    ingress: Annotated[
+        bool, typer.Option("--ingress", help="For what comes in, through an ifb device.")
+    ] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Print the commands that put the bottleneck's queue on a real interface."""
+    from sojourn._core import NoKernelEquivalent
+
+    scenario = common.load(file, settings)
+    try:
+        deployment = scenario.to_tc(interface, ingress=ingress)
+    except NoKernelEquivalent as error:
+        if as_json:
+            common.print_json({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
+        common.note(str(error))
+        raise typer.Exit(common.FINDINGS) from None
+    if as_json:
+        common.print_json(deployment.as_dict())
+    else:
+        typer.echo(deployment)

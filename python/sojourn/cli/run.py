@@ -1,0 +1,60 @@
+"""`sojourn run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Run, Scenario
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(run)
+
+
+@common.command
+def run(
+    file: common.ScenarioFile,
+    seed: common.Seed = 1,
+    settings: common.Settings = None,
+    as_json: common.AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write the run's tables and captures here."),
+    ] = None,
+) -> None:
+    """Simulate a scenario once."""
+    scenario = common.load(file, settings)
+    result = simulate(scenario, seed)
+    if out is not None:
+        from sojourn.study import write_run
+
+        folder = write_run(result, out)
+        common.note(f"written to {folder}")
+    if as_json:
+        common.print_json(result.as_dict())
+    else:
+        typer.echo(result.summary())
+    if not result.complete:
+        common.note("stopped before its end: the figures are those of the time that passed")
+        raise typer.Exit(common.INTERRUPTED)
+
+
+def simulate(scenario: Scenario, seed: int) -> Run:
+    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps what was measured."""
+    with common.interruptible() as interrupt, common.progress_bar(quiet=True) as bar:
+        task = bar.add_task(scenario.name, total=1.0, rate="")
+
+        def progress(fraction: float, events: int) -> bool:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f"{events / elapsed / 1e6:.1f} M events/s" if elapsed > 0.2 else ""
+            bar.update(task, completed=fraction, rate=rate)
+            return not interrupt.asked
+
+        return scenario.run(seed, progress)

@@ -1,0 +1,199 @@
+"""`sojourn verify`: recorded decisions of kernels' queues, replayed through ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from sojourn.cli import common
+
+LARGEST = 512 * 1024 * 1024
+"""No recorded scenario comes near this many bytes; a file that unpacks to more is refused."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(verify)
+
+
+@common.command
+def verify(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).")
+    ],
+    as_json: common.AsJson = False,
+) -> None:
+    """Replay recorded decisions and say where ours differ.
+
+    The status is 0 only if every scenario of every known discipline agrees. Scenarios of disciplines
+    that are not known here are listed and do not count; if nothing else is there, the status is 1.
+    """
+    if not folder.exists():
+        common.fail(f"{folder}: there is no such folder", as_json=as_json)
+    files = find(folder)
+    if not files:
+        common.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
+    reports = replay_all(files, folder)
+    interrupted = len(reports) < len(files)
+    known = [r for r in reports if r["outcome"] != "unknown_discipline"]
+    agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
+    disciplines = by_discipline(reports)
+    if as_json:
+        common.print_json({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
+    else:
+        show(disciplines, agree, len(known))
+    if interrupted:
+        raise typer.Exit(common.INTERRUPTED)
+    if not agree:
+        raise typer.Exit(common.FINDINGS)
+
+
+def _openers() -> dict[str, Callable[[Path], IO[bytes]]]:
+    def gzip_(path: Path) -> IO[bytes]:
+        import gzip
+
+        return gzip.open(path)
+
+    def lzma_(path: Path) -> IO[bytes]:
+        import lzma
+
+        return lzma.open(path)
+
+    return {".jsonl": lambda path: path.open("rb"), ".jsonl.gz": gzip_, ".jsonl.xz": lzma_}
+
+
+def _suffix(path: Path) -> str | None:
+    return next((s for s in _openers() if path.name.endswith(s)), None)
+
+
+def find(folder: Path) -> list[Path]:
+    """All vector files below `folder`, in order of their names."""
+    if folder.is_file():
+        return [folder] if _suffix(folder) else []
+    return sorted(p for p in folder.rglob("*.jsonl*") if _suffix(p) and p.is_file())
+
+
+def read(path: Path) -> str:
+    """A vector file's text; raises `ValueError` or `OSError` if it has none."""
+    import lzma
+    import zlib
+
+    try:
+        with _openers()[_suffix(path) or ".jsonl"](path) as file:
+            raw = file.read(LARGEST + 1)
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"cannot be unpacked: {error}") from None
+    if len(raw) > LARGEST:
+        raise ValueError(f"larger than {LARGEST >> 20} MiB")
+    return raw.decode("utf-8")
+
+
+def replay(path: Path, folder: Path) -> dict[str, Any]:
+    """What replaying one file found."""
+    from sojourn import _core
+
+    name = str(path.relative_to(folder)) if folder.is_dir() else path.name
+    try:
+        text = read(path)
+    except (ValueError, OSError) as error:
+        why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+        report: dict[str, Any] = {
+            "scenario": name,
+            "discipline": "",
+            "operations": 0,
+            "outcome": "malformed",
+            "line": 1,
+            "why": why,
+        }
+    else:
+        report = json.loads(_core.verify(name, text))
+    return {"file": name, **report}
+
+
+def replay_all(files: list[Path], folder: Path) -> list[dict[str, Any]]:
+    """Replays all files, several at a time; fewer reports than files if interrupted."""
+    with (
+        common.interruptible() as interrupt,
+        common.progress_bar() as bar,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        task = bar.add_task("replaying", total=len(files), rate="")
+
+        def one(path: Path) -> dict[str, Any] | None:
+            if interrupt.asked:
+                return None
+            report = replay(path, folder)
+            bar.advance(task)
+            return report
+
+        return [report for report in pool.map(one, files) if report is not None]
+
+
+def by_discipline(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One summary a discipline, in the order of their names."""
+    names = sorted({r["discipline"] for r in reports}, key=lambda n: (n == "", n))
+    return [_summary(name, [r for r in reports if r["discipline"] == name]) for name in names]
+
+
+def _summary(name: str, reports: list[dict[str, Any]]) -> dict[str, Any]:
+    if all(r["outcome"] == "unknown_discipline" for r in reports):
+        return {"discipline": name, "known": False, "scenarios": len(reports)}
+    first = next((r for r in reports if r["outcome"] != "agrees"), None)
+    return {
+        "discipline": name,
+        "known": True,
+        "scenarios": len(reports),
+        "agree": sum(r["outcome"] == "agrees" for r in reports),
+        "operations": sum(r["operations"] for r in reports),
+        "first_difference": None if first is None else describe(first),
+    }
+
+
+def describe(report: dict[str, Any]) -> str:
+    """A report's difference in one line."""
+    head = f"{report['file']}, line {report.get('line', 1)}: "
+    if report["outcome"] == "malformed":
+        return head + f"cannot be replayed: {report['why']}"
+    return head + f"{report['what']}: recorded {report['expected']}, found {report['found']}"
+
+
+def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
+    """Prints the summaries for people."""
+    rows = []
+    for item in disciplines:
+        name = item["discipline"] or "(no discipline)"
+        if item["known"]:
+            verdict = "agrees" if item["first_difference"] is None else "DIFFERS"
+            counts = f"{item['agree']} of {item['scenarios']}"
+            operations = str(item["operations"])
+        else:
+            verdict, counts, operations = "unknown, not counted", f"- of {item['scenarios']}", "-"
+        rows.append(
+            {
+                "discipline": name,
+                "scenarios that agree": counts,
+                "operations": operations,
+                "verdict": verdict,
+            }
+        )
+    common.table(rows, ["discipline", "scenarios that agree", "operations", "verdict"])
+    for line in differences(disciplines):
+        typer.echo(line)
+    if agree:
+        typer.echo(f"\nall {replayed} scenarios of known disciplines agree")
+    elif not replayed:
+        typer.echo("\nnothing was replayed: no scenario is of a known discipline")
+
+
+def differences(disciplines: list[dict[str, Any]]) -> Iterator[str]:
+    """The first difference of each discipline that has one."""
+    for item in disciplines:
+        if item["known"] and item["first_difference"] is not None:
+            yield f"\nfirst difference of {item['discipline'] or '(no discipline)'}:"
+            yield f"  {item['first_difference']}"

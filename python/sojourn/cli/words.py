@@ -1,0 +1,205 @@
+"""`sojourn list`, `sojourn explain` and `sojourn schema`: what there is, and what it means."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from sojourn.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("list")(list_)
+    app.command()(explain)
+    app.command()(schema)
+
+
+KINDS = {
+    "queue": "queue disciplines",
+    "tcp": "congestion controls",
+    "app": "applications",
+    "netem": "impairments of links",
+    "profile": "TCP profiles",
+    "preset": "application presets",
+    "metric": "metrics",
+    "template": "topology templates",
+}
+
+
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """Everything with a name, by kind."""
+    from sojourn import _core
+    from sojourn.scenario.models import TEMPLATES
+
+    known: dict[str, Any] = json.loads(_core.describe())
+    return {
+        "queue": known["queue"],
+        "tcp": known["tcp"],
+        "app": known["app"],
+        "netem": known["netem"],
+        "profile": known["profiles"],
+        "preset": known["presets"],
+        "metric": [{**m, "summary": m["definition"]} for m in known["metrics"]],
+        "template": [_template(name, model) for name, model in TEMPLATES.items()],
+    }
+
+
+def _template(name: str, model: Any) -> dict[str, Any]:
+    doc = " ".join((model.__doc__ or "").split())
+    words = [
+        {
+            "name": field.alias or key,
+            "kind": "key",
+            "default": "" if field.is_required() else _default(field.default),
+            "doc": field.description or "",
+        }
+        for key, field in model.model_fields.items()
+        if key != "template"
+    ]
+    return {"name": name, "summary": doc, "source": "", "words": words}
+
+
+def _default(value: Any) -> str:
+    if value is None or hasattr(value, "model_fields"):
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@common.command
+def list_(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of: {', '.join(KINDS)}.")
+    ] = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """List what there is: queues, transports, applications, metrics."""
+    known = catalogue()
+    if kind is not None:
+        kind = kind.removesuffix("s") if kind.removesuffix("s") in known else kind
+        if kind not in known:
+            _unknown("kind", kind, list(known), as_json)
+        known = {kind: known[kind]}
+    if as_json:
+        common.print_json(
+            {k: [{"name": i["name"], "summary": i["summary"]} for i in v] for k, v in known.items()}
+        )
+        return
+    for number, (one, items) in enumerate(known.items()):
+        if number:
+            typer.echo()
+        common.table(
+            [{"name": item["name"], "what": item["summary"]} for item in items],
+            ["name", "what"],
+            title=KINDS[one],
+        )
+
+
+@common.command
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `sojourn list` gives.")],
+    as_json: common.AsJson = False,
+) -> None:
+    """Explain a queue, transport, application, preset, profile, template or metric."""
+    known = catalogue()
+    found = [
+        (kind, item) for kind, items in known.items() for item in items if item["name"] == name
+    ]
+    if not found:
+        _unknown("name", name, [i["name"] for items in known.values() for i in items], as_json)
+    if as_json:
+        common.print_json([{"what": kind, **item} for kind, item in found])
+        return
+    for number, (kind, item) in enumerate(found):
+        if number:
+            typer.echo()
+        _show(kind, item)
+
+
+def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
+    from sojourn import _core
+
+    near = _core.nearest(word, names)
+    if near:
+        hint = f": did you mean `{near}`?"
+    elif len(names) <= 12:
+        hint = f"; there are {', '.join(names)}"
+    else:
+        hint = "; `sojourn list` shows all"
+    common.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
+
+
+def _show(kind: str, item: dict[str, Any]) -> None:
+    typer.echo(f"{item['name']}: {item['summary']}")
+    if kind == "metric":
+        typer.echo(f"Unit: {item['unit'] or 'none (a text)'}")
+    if item.get("source"):
+        typer.echo(f"Source: {item['source']}")
+    if item.get("words"):
+        typer.echo()
+        rows = [
+            {
+                "parameter": word["name"],
+                "takes": takes(word),
+                "default": word["default"],
+                "meaning": word["doc"],
+            }
+            for word in item["words"]
+        ]
+        common.table(rows, ["parameter", "takes", "default", "meaning"])
+    for key in ("params", "app"):
+        if isinstance(item.get(key), dict):
+            typer.echo()
+            common.table(
+                [{"value": k, "is": v} for k, v in _flat(item[key])], ["value", "is"]
+            )
+
+
+def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            rows += _flat(inner, f"{prefix}{key}.")
+        else:
+            rows.append((prefix + key, json.dumps(inner)))
+    return rows
+
+
+def takes(word: dict[str, Any]) -> str:
+    """What follows a word, in words."""
+    match word["kind"]:
+        case "flag":
+            return "nothing"
+        case "switch":
+            return f"nothing; {word['off']} clears it"
+        case "packets":
+            return "packets, such as 300p"
+        case "size":
+            return "size, such as 30kb"
+        case "time":
+            return "time, such as 5ms"
+        case "rate":
+            return "rate, such as 10mbit"
+        case "probability":
+            return "0 to 1, or percent"
+        case "integer":
+            return f"whole number, {word['min']} to {word['max']}"
+        case "real":
+            return f"number, {word['min']:g} to {word['max']:g}"
+        case "choice":
+            return "one of " + ", ".join(word["of"])
+        case "key":
+            return "a key"
+        case _:
+            return "a word"
+
+
+@common.command
+def schema(as_json: common.AsJson = False) -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    del as_json  # it is JSON either way
+    from sojourn.scenario import Scenario
+
+    common.print_json(Scenario.json_schema())
