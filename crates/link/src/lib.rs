@@ -21,7 +21,7 @@
 //! A packet always passes through the discipline. If the transmitter is idle, the dequeue follows the
 //! enqueue at the same instant. When a transmission ends the transmitter asks the queue again; if
 //! nothing is queued this takes no event of its own, but is made up for at its own time before the
-//! next arrival (RED's idle time and CoDel's state start from it). The same holds for periodic tasks.
+//! next arrival (RED's idle time and `CoDel`'s state start from it). The same holds for periodic tasks.
 //! An uncongested link therefore costs one event a packet, a congested one two.
 //!
 //! # Wire

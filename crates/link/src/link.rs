@@ -57,6 +57,9 @@ pub struct Link<P, Q = Queue<P>> {
     key: Key,
 }
 
+/// A length that no packet has.
+const NO_TRANSMISSION: (u32, Nanos) = (u32::MAX, 0);
+
 /// Hands a discipline's verdicts on, with their time, and counts them.
 struct Tap<'a, S> {
     at: Nanos,
@@ -121,7 +124,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
             rate: None,
             overhead: 0,
             delay: 0,
-            last_transmission: (0, 0),
+            last_transmission: NO_TRANSMISSION,
             impair: None,
             draws: StreamDraws(key.stream("queue")),
             counters: Counters::default(),
@@ -136,7 +139,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.rate = params.rate;
         self.overhead = params.overhead;
         self.delay = params.delay;
-        self.last_transmission = (u32::MAX, self.transmission_time(u32::MAX));
+        self.last_transmission = NO_TRANSMISSION;
         match &mut self.impair {
             Some(impair) => impair.set(&params.impairments),
             None if params.impairments.is_none() => {}

@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     fn time(&mut self, word: &str) -> Result<Nanos, WordError> {
         let token = self.needed(word, "a time", "15ms")?;
         parse_time(token.text).ok().filter(|&t| t <= Nanos::MAX / 4).ok_or_else(|| {
-            complaint(token, format!("`{word}` needs a time with its unit, such as 15ms"), "15ms")
+            complaint(token, &format!("`{word}` needs a time with its unit, such as 15ms"), "15ms")
         })
     }
 
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         let token = self.needed(word, "percent", "1%")?;
         parse_percent(token.text).ok_or_else(|| {
             let why = format!("`{word}` needs percent from 0% to 100%, such as 1%");
-            complaint(token, why, "1%")
+            complaint(token, &why, "1%")
         })
     }
 
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn complaint(token: Token<'_>, why: String, example: &str) -> WordError {
+fn complaint(token: Token<'_>, why: &str, example: &str) -> WordError {
     let mut error = token.error(format!("{why}; found `{}`", token.text), vec![example.to_owned()]);
     error.nearest = None;
     error
@@ -204,11 +204,7 @@ impl Netem {
                     gap = Some((
                         token,
                         number.ok_or_else(|| {
-                            complaint(
-                                value,
-                                "`gap` needs a number of packets above 0".to_owned(),
-                                "5",
-                            )
+                            complaint(value, "`gap` needs a number of packets above 0", "5")
                         })?,
                     ));
                 }

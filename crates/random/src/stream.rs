@@ -56,7 +56,7 @@ pub struct Stream {
     words: [u32; 4],
     used: u32,
     key: [u32; 2],
-    stream: [u32; 2],
+    number: [u32; 2],
     block: u64,
 }
 
@@ -66,12 +66,12 @@ impl Stream {
         Key::new(seed, component).stream(purpose)
     }
 
-    fn at(seed: u64, stream: u64) -> Self {
+    fn at(seed: u64, number: u64) -> Self {
         Self {
             words: [0; 4],
             used: 4,
             key: [seed as u32, (seed >> 32) as u32],
-            stream: [stream as u32, (stream >> 32) as u32],
+            number: [number as u32, (number >> 32) as u32],
             block: 0,
         }
     }
@@ -80,7 +80,7 @@ impl Stream {
     #[inline(never)]
     fn refill(&mut self) {
         let counter =
-            [self.block as u32, (self.block >> 32) as u32, self.stream[0], self.stream[1]];
+            [self.block as u32, (self.block >> 32) as u32, self.number[0], self.number[1]];
         self.words = philox::block(counter, self.key);
         self.block += 1;
         self.used = 0;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream, Unit};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, quantity};
+use std::fmt::Write;
 
 /// The words of `cbr`.
 pub const TABLE: Table = Table {
@@ -115,10 +116,10 @@ impl Params {
         let rate = quantity::format_rate(self.rate);
         let mut text = format!("cbr rate {rate} {} {}", self.counts.word(), self.length);
         if self.jitter > 0.0 {
-            text += &format!(" jitter {}", self.jitter);
+            let _ = write!(text, " jitter {}", self.jitter);
         }
         if let Some(Spurts { on, off }) = self.spurts {
-            text += &format!(" on {} off {}", on.format(Unit::Time), off.format(Unit::Time));
+            let _ = write!(text, " on {} off {}", on.format(Unit::Time), off.format(Unit::Time));
         }
         text
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, quantity};
+use std::fmt::Write;
 
 /// Bytes of an RTP header.
 pub const RTP_HEADER: u32 = 12;
@@ -212,7 +213,7 @@ impl Params {
         );
         if let Some(Spurts { on, off }) = self.spurts {
             let (on, off) = (on.format(Unit::Time), off.format(Unit::Time));
-            text += &format!(" talk {on} silence {off}");
+            let _ = write!(text, " talk {on} silence {off}");
         }
         text
     }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
 use sojourn_units::{Bytes, Nanos};
+use std::fmt::Write;
 
 /// A named set of parameters.
 #[derive(Clone, Copy, Debug)]
@@ -280,7 +281,7 @@ impl Params {
             if self.renew { "renew" } else { "once" },
         );
         if let Some(between) = self.inter_session {
-            text += &format!(" intersession {}", time(between));
+            let _ = write!(text, " intersession {}", time(between));
         }
         text
     }

@@ -1,0 +1,144 @@
+//! A packet, a recorder, and ways to drive a link.
+#![allow(dead_code)]
+
+use sojourn_link::{Backlog, Link, Params, Sink};
+use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet};
+use sojourn_random::Key;
+use sojourn_units::{EPOCH, Nanos, Rate};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub number: u32,
+    pub bytes: u32,
+    pub flow: u32,
+    pub ecn: Ecn,
+}
+
+impl Frame {
+    pub fn new(number: u32, bytes: u32) -> Self {
+        Self { number, bytes, flow: number % 7, ecn: Ecn::NotEct }
+    }
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        self.bytes
+    }
+    fn truesize(&self) -> u32 {
+        self.bytes + 256
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow.wrapping_mul(0x9E37_79B9)
+    }
+    fn hosts(&self) -> (u32, u32) {
+        (self.flow, 1)
+    }
+    fn dscp(&self) -> u8 {
+        0
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Offered(Backlog),
+    Dropped(DropReason, bool),
+    Marked(u8),
+    Departed(Backlog),
+    Lost,
+    Duplicated,
+    Corrupted(u32),
+    Delivered,
+}
+
+/// Everything that happened, in order: time, packet, what.
+#[derive(Default)]
+pub struct Log(pub Vec<(Nanos, u32, What)>);
+
+impl Log {
+    pub fn times(&self, wanted: impl Fn(&What) -> bool) -> Vec<(u32, Nanos)> {
+        self.0.iter().filter(|e| wanted(&e.2)).map(|e| (e.1, e.0)).collect()
+    }
+    pub fn delivered(&self) -> Vec<(u32, Nanos)> {
+        self.times(|what| *what == What::Delivered)
+    }
+    pub fn departed(&self) -> Vec<(u32, Nanos)> {
+        self.times(|what| matches!(what, What::Departed(_)))
+    }
+}
+
+impl Sink<Frame> for Log {
+    fn offered(&mut self, at: Nanos, p: &Frame, before: Backlog) {
+        self.0.push((at, p.number, What::Offered(before)));
+    }
+    fn dropped(&mut self, at: Nanos, p: Frame, reason: DropReason, queued: bool) {
+        self.0.push((at, p.number, What::Dropped(reason, queued)));
+    }
+    fn marked(&mut self, at: Nanos, p: &Frame, reason: MarkReason) {
+        self.0.push((at, p.number, What::Marked(reason as u8)));
+    }
+    fn departed(&mut self, at: Nanos, p: &Frame, after: Backlog) {
+        self.0.push((at, p.number, What::Departed(after)));
+    }
+    fn lost(&mut self, at: Nanos, p: Frame) {
+        self.0.push((at, p.number, What::Lost));
+    }
+    fn duplicated(&mut self, at: Nanos, p: &Frame) {
+        self.0.push((at, p.number, What::Duplicated));
+    }
+    fn corrupted(&mut self, at: Nanos, p: &mut Frame, entropy: u32) {
+        self.0.push((at, p.number, What::Corrupted(entropy)));
+    }
+    fn delivered(&mut self, at: Nanos, p: Frame) {
+        self.0.push((at, p.number, What::Delivered));
+    }
+}
+
+/// A link's parameters from text: rate in bit/s (0: none), netem's words, tc's words.
+pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
+    let rate = Rate::new(rate);
+    let device = Device { rate, ..Device::default() };
+    let queue = sojourn_queue::Params::parse(queue, &device).unwrap();
+    let mut params =
+        Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
+    params.set_netem(netem).unwrap();
+    params
+}
+
+pub fn link(params: &Params, seed: u64) -> Link<Frame> {
+    Link::new(params, Key::new(seed, "link"), EPOCH)
+}
+
+/// Runs every event at its time, up to `until`.
+pub fn run(link: &mut Link<Frame>, until: Nanos, log: &mut Log) {
+    while let Some(at) = link.next_event().filter(|at| *at <= until) {
+        link.advance(at, log);
+    }
+}
+
+/// Runs every event there is.
+pub fn drain(link: &mut Link<Frame>, log: &mut Log) {
+    run(link, Nanos::MAX - 1, log);
+    link.assert_conserved();
+}
+
+/// A description of every discipline that can be had by its name and a small limit.
+pub fn all_queues() -> Vec<String> {
+    sojourn_queue::tables()
+        .iter()
+        .filter_map(|table| {
+            [format!("{} limit 20", table.name), table.name.to_owned()]
+                .into_iter()
+                .find(|text| sojourn_queue::Params::parse(text, &Device::default()).is_ok())
+        })
+        .collect()
+}

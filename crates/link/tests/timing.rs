@@ -1,0 +1,338 @@
+//! When things happen: theoretical times, ties, late callers, rate, order, change.
+
+mod common;
+use common::{Frame, Log, What, all_queues, drain, link, params, run};
+use proptest::prelude::*;
+use sojourn_link::Backlog;
+use sojourn_queue::{DropReason, Ecn, Return};
+use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
+
+const MBIT: u64 = 1_000_000;
+/// Time on the link of a full frame at 10 Mbit/s.
+const FULL: Nanos = 1_211_200;
+
+#[test]
+fn an_uncongested_packet_costs_one_event() {
+    let mut link = link(&params(10 * MBIT, "delay 15ms", "pfifo limit 10"), 1);
+    let mut log = Log::default();
+    assert_eq!(link.next_event(), None);
+    assert_eq!(link.offer(EPOCH, Frame::new(0, 1514), &mut log), Return::Success);
+    let arrival = EPOCH + FULL + 15 * MILLISECOND;
+    assert_eq!(link.next_event(), Some(arrival));
+    assert!(link.is_transmitting());
+    link.advance(arrival, &mut log);
+    assert_eq!(link.next_event(), None);
+    let empty = Backlog::default();
+    assert_eq!(
+        log.0,
+        [
+            (EPOCH, 0, What::Offered(empty)),
+            (EPOCH, 0, What::Departed(empty)),
+            (arrival, 0, What::Delivered)
+        ]
+    );
+    link.assert_conserved();
+}
+
+#[test]
+fn a_congested_packet_costs_two() {
+    let mut link = link(&params(10 * MBIT, "delay 15ms", "pfifo limit 10"), 1);
+    let mut log = Log::default();
+    for number in 0..3 {
+        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+    }
+    let mut events = 0;
+    while let Some(at) = link.next_event() {
+        link.advance(at, &mut log);
+        events += 1;
+    }
+    // Three arrivals, and two departures after the first.
+    assert_eq!(events, 5);
+    assert_eq!(log.departed(), [(0, EPOCH), (1, EPOCH + FULL), (2, EPOCH + 2 * FULL)]);
+}
+
+#[test]
+fn a_departure_precedes_an_arrival_at_the_same_instant() {
+    let mut link = link(&params(10 * MBIT, "", "pfifo limit 1"), 1);
+    let mut log = Log::default();
+    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
+    link.offer(EPOCH, Frame::new(1, 1514), &mut log);
+    assert_eq!(link.offer(EPOCH + FULL - 1, Frame::new(2, 1514), &mut log), Return::Drop);
+    assert_eq!(link.offer(EPOCH + FULL, Frame::new(3, 1514), &mut log), Return::Success);
+    drain(&mut link, &mut log);
+    let dropped = log.times(|what| *what == What::Dropped(DropReason::Overflow, false));
+    assert_eq!(dropped, [(2, EPOCH + FULL - 1)]);
+    assert_eq!(log.departed().last(), Some(&(3, EPOCH + 2 * FULL)));
+}
+
+#[test]
+fn an_infinitely_fast_link_only_delays() {
+    let mut link = link(&params(0, "delay 2ms", "pfifo limit 1"), 1);
+    let mut log = Log::default();
+    for number in 0..5 {
+        assert_eq!(link.offer(EPOCH, Frame::new(number, 1514), &mut log), Return::Success);
+    }
+    drain(&mut link, &mut log);
+    assert!(log.delivered().iter().all(|(_, at)| *at == EPOCH + 2 * MILLISECOND));
+    assert_eq!(log.delivered().len(), 5);
+}
+
+#[test]
+fn a_link_without_rate_and_delay_does_not_deliver_within_offer() {
+    let mut link = link(&params(0, "", "pfifo limit 1"), 1);
+    let mut log = Log::default();
+    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+    assert!(log.delivered().is_empty());
+    assert_eq!(link.next_event(), Some(EPOCH));
+    link.advance(EPOCH, &mut log);
+    assert_eq!(log.delivered(), [(0, EPOCH)]);
+}
+
+#[test]
+fn overhead_counts_on_the_link() {
+    let mut with = params(8 * MBIT, "", "pfifo limit 10");
+    with.overhead = 24;
+    let mut log = Log::default();
+    let mut link = link(&with, 1);
+    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+    drain(&mut link, &mut log);
+    assert_eq!(log.delivered(), [(0, EPOCH + 124 * MICROSECOND)]);
+}
+
+#[test]
+#[should_panic(expected = "time went back")]
+fn time_never_goes_back() {
+    let mut link = link(&params(0, "", "pfifo limit 1"), 1);
+    let mut log = Log::default();
+    link.advance(EPOCH + 1, &mut log);
+    link.offer(EPOCH, Frame::new(0, 100), &mut log);
+}
+
+#[test]
+fn a_change_of_rate_takes_effect_with_the_next_transmission() {
+    let before = params(10 * MBIT, "delay 1ms", "pfifo limit 10");
+    let mut after = params(100 * MBIT, "delay 1ms", "pfifo limit 10");
+    let mut log = Log::default();
+    let mut link = link(&before, 1);
+    for number in 0..3 {
+        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+    }
+    link.change(EPOCH + 1, &after, &mut log).unwrap();
+    after.rate = Rate::new(MBIT);
+    run(&mut link, EPOCH + FULL, &mut log);
+    link.change(EPOCH + FULL + 1, &after, &mut log).unwrap();
+    drain(&mut link, &mut log);
+    assert_eq!(
+        log.departed(),
+        [(0, EPOCH), (1, EPOCH + FULL), (2, EPOCH + FULL + FULL / 10)]
+    );
+    assert_eq!(
+        log.delivered().last(),
+        Some(&(2, EPOCH + FULL + FULL / 10 + 10 * FULL + MILLISECOND))
+    );
+}
+
+#[test]
+fn a_shorter_delay_never_reorders() {
+    let mut log = Log::default();
+    let mut link = link(&params(10 * MBIT, "delay 50ms", "pfifo limit 10"), 1);
+    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
+    let shorter = params(10 * MBIT, "delay 1ms", "pfifo limit 10");
+    link.change(EPOCH + 2 * MILLISECOND, &shorter, &mut log).unwrap();
+    link.offer(EPOCH + 2 * MILLISECOND, Frame::new(1, 1514), &mut log);
+    link.offer(EPOCH + SECOND, Frame::new(2, 1514), &mut log);
+    drain(&mut link, &mut log);
+    let first = EPOCH + FULL + 50 * MILLISECOND;
+    assert_eq!(
+        log.delivered(),
+        [(0, first), (1, first), (2, EPOCH + SECOND + FULL + MILLISECOND)]
+    );
+}
+
+#[test]
+fn jitter_may_begin_and_end_while_packets_are_on_the_wire() {
+    let plain = params(10 * MBIT, "delay 50ms", "pfifo limit 100");
+    let jittery = params(10 * MBIT, "delay 50ms 20ms", "pfifo limit 100");
+    let mut log = Log::default();
+    let mut link = link(&plain, 1);
+    for number in 0..60 {
+        let now = EPOCH + u64::from(number) * 2 * MILLISECOND;
+        let phase = if (number / 15) % 2 == 0 { &plain } else { &jittery };
+        link.change(now, phase, &mut log).unwrap();
+        link.offer(now, Frame::new(number, 1514), &mut log);
+        link.assert_conserved();
+    }
+    drain(&mut link, &mut log);
+    let arrivals = log.delivered();
+    assert_eq!(arrivals.len(), 60);
+    assert!(arrivals.windows(2).all(|w| w[0].1 <= w[1].1));
+    assert!(arrivals.windows(2).any(|w| w[0].0 > w[1].0));
+}
+
+#[test]
+fn a_change_to_another_discipline_is_refused() {
+    let mut log = Log::default();
+    let mut link = link(&params(10 * MBIT, "", "pfifo limit 10"), 1);
+    let other = params(MBIT, "", "codel");
+    assert!(link.change(EPOCH, &other, &mut log).is_err());
+    link.offer(EPOCH, Frame::new(0, 1514), &mut log);
+    drain(&mut link, &mut log);
+    assert_eq!(log.delivered(), [(0, EPOCH + FULL)]);
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    rate: u64,
+    netem: &'static str,
+    queue: String,
+    seed: u64,
+    /// Gap to the arrival before, length, ECN-capable.
+    arrivals: Vec<(Nanos, u32, bool)>,
+    /// How late `advance` is called after each arrival, if at all.
+    wakes: Vec<Option<Nanos>>,
+}
+
+const WIRES: &[&str] = &[
+    "",
+    "delay 3ms",
+    "delay 3ms 2ms",
+    "delay 3ms 2ms 30% distribution normal keeporder",
+    "delay 3ms 1ms loss 10% 25% duplicate 10% corrupt 5% reorder 20% 50% gap 3",
+    "delay 1ms loss gemodel 10% 30% 80% 1%",
+];
+
+fn cases() -> impl Strategy<Value = Case> {
+    let gap = prop_oneof![
+        3 => 0u64..2 * MILLISECOND,
+        1 => Just(0),
+        1 => Just(FULL),
+        1 => 0u64..300 * MILLISECOND
+    ];
+    let arrival = (gap, prop_oneof![Just(1514u32), 60u32..1514], any::<bool>());
+    let wake = proptest::option::of(0u64..40 * MILLISECOND);
+    (
+        prop_oneof![Just(10 * MBIT), Just(0), MBIT..50 * MBIT],
+        proptest::sample::select(WIRES),
+        proptest::sample::select(all_queues()),
+        any::<u64>(),
+        proptest::collection::vec((arrival, wake), 1..150),
+    )
+        .prop_map(|(rate, netem, queue, seed, steps)| {
+            let (arrivals, wakes) = steps.into_iter().unzip();
+            Case { rate, netem, queue, seed, arrivals, wakes }
+        })
+}
+
+impl Case {
+    fn frames(&self) -> impl Iterator<Item = (Nanos, Frame)> {
+        self.arrivals.iter().enumerate().scan(EPOCH, |now, (i, (gap, bytes, ect))| {
+            *now += gap;
+            let mut frame = Frame::new(i as u32, *bytes);
+            if *ect {
+                frame.ecn = Ecn::Ect0;
+            }
+            Some((*now, frame))
+        })
+    }
+
+    /// Every event at its time.
+    fn punctual(&self) -> Log {
+        let mut log = Log::default();
+        let mut link = link(&params(self.rate, self.netem, &self.queue), self.seed);
+        for (now, frame) in self.frames() {
+            run(&mut link, now, &mut log);
+            link.offer(now, frame, &mut log);
+            link.assert_conserved();
+        }
+        drain(&mut link, &mut log);
+        log
+    }
+
+    /// Wakes come when they come, as on a loaded machine.
+    fn late(&self) -> Log {
+        let mut log = Log::default();
+        let mut link = link(&params(self.rate, self.netem, &self.queue), self.seed);
+        let mut frames = self.frames().peekable();
+        for wake in &self.wakes {
+            let (now, frame) = frames.next().unwrap();
+            link.offer(now, frame, &mut log);
+            let next = frames.peek().map_or(now, |(at, _)| *at);
+            if let Some(late) = wake {
+                link.advance((now + late).min(next), &mut log);
+            }
+            link.assert_conserved();
+        }
+        link.advance(EPOCH + 4000 * SECOND, &mut log);
+        drain(&mut link, &mut log);
+        log
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Simulated and real links decide the same: a late caller changes nothing.
+    #[test]
+    fn lateness_changes_nothing(case in cases()) {
+        let (punctual, late) = (case.punctual(), case.late());
+        prop_assert_eq!(punctual.0, late.0);
+    }
+
+    #[test]
+    fn events_are_in_order_and_packets_are_conserved(case in cases()) {
+        let log = case.punctual().0;
+        prop_assert!(log.windows(2).all(|w| w[0].0 <= w[1].0));
+        let count = |wanted: fn(&What) -> bool| log.iter().filter(|e| wanted(&e.2)).count();
+        let ends = count(|w| matches!(w, What::Dropped(..) | What::Lost | What::Delivered));
+        prop_assert_eq!(case.arrivals.len() + count(|w| *w == What::Duplicated), ends);
+    }
+
+    /// No window carries more than the rate allows and one frame, and the link never idles while
+    /// a packet waits (unless the discipline is a shaper).
+    #[test]
+    fn the_rate_holds_and_work_is_conserved(case in cases()) {
+        let rate = Rate::new(case.rate);
+        let log = case.punctual();
+        let mut free_at = 0;
+        let mut waiting = 0;
+        for (at, number, what) in &log.0 {
+            match what {
+                What::Offered(before) => waiting = before.packets + 1,
+                What::Departed(after) => {
+                    prop_assert!(*at >= free_at, "{number} departed before the link was free");
+                    let offered = log.0.iter().any(|e| {
+                        e.0 == *at && matches!(e.2, What::Offered(_))
+                    });
+                    let kept_busy = *at == free_at || offered;
+                    let shaped = case.queue.starts_with("tbf") || case.queue.starts_with("cake");
+                    prop_assert!(kept_busy || shaped, "{number} departed at {at}, free {free_at}");
+                    let bytes = case.arrivals[*number as usize].1;
+                    free_at = at + rate.map_or(0, |rate| rate.transmission_time(bytes));
+                    waiting = after.packets;
+                }
+                What::Dropped(..) => waiting -= 1,
+                _ => {}
+            }
+        }
+        prop_assert_eq!(waiting, 0);
+    }
+
+    #[test]
+    fn pfifo_keeps_the_order(mut case in cases()) {
+        case.queue = "pfifo limit 20".to_owned();
+        let departed = case.punctual().departed();
+        prop_assert!(departed.windows(2).all(|w| w[0].0 < w[1].0));
+        if !case.netem.contains("3ms 2ms") && !case.netem.contains("reorder") {
+            let delivered = case.punctual().delivered();
+            prop_assert!(delivered.windows(2).all(|w| w[0].0 <= w[1].0));
+        }
+    }
+
+    #[test]
+    fn keeporder_keeps_the_order(mut case in cases()) {
+        case.queue = "pfifo limit 20".to_owned();
+        case.netem = "delay 3ms 2ms distribution pareto keeporder duplicate 10%";
+        let delivered = case.punctual().delivered();
+        prop_assert!(delivered.windows(2).all(|w| w[0].0 <= w[1].0));
+    }
+}
