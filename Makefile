@@ -1,0 +1,112 @@
+# Every target sets itself up: a virtual environment in .venv with locked dependencies, and the engine
+# built into it. Nothing outside this folder is changed. What is missing is said by .ci/needs.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+STAGE := .ci/stage
+
+export PYO3_PYTHON := $(BIN)/python
+export VIRTUAL_ENV := $(VENV)
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+export UV_NO_PROGRESS := 1
+export MPLBACKEND := Agg
+
+ENGINE := $(shell find crates -name '*.rs' -o -name '*.toml' 2>/dev/null) \
+	Cargo.toml Cargo.lock rust-toolchain.toml
+
+.PHONY: help
+help: ## what there is to make
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Set-up
+
+.PHONY: needs
+needs:
+	@.ci/needs
+
+$(VENV)/.environment: pyproject.toml uv.lock .ci/needs
+	@.ci/needs
+	@echo "setting up the Python environment in .venv"
+	@test -x $(BIN)/python || $(shell .ci/needs --python) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv sync --quiet --locked --inexact --no-install-project --python $(BIN)/python
+	@touch $@
+
+$(VENV)/.engine: $(VENV)/.environment $(ENGINE)
+	@echo "building the engine (a few minutes the first time)"
+	@$(BIN)/maturin develop --uv --release --locked
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.engine ## the environment and the engine, in .venv
+
+# Checks
+
+.PHONY: test
+test: setup ## all lints, types and tests
+	@$(STAGE) "rustfmt" cargo fmt --all --check
+	@$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@$(STAGE) "ruff" $(MAKE) --no-print-directory ruff
+	@$(STAGE) "mypy" $(BIN)/mypy
+	@$(STAGE) "cargo test" cargo test --workspace --locked --quiet
+	@$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST)
+
+.PHONY: lint
+lint: $(VENV)/.environment ## formats, lints and types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@$(MAKE) --no-print-directory ruff
+	$(BIN)/mypy
+
+.PHONY: ruff
+ruff: $(VENV)/.environment
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+.PHONY: format
+format: $(VENV)/.environment ## format all sources
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: soak
+soak: setup ## property and replay tests at great length
+	PROPTEST_CASES=20000 cargo test --workspace --locked --release
+	$(BIN)/pytest -n auto --hypothesis-profile=soak
+
+.PHONY: crosscheck
+crosscheck: setup ## the same dumbbells in ns-3 (needs libns3-dev)
+	$(BIN)/python tests/crosscheck/run.py $(CROSSCHECK)
+
+.PHONY: bench
+bench: setup ## instruction counts, packets per CPU-second
+	@bench/run
+
+# Shows
+
+.PHONY: demo
+demo: setup ## compare queues on the paper's bottleneck; figures and report
+	@$(BIN)/sojourn compare examples/taildrop-demo.toml \
+		--seeds 5 --out demo-results $(DEMO) \
+		--queues "pfifo limit 300p" \
+		"red limit 300p min 45p max 195p probability 0.1 avpkt 1514 unit packets" \
+		codel fq_codel pie cobalt
+	@$(BIN)/sojourn report demo-results
+
+.PHONY: docs
+docs: setup ## the documentation as pages, in docs/_build
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "written to docs/_build/html/index.html"
+
+.PHONY: clean
+clean: ## remove everything that was made here
+	rm -rf .venv target build dist docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
+		.hypothesis
+	rm -f python/sojourn/_core*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
