@@ -380,3 +380,163 @@ impl std::fmt::Display for Netem {
         f.write_str(&words.join(" "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sojourn_units::MILLISECOND;
+
+    fn parse(text: &str) -> Netem {
+        Netem::parse(text).unwrap()
+    }
+
+    #[test]
+    fn reads_what_netem_reads() {
+        let all = parse(
+            "delay 15ms 2ms 25% distribution normal loss 1% duplicate 0.1% reorder 25% 50% gap 5",
+        );
+        assert_eq!(all.delay, 15 * MILLISECOND);
+        assert_eq!(
+            all.impairments,
+            Impairments {
+                jitter: Some(Jitter {
+                    span: 2 * MILLISECOND,
+                    correlation: 0.25,
+                    distribution: JitterDistribution::Normal
+                }),
+                loss: Loss::Random { probability: 0.01, correlation: 0.0 },
+                duplicate: Chance { probability: 0.001, correlation: 0.0 },
+                corrupt: Chance::default(),
+                reorder: Some(Reorder { probability: 0.25, correlation: 0.5, gap: 5 }),
+                keep_order: false,
+            }
+        );
+        assert_eq!(
+            parse("loss random 1% 20%").impairments.loss,
+            Loss::Random { probability: 0.01, correlation: 0.2 }
+        );
+        assert_eq!(
+            parse("netem loss gemodel 1% 10% 70% 0.1%").impairments.loss,
+            Loss::Gemodel { p: 0.01, r: 0.1, bad_loss: 0.7, good_loss: 0.001 }
+        );
+        assert_eq!(
+            parse("loss gemodel 1%").impairments.loss,
+            Loss::Gemodel { p: 0.01, r: 0.99, bad_loss: 1.0, good_loss: 0.0 }
+        );
+        assert_eq!(parse(""), Netem::default());
+        assert_eq!(parse("delay 0 loss 0%"), Netem::default());
+        assert_eq!(parse("delay 10ms 0ms 25%").impairments.jitter, None);
+        assert!(parse("delay 10ms 1ms keeporder").impairments.keep_order);
+        assert_eq!(parse("delay 10ms reorder 5%").impairments.reorder.unwrap().gap, 1);
+    }
+
+    #[test]
+    fn errors_say_where_what_and_what_instead() {
+        let error = |text: &str| Netem::parse(text).unwrap_err();
+        let says = |text: &str, at: std::ops::Range<usize>, message: &str| {
+            let error = error(text);
+            assert_eq!((error.to_string().as_str(), error.at), (message, at), "{text}");
+        };
+        says("dealy 15ms", 0..5, "unknown word `dealy` for `netem`: did you mean `delay`?");
+        says("delay 15", 6..8, "`delay` needs a time with its unit, such as 15ms; found `15`");
+        says("loss 0.3", 5..8, "`loss` needs percent from 0% to 100%, such as 1%; found `0.3`");
+        says("loss 101%", 5..9, "`loss` needs percent from 0% to 100%, such as 1%; found `101%`");
+        says("loss", 4..4, "`loss` needs percent, such as 1%");
+        says(
+            "loss gemodle 1%",
+            5..12,
+            "unknown loss model `gemodle`; known: random, gemodel: did you mean `gemodel`?",
+        );
+        says(
+            "delay 1ms 2ms distribution norml",
+            27..32,
+            "unknown distribution `norml`: did you mean `normal`?",
+        );
+        says("loss 1% loss 2%", 8..12, "`loss` is given twice");
+        says("gap 5", 0..3, "`gap` needs `reorder PERCENT`");
+        says(
+            "delay 1ms reorder 5% gap 0",
+            25..26,
+            "`gap` needs a number of packets above 0; found `0`",
+        );
+        says("reorder 5%", 0..7, "`reorder` needs `delay TIME`: without delay nobody is overtaken");
+        assert!(
+            error("rate 10mbit").message.contains("a link's rate is set by its own key `rate`")
+        );
+        assert!(error("limit 1000").message.contains("queue"));
+        assert!(error("loss state 1%").message.contains("known: random, gemodel"));
+        assert!(error("delay 1ms distribution normal").message.contains("delay TIME JITTER"));
+        assert!(error("delay 1ms 1ms reorder 5% keeporder").message.contains("exclude"));
+        assert!(error("xyzzy").message.contains("it takes delay, loss"));
+    }
+
+    fn chance() -> impl Strategy<Value = Chance> {
+        (1e-9f64..=1.0, prop_oneof![Just(0.0), 0.0f64..=1.0])
+            .prop_map(|(probability, correlation)| Chance { probability, correlation })
+    }
+
+    fn any_netem() -> impl Strategy<Value = Netem> {
+        let span = || 1u64..1 << 50;
+        let jitter = (span(), 0.0f64..=1.0, 0usize..4).prop_map(|(span, correlation, index)| {
+            Jitter { span, correlation, distribution: JitterDistribution::ALL[index].1 }
+        });
+        let loss = prop_oneof![
+            Just(Loss::None),
+            chance().prop_map(|Chance { probability, correlation }| {
+                Loss::Random { probability, correlation }
+            }),
+            (0.0f64..=1.0, 0.0f64..=1.0, 0.0f64..=1.0, 0.0f64..=1.0).prop_map(
+                |(p, r, bad_loss, good_loss)| Loss::Gemodel { p, r, bad_loss, good_loss }
+            ),
+        ];
+        let reorder = (chance(), 1u32..100).prop_map(|(c, gap)| Reorder {
+            probability: c.probability,
+            correlation: c.correlation,
+            gap,
+        });
+        let maybe = || prop_oneof![Just(Chance::default()), chance()];
+        (
+            span(),
+            proptest::option::of(jitter),
+            loss,
+            maybe(),
+            maybe(),
+            proptest::option::of(reorder),
+            any::<bool>(),
+        )
+            .prop_map(|(delay, jitter, loss, duplicate, corrupt, reorder, keep)| Netem {
+                delay,
+                impairments: Impairments {
+                    jitter,
+                    loss,
+                    duplicate,
+                    corrupt,
+                    reorder,
+                    keep_order: keep && reorder.is_none(),
+                },
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn texts_read_back(netem in any_netem()) {
+            let text = netem.to_string();
+            prop_assert_eq!(Netem::parse(&text).unwrap(), netem, "{}", text);
+        }
+
+        #[test]
+        fn percentages_read_back_exactly(p in prop_oneof![0.0f64..=1.0, 0.0f64..1e-6]) {
+            prop_assert_eq!(parse_percent(&format_percent(p)), Some(p));
+        }
+
+        #[test]
+        fn never_panics(
+            text in "\\PC{0,60}",
+            words in "((delay|loss|gemodel|random|reorder|gap|distribution|normal|1%|5ms|0|7) ){0,8}",
+        ) {
+            let _ = Netem::parse(&text);
+            let _ = Netem::parse(&words);
+        }
+    }
+}

@@ -122,10 +122,7 @@ fn a_change_of_rate_takes_effect_with_the_next_transmission() {
     run(&mut link, EPOCH + FULL, &mut log);
     link.change(EPOCH + FULL + 1, &after, &mut log).unwrap();
     drain(&mut link, &mut log);
-    assert_eq!(
-        log.departed(),
-        [(0, EPOCH), (1, EPOCH + FULL), (2, EPOCH + FULL + FULL / 10)]
-    );
+    assert_eq!(log.departed(), [(0, EPOCH), (1, EPOCH + FULL), (2, EPOCH + FULL + FULL / 10)]);
     assert_eq!(
         log.delivered().last(),
         Some(&(2, EPOCH + FULL + FULL / 10 + 10 * FULL + MILLISECOND))
@@ -143,10 +140,7 @@ fn a_shorter_delay_never_reorders() {
     link.offer(EPOCH + SECOND, Frame::new(2, 1514), &mut log);
     drain(&mut link, &mut log);
     let first = EPOCH + FULL + 50 * MILLISECOND;
-    assert_eq!(
-        log.delivered(),
-        [(0, first), (1, first), (2, EPOCH + SECOND + FULL + MILLISECOND)]
-    );
+    assert_eq!(log.delivered(), [(0, first), (1, first), (2, EPOCH + SECOND + FULL + MILLISECOND)]);
 }
 
 #[test]

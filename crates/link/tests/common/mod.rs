@@ -108,8 +108,7 @@ pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
     let rate = Rate::new(rate);
     let device = Device { rate, ..Device::default() };
     let queue = sojourn_queue::Params::parse(queue, &device).unwrap();
-    let mut params =
-        Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
+    let mut params = Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
     params.set_netem(netem).unwrap();
     params
 }
