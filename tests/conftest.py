@@ -1,0 +1,62 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile("default", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=20_000)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("SOJOURN_CI") else "default")
+
+_NOT_INSTALLED = "not installed: "
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "needs(program): skipped where the program is not installed"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for program in mark.args:
+            if shutil.which(program) is None:
+                pytest.skip(_NOT_INSTALLED + program)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """In CI a test may only be skipped for want of a program that really is not there."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if not os.environ.get("SOJOURN_CI") or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if _NOT_INSTALLED not in reason:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, although this machine could run it: {reason}"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def examples(root: Path) -> list[Path]:
+    """All example scenarios."""
+    found = sorted((root / "examples").glob("*.toml"))
+    assert found
+    return found
