@@ -31,7 +31,7 @@ pub const METRICS: &[Metric] = metrics! {
 
     // Links
     "throughput" "bit/s" "Frame bits whose transmission on the link began, per second."
-    "utilisation" "1" "Throughput divided by the link's rate."
+    "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included."
     "arrivals" "1" "Packets offered to the link's queue."
     "arrival_rate" "bit/s" "Frame bits offered to the link's queue, per second."
     "departures" "1" "Packets whose transmission on the link began."

@@ -160,8 +160,16 @@ impl Plan {
 
     fn check_transport(&self, i: usize) -> Result<(), PlanError> {
         let group = &self.groups[i];
-        let _ = group;
-        Ok(())
+        let (name, packets) = (group.app.name(), group.app.sends_packets());
+        match group.transport {
+            Transport::Tcp(_) if packets => {
+                fail(format!("groups[{i}].transport"), format!("`{name}` goes over UDP"))
+            }
+            Transport::Udp if !packets => {
+                fail(format!("groups[{i}].transport"), format!("`{name}` goes over TCP"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Every pair must reach each other: data one way, acknowledgments the other.

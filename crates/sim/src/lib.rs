@@ -1,27 +1,53 @@
 //! The simulator: virtual time, hosts, traffic, probes.
+//!
+//! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
 
 pub mod deadlines;
+pub mod engine;
+pub mod flow;
+mod flow_report;
+mod link_report;
+pub mod load;
 pub mod network;
 pub mod pcap;
 pub mod probe;
 pub mod record;
+mod report;
 pub mod routes;
+pub mod series;
 pub mod slab;
-pub mod tables;
+mod tables;
+pub mod tcp_host;
+pub mod udp;
 
+pub use network::Options;
 pub use record::{Control, Progress, Record, RunError};
 use sojourn_plan::Plan;
 
-/// Runs a plan with a seed. `progress` is called now and then, by simulated time only.
+/// Runs a plan with a seed. `progress` is called now and then, as simulated time and events decide.
 ///
 /// # Errors
 /// If the plan cannot be run, or the simulator finds that it is wrong.
 pub fn run(
     plan: &Plan,
-    _seed: u64,
+    seed: u64,
     progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Record, RunError> {
-    plan.validate()?;
-    let _ = progress(Progress { now: 0, duration: plan.duration, events: 0 });
-    Err(RunError::TooLarge("promises: this is not built yet"))
+    let options = Options { trace: plan.observe.trace_hash, probes: true };
+    run_with(plan, seed, options, progress)
+}
+
+/// [`run`] with other options than the plan's, for benchmarks.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    plan: &Plan,
+    seed: u64,
+    options: Options,
+    progress: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Record, RunError> {
+    let mut engine = engine::Engine::new(plan, seed, options)?;
+    engine.run(progress)?;
+    Ok(engine.into_record())
 }

@@ -16,7 +16,7 @@ use sojourn_units::{EPOCH, Nanos};
 /// What a packet carries, as far as a capture needs to know.
 pub trait Load: Copy {
     /// The headers of the packet.
-    fn frame(&self, packet: &Packet, number: u64) -> Frame;
+    fn frame(packet: &Packet, body: &Body<Self>) -> Frame;
 }
 
 /// A link with its probe.
@@ -82,7 +82,7 @@ impl<T: Load> Tap<'_, T> {
     fn write(&mut self, at: Nanos, packet: &Packet) {
         if let Some(capture) = self.capture {
             let body = self.slab.get(packet.slot);
-            capture.add(at - EPOCH, &body.load.frame(packet, body.number));
+            capture.add(at - EPOCH, &T::frame(packet, body));
         }
     }
 }
@@ -200,6 +200,26 @@ impl<T: Load> Network<T> {
         self.settle(now);
     }
 
+    /// A host takes a packet that has reached it.
+    #[inline]
+    pub fn receive(&mut self, now: Nanos, packet: &Packet) -> Body<T> {
+        let body = *self.slab.get(packet.slot);
+        let account = &mut self.accounts[body.flow as usize];
+        let kind = if packet.is_damaged() {
+            // To the host it is a packet lost, and so it is in the flow's books.
+            account.lost.count(packet.len);
+            Kind::Discarded
+        } else {
+            account.received.count(packet.len);
+            Kind::Received
+        };
+        if self.options.trace {
+            self.trace.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
+        }
+        self.slab.release(packet.slot);
+        body
+    }
+
     /// Packets that have reached their hosts wait here, in order, to be taken.
     #[inline]
     pub fn next_arrival(&mut self, taken: &mut usize) -> Option<Packet> {
@@ -281,6 +301,11 @@ impl<T: Load> Network<T> {
     /// A link.
     pub fn link(&self, id: usize) -> &Link<Packet> {
         &self.hops[id].link
+    }
+
+    /// Whether the trace is hashed.
+    pub fn traced(&self) -> bool {
+        self.options.trace
     }
 
     /// The warm-up is over.

@@ -41,6 +41,12 @@ pub struct TcpHeader {
     pub sack: [(u32, u32); 4],
     /// How many of them count.
     pub sacks: u8,
+    /// Options of a SYN: greatest segment (0 for none), SACK permitted, window scale.
+    pub mss: u16,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// Window scale.
+    pub window_scale: Option<u8>,
 }
 
 const ETHERNET: usize = 14;
@@ -152,6 +158,21 @@ fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame) -> usize 
     ETHERNET + IPV4 + length
 }
 
+/// Options being written; what has no room is left out.
+struct Options<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl Options<'_> {
+    fn put(&mut self, option: &[u8]) {
+        if let Some(to) = self.bytes.get_mut(self.at..self.at + option.len()) {
+            to.copy_from_slice(option);
+            self.at += option.len();
+        }
+    }
+}
+
 /// Writes a TCP header with as many options as the segment's length says it has.
 fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize) -> usize {
     let options = (segment.saturating_sub(TCP + tcp.payload as usize)).min(40) / 4 * 4;
@@ -160,25 +181,38 @@ fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize) -> usize {
     body[12] = (((TCP + options) / 4) << 4) as u8;
     body[13] = tcp.flags;
     body[14..16].copy_from_slice(&tcp.window.to_be_bytes());
-    let field = &mut body[TCP..TCP + options];
-    field.fill(1);
-    let mut at = 0;
-    if let (Some((value, echo)), true) = (tcp.timestamps, options >= 12) {
-        field[2..4].copy_from_slice(&[8, 10]);
-        field[4..8].copy_from_slice(&value.to_be_bytes());
-        field[8..12].copy_from_slice(&echo.to_be_bytes());
-        at = 12;
+    let mut field = Options { bytes: &mut body[TCP..TCP + options], at: 0 };
+    if tcp.mss > 0 {
+        let [a, b] = tcp.mss.to_be_bytes();
+        field.put(&[2, 4, a, b]);
     }
-    let room = options.saturating_sub(at + 4) / 8;
+    // As Linux lays them out: SACK-permitted fills what would pad the timestamps.
+    let padding: &[u8] = if tcp.sack_permitted { &[4, 2] } else { &[1, 1] };
+    match tcp.timestamps {
+        Some((value, echo)) => {
+            let mut option = [0; 12];
+            option[..2].copy_from_slice(padding);
+            option[2..4].copy_from_slice(&[8, 10]);
+            option[4..8].copy_from_slice(&value.to_be_bytes());
+            option[8..].copy_from_slice(&echo.to_be_bytes());
+            field.put(&option);
+        }
+        None if tcp.sack_permitted => field.put(&[1, 1, 4, 2]),
+        None => {}
+    }
+    if let Some(scale) = tcp.window_scale {
+        field.put(&[1, 3, 3, scale]);
+    }
+    let room = (options - field.at).saturating_sub(4) / 8;
     let sacks = room.min(usize::from(tcp.sacks));
     if sacks > 0 {
-        field[at + 2..at + 4].copy_from_slice(&[5, (2 + 8 * sacks) as u8]);
-        for (i, (left, right)) in tcp.sack[..sacks].iter().enumerate() {
-            let block = at + 4 + 8 * i;
-            field[block..block + 4].copy_from_slice(&left.to_be_bytes());
-            field[block + 4..block + 8].copy_from_slice(&right.to_be_bytes());
+        field.put(&[1, 1, 5, (2 + 8 * sacks) as u8]);
+        for (left, right) in &tcp.sack[..sacks] {
+            field.put(&left.to_be_bytes());
+            field.put(&right.to_be_bytes());
         }
     }
+    field.bytes[field.at..].fill(1);
     TCP + options
 }
 

@@ -155,8 +155,8 @@ pub struct Body<T> {
     pub sent_at: Nanos,
     /// The receiving endpoint.
     pub endpoint: u32,
-    /// Which connection, of those that used the endpoint's slot.
-    pub generation: u32,
+    /// Which connection of the flow: the endpoint's slot may belong to another by now.
+    pub connection: u32,
     /// The flow whose books it is in.
     pub flow: u32,
     /// Copies in the network; the body is freed with the last.

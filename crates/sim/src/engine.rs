@@ -1,0 +1,403 @@
+//! The event loop: virtual time, and who acts next.
+//!
+//! # Order of events
+//! By time, then
+//! 1. the clock: end of the warm-up, samples of time series, audits, the end of the run;
+//! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
+//!    taken by its host, within the same event, and what the host sends in answer follows at once;
+//! 3. timers: flows in the order of the plan (groups, then flows in them), then connections by slot.
+//!
+//! Nothing else decides, so a run is a function of plan and seed.
+
+use crate::deadlines::Deadlines;
+use crate::flow::{Driver, Flow, GroupProbe, Packets};
+use crate::load::{Cargo, Datagram};
+use crate::network::{Network, Options};
+use crate::record::{Control, Progress, RunError};
+use crate::series::Series;
+use crate::slab::{Body, Class, Packet, node};
+use crate::tcp_host::Connections;
+use sojourn_plan::{Plan, PlanError, Transport};
+use sojourn_random::Key;
+use sojourn_traffic::{App, UDP_HEADERS};
+use sojourn_units::{EPOCH, Nanos};
+
+/// Later than any event.
+pub const NEVER: Nanos = Nanos::MAX;
+
+/// Audits of the books in a run, besides the last one at its end.
+const AUDITS: u64 = 16;
+/// Calls of `progress` by simulated time.
+const STEPS: u64 = 200;
+/// ... and by events, for runs whose steps are long.
+const EVENTS_A_STEP: u64 = 1 << 22;
+
+/// A run in progress.
+pub struct Engine<'a> {
+    /// What is run.
+    pub plan: &'a Plan,
+    pub(crate) seed: u64,
+    /// The time.
+    pub now: Nanos,
+    /// Events so far.
+    pub events: u64,
+    /// Links and packets.
+    pub net: Network<Cargo>,
+    /// Deadlines of flows, then of connections.
+    pub timers: Deadlines,
+    /// All flows, group by group.
+    pub flows: Vec<Flow>,
+    /// What is measured of each group.
+    pub groups: Vec<GroupProbe>,
+    /// TCP connections.
+    pub connections: Connections,
+    /// Time series.
+    pub series: Series,
+    /// Since when things are measured.
+    pub since: Nanos,
+    /// Whether the run reached its end.
+    pub complete: bool,
+    end: Nanos,
+    ticks: Ticks,
+    /// Events at the present instant.
+    instant: u64,
+    instant_limit: u64,
+}
+
+/// When the clock itself acts.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    warmup: Nanos,
+    sample: Nanos,
+    audit: Nanos,
+    step: Nanos,
+    next: Nanos,
+}
+
+impl Ticks {
+    fn schedule(&mut self, end: Nanos) {
+        self.next = self.warmup.min(self.sample).min(self.audit).min(self.step).min(end);
+    }
+}
+
+impl<'a> Engine<'a> {
+    /// A run at its beginning.
+    ///
+    /// # Errors
+    /// If the plan cannot be run.
+    pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Result<Self, RunError> {
+        plan.validate()?;
+        let mut net = Network::new(plan, seed, options);
+        let mut flows = Vec::new();
+        for (g, group) in plan.groups.iter().enumerate() {
+            let key = Key::new(seed, &group.name);
+            let mut sessions = match &group.app {
+                App::Web(web) => web.session_starts(key, EPOCH + group.start),
+                _ => None,
+            };
+            for number in 0..group.count {
+                let key = key.child(u64::from(number));
+                let pair = group.pairs[number as usize % group.pairs.len()];
+                let (from, to) = (pair.0 as u32, pair.1 as u32);
+                let start = match &mut sessions {
+                    Some(starts) => starts.next().unwrap_or(NEVER),
+                    None => {
+                        let spread = key.stream("start").below(group.start_spread + 1);
+                        EPOCH + group.start + spread
+                    }
+                };
+                let mut path = |from, to| {
+                    net.routes.path(from, to).ok_or_else(|| PlanError {
+                        at: format!("groups[{g}]"),
+                        message: "no links lead from a sender to its receiver".to_owned(),
+                    })
+                };
+                let there = path(from, to)?;
+                let back = match group.transport {
+                    Transport::Tcp(_) => path(to, from)?,
+                    Transport::Udp => 0,
+                };
+                let driver = driver(&mut path, group, key, start, to)?;
+                let account = net.open_account();
+                net.open_account();
+                flows.push(Flow {
+                    group: g as u32,
+                    number,
+                    nodes: (node(from), node(to)),
+                    places: (there, back),
+                    account,
+                    start,
+                    stop: group.stop.map_or(NEVER, |stop| EPOCH + stop),
+                    end: None,
+                    driver,
+                    connections: 0,
+                    current: None,
+                    job: None,
+                    closed: Default::default(),
+                    before: Default::default(),
+                    books: Default::default(),
+                    bytes_before: 0,
+                    delay: plan.observe.per_flow_histograms.then(Default::default),
+                    finished: 0,
+                });
+            }
+        }
+        let mut timers = Deadlines::new(flows.len() as u32);
+        for (i, flow) in flows.iter().enumerate() {
+            let first = match &flow.driver {
+                Driver::Packets(packets) => packets.next.at,
+                _ => flow.start,
+            };
+            if first < flow.stop.min(EPOCH + plan.duration) {
+                timers.set(i as u32, first);
+            }
+        }
+        let end = EPOCH + plan.duration;
+        let interval = plan.observe.series_interval;
+        let mut ticks = Ticks {
+            warmup: EPOCH + plan.warmup,
+            sample: if interval > 0 { EPOCH } else { NEVER },
+            audit: EPOCH + plan.duration.div_ceil(AUDITS),
+            step: EPOCH,
+            next: EPOCH,
+        };
+        ticks.schedule(end);
+        let flow_count = flows.len() as u64;
+        Ok(Self {
+            plan,
+            seed,
+            now: EPOCH,
+            events: 0,
+            connections: Connections::new(flows.len() as u32),
+            series: Series::new(plan),
+            net,
+            timers,
+            flows,
+            groups: vec![GroupProbe::default(); plan.groups.len()],
+            since: EPOCH,
+            complete: false,
+            end,
+            ticks,
+            instant: 0,
+            instant_limit: 1_000_000 + 1_000 * (flow_count + plan.links.len() as u64),
+        })
+    }
+
+    /// Runs to the end, or until told to stop.
+    ///
+    /// # Errors
+    /// If the books do not balance, or time stands still.
+    pub fn run(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<(), RunError> {
+        let mut quota = EVENTS_A_STEP;
+        loop {
+            let link = self.net.due.first();
+            let timer = self.timers.first();
+            let link_at = link.map_or(NEVER, |(at, _)| at);
+            let timer_at = timer.map_or(NEVER, |(at, _)| at);
+            let at = link_at.min(timer_at);
+            if self.ticks.next <= at {
+                if self.tick(progress)? {
+                    break;
+                }
+                continue;
+            }
+            assert!(at >= self.now, "time went back from {} to {at}", self.now);
+            self.events += 1;
+            self.instant = if at > self.now { 0 } else { self.instant + 1 };
+            self.now = at;
+            if self.instant > self.instant_limit {
+                return Err(RunError::NoProgress { at: at - EPOCH });
+            }
+            match (link, timer) {
+                (Some((_, id)), _) if link_at <= timer_at => self.net.run(at, id),
+                (_, Some((_, id))) => self.fire(id),
+                _ => unreachable!("an event has a link or a timer"),
+            }
+            self.take_arrivals();
+            if self.events >= quota {
+                quota = self.events + EVENTS_A_STEP;
+                if progress(self.progress()) == Control::Stop {
+                    break;
+                }
+            }
+        }
+        self.net.audit(self.plan)?;
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { now: self.now - EPOCH, duration: self.plan.duration, events: self.events }
+    }
+
+    /// The clock acts. Says whether the run is over.
+    #[cold]
+    fn tick(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<bool, RunError> {
+        self.now = self.ticks.next;
+        let now = self.now;
+        if now == self.ticks.warmup {
+            self.ticks.warmup = NEVER;
+            self.restart();
+        }
+        if now == self.ticks.sample {
+            self.ticks.sample += self.plan.observe.series_interval;
+            self.sample();
+        }
+        if now == self.ticks.audit {
+            self.ticks.audit += self.plan.duration.div_ceil(AUDITS);
+            self.net.audit(self.plan)?;
+        }
+        let mut over = now == self.end;
+        self.complete |= over;
+        if now == self.ticks.step || over {
+            self.ticks.step += self.plan.duration.div_ceil(STEPS);
+            over |= progress(self.progress()) == Control::Stop;
+        }
+        self.ticks.schedule(self.end);
+        Ok(over)
+    }
+
+    /// The warm-up is over: measuring begins.
+    fn restart(&mut self) {
+        let now = self.now;
+        self.since = now;
+        self.net.restart(now);
+        for group in &mut self.groups {
+            group.restart(now);
+        }
+        let mut tallies = self.tallies();
+        for (flow, before) in self.flows.iter_mut().zip(&mut tallies) {
+            flow.before = std::mem::take(before);
+            let account = flow.account as usize;
+            flow.books = [self.net.accounts[account], self.net.accounts[account + 1]];
+            flow.finished = 0;
+            if let Some(delay) = &mut flow.delay {
+                delay.clear();
+            }
+            match &mut flow.driver {
+                Driver::Packets(packets) => {
+                    flow.bytes_before = packets.receiver.bytes;
+                    packets.receiver.restart();
+                }
+                Driver::Web(web) => web.pages = 0,
+                Driver::Bulk | Driver::Transfer(_) => {}
+            }
+        }
+    }
+
+    /// Something whose time has come: a flow's application or a connection.
+    #[inline]
+    fn fire(&mut self, id: u32) {
+        if id as usize >= self.flows.len() {
+            self.connection_due(id);
+        } else if let Driver::Packets(_) = self.flows[id as usize].driver {
+            self.send_datagram(id);
+        } else {
+            self.application_due(id);
+        }
+    }
+
+    fn send_datagram(&mut self, id: u32) {
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        let Driver::Packets(packets) = &mut flow.driver else { return };
+        if packets.seq == 0 {
+            self.groups[flow.group as usize].begin(now);
+        }
+        let payload = packets.next.payload;
+        let seq = packets.seq;
+        packets.seq += 1;
+        packets.next = packets.source.next_packet();
+        if packets.next.at < flow.stop {
+            self.timers.set(id, packets.next.at);
+        } else {
+            self.timers.clear(id);
+            flow.end = Some(now);
+            self.groups[flow.group as usize].end(now);
+        }
+        let tos = self.plan.groups[flow.group as usize].dscp << 2;
+        let hash = hash(self.seed, id, 0, 0);
+        let len = payload + UDP_HEADERS;
+        let packet = Packet::new(Class::Udp, flow.nodes, flow.places.0, hash, len, tos);
+        let body = Body {
+            number: 0,
+            sent_at: now,
+            endpoint: id,
+            connection: 0,
+            flow: flow.account,
+            copies: 1,
+            load: Cargo::Datagram(Datagram { seq, payload }),
+        };
+        self.net.send(now, packet, body);
+    }
+
+    /// Hands packets that have reached their hosts to them.
+    #[inline]
+    fn take_arrivals(&mut self) {
+        let mut taken = 0;
+        while let Some(packet) = self.net.next_arrival(&mut taken) {
+            let body = self.net.receive(self.now, &packet);
+            match body.load {
+                _ if packet.is_damaged() => {}
+                Cargo::Segment(segment) => self.receive_segment(&packet, &body, &segment),
+                Cargo::Datagram(datagram) => {
+                    let flow = &mut self.flows[body.endpoint as usize];
+                    let Driver::Packets(packets) = &mut flow.driver else { continue };
+                    let delay = self.now - body.sent_at;
+                    let playout = packets.playout;
+                    packets.receiver.receive(datagram.seq, datagram.payload, delay, playout);
+                    self.groups[flow.group as usize].delay.record(delay);
+                    if let Some(histogram) = &mut flow.delay {
+                        histogram.record(delay);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A flow's hash as packet headers would give it: the same in every run with the same seed,
+/// whatever the queues are.
+pub fn hash(seed: u64, flow: u32, connection: u32, direction: u32) -> u32 {
+    let mut x = seed
+        ^ (u64::from(flow) << 33 | u64::from(connection) << 1 | u64::from(direction))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (x ^ (x >> 32)) as u32
+}
+
+fn driver(
+    path: &mut impl FnMut(u32, u32) -> Result<u32, PlanError>,
+    group: &sojourn_plan::Group,
+    key: Key,
+    start: Nanos,
+    client: u32,
+) -> Result<Driver, PlanError> {
+    use crate::flow::Web;
+    use sojourn_traffic::{transfer::Transfers, web::Session};
+    Ok(match &group.app {
+        App::Bulk(_) => Driver::Bulk,
+        App::Transfer(params) => Driver::Transfer(Box::new(Transfers::new(params, key))),
+        App::Web(params) => {
+            let mut servers = Vec::new();
+            for &(from, to) in &group.pairs {
+                let from = from as u32;
+                if to as u32 == client && servers.iter().all(|(n, _, _)| *n != node(from)) {
+                    servers.push((node(from), path(from, client)?, path(client, from)?));
+                }
+            }
+            let session = Session::new(params, key, servers.len() as u32, start);
+            Driver::Web(Box::new(Web { session, servers, objects: Vec::new(), pages: 0 }))
+        }
+        app => {
+            let mut source = app.packet_source(key, start).expect("all others send packets");
+            let next = source.next_packet();
+            let playout = match app {
+                App::Voip(voip) => Some(voip.playout),
+                _ => None,
+            };
+            let receiver = Default::default();
+            Driver::Packets(Box::new(Packets { source, next, seq: 0, playout, receiver }))
+        }
+    })
+}

@@ -1,0 +1,197 @@
+//! Flows and their groups: who sends what to whom, and what was measured of it.
+
+use crate::routes::Place;
+use crate::slab::Node;
+use crate::udp;
+use sojourn_measure::{FlowAccount, Histogram, TimeWeighted};
+use sojourn_traffic::{Emission, PacketSource, transfer::Transfers, web};
+use sojourn_units::{EPOCH, Nanos};
+
+/// A flow of UDP packets.
+#[derive(Clone, Debug)]
+pub struct Packets {
+    /// Where they come from.
+    pub source: PacketSource,
+    /// The next one.
+    pub next: Emission,
+    /// Its number.
+    pub seq: u64,
+    /// How late a packet may be to be heard, in calls.
+    pub playout: Option<Nanos>,
+    /// The receiving end.
+    pub receiver: udp::Receiver,
+}
+
+/// A Web object on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// Which.
+    pub id: web::ObjectId,
+    /// When it was requested.
+    pub at: Nanos,
+    /// Index of its server among the session's.
+    pub server: u32,
+    /// Bytes of the answer.
+    pub bytes: u64,
+}
+
+/// A session of a Web client.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// The user's behaviour.
+    pub session: web::Session,
+    /// Servers: node, path to the client, path to the server.
+    pub servers: Vec<(Node, Place, Place)>,
+    /// Objects being fetched, in slots that are used again.
+    pub objects: Vec<Option<Object>>,
+    /// Pages loaded since the end of the warm-up.
+    pub pages: u64,
+}
+
+/// What moves a flow.
+#[derive(Clone, Debug)]
+pub enum Driver {
+    /// Datagrams by their own schedule.
+    Packets(Box<Packets>),
+    /// One connection that always has data.
+    Bulk,
+    /// One connection after the other.
+    Transfer(Box<Transfers>),
+    /// Web.
+    Web(Box<Web>),
+}
+
+/// What TCP did for a flow since the start, over all its connections.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Application payload delivered once and in order.
+    pub bytes: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into loss recovery without a timeout.
+    pub recoveries: u64,
+    /// Congestion window over time, in byte-nanoseconds, and the time.
+    pub window: u128,
+    /// Time over which it was integrated.
+    pub time: Nanos,
+}
+
+impl Tally {
+    /// Adds what another connection did.
+    pub fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.window += other.window;
+        self.time += other.time;
+    }
+
+    /// What was done since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            retransmissions: self.retransmissions - before.retransmissions,
+            timeouts: self.timeouts - before.timeouts,
+            recoveries: self.recoveries - before.recoveries,
+            window: self.window - before.window,
+            time: self.time - before.time,
+        }
+    }
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Index of its group.
+    pub group: u32,
+    /// Its number within the group.
+    pub number: u32,
+    /// Sending and receiving node.
+    pub nodes: (Node, Node),
+    /// Path of its data, and the way back.
+    pub places: (Place, Place),
+    /// Its books: data at this index, the other direction at the next.
+    pub account: u32,
+    /// When it begins.
+    pub start: Nanos,
+    /// When its application stops offering data.
+    pub stop: Nanos,
+    /// When it ended.
+    pub end: Option<Nanos>,
+    /// What moves it.
+    pub driver: Driver,
+    /// Connections opened so far.
+    pub connections: u32,
+    /// Its connection, if it has just one at a time and it is open.
+    pub current: Option<u32>,
+    /// When the transfer going on started, and its bytes.
+    pub job: Option<(Nanos, u64)>,
+    /// What closed connections did.
+    pub closed: Tally,
+    /// What all had done at the end of the warm-up.
+    pub before: Tally,
+    /// The books at the end of the warm-up, both directions.
+    pub books: [FlowAccount; 2],
+    /// Payload received at the end of the warm-up.
+    pub bytes_before: u64,
+    /// One-way delays, if asked for by flow.
+    pub delay: Option<Box<Histogram>>,
+    /// Transfers ended since the end of the warm-up.
+    pub finished: u64,
+}
+
+/// What is measured of a group as a whole.
+#[derive(Clone, Debug)]
+pub struct GroupProbe {
+    /// One-way delays of packets with data.
+    pub delay: Histogram,
+    /// Round-trip time samples.
+    pub rtt: Histogram,
+    /// Flow completion times.
+    pub fct: Histogram,
+    /// Page load times.
+    pub page: Histogram,
+    /// Flows that have begun and not ended.
+    pub active: TimeWeighted,
+    /// Flows begun since the end of the warm-up, or going on then.
+    pub flows: u64,
+}
+
+impl Default for GroupProbe {
+    fn default() -> Self {
+        Self {
+            delay: Histogram::new(),
+            rtt: Histogram::new(),
+            fct: Histogram::new(),
+            page: Histogram::new(),
+            active: TimeWeighted::new(EPOCH, 0),
+            flows: 0,
+        }
+    }
+}
+
+impl GroupProbe {
+    /// The warm-up is over.
+    pub fn restart(&mut self, now: Nanos) {
+        self.delay.clear();
+        self.rtt.clear();
+        self.fct.clear();
+        self.page.clear();
+        self.active.restart(now);
+        self.flows = self.active.value();
+    }
+
+    /// A flow began.
+    pub fn begin(&mut self, now: Nanos) {
+        self.active.set(now, self.active.value() + 1);
+        self.flows += 1;
+    }
+
+    /// A flow ended.
+    pub fn end(&mut self, now: Nanos) {
+        self.active.set(now, self.active.value() - 1);
+    }
+}

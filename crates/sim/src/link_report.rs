@@ -1,0 +1,76 @@
+//! A link's metrics, from its probe.
+
+use crate::probe::LinkProbe;
+use crate::slab::Class;
+use crate::tables::Row;
+use sojourn_link::Params;
+use sojourn_measure::LinkAccount;
+use sojourn_units::{Nanos, SECOND, time::seconds};
+
+const SOJOURN: [(&str, f64); 4] =
+    [("sojourn_p50", 0.5), ("sojourn_p95", 0.95), ("sojourn_p99", 0.99), ("sojourn_p999", 0.999)];
+
+/// A share; nothing of nothing is NaN.
+pub fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// Bits per second.
+pub fn rate(bytes: u64, span: Nanos) -> f64 {
+    bytes as f64 * 8.0 / seconds(span)
+}
+
+fn loss(account: &LinkAccount) -> f64 {
+    share(account.drops().packets, account.arrived.packets)
+}
+
+/// Share of the time that transmissions take, each with the link's overhead.
+fn utilisation(all: &LinkAccount, params: &Params, span: Nanos) -> f64 {
+    let Some(line) = params.rate else { return f64::NAN };
+    let overhead = all.departed.packets as f64 * f64::from(params.overhead);
+    (all.departed.bytes as f64 + overhead) * 8.0 / seconds(span) / line.bits() as f64
+}
+
+/// Appends the metrics of one link, measured over `span` up to `now`.
+pub fn append(row: &mut Row, probe: &LinkProbe, params: &Params, now: Nanos, span: Nanos) {
+    let all = probe.measured_all();
+    let throughput = rate(all.departed.bytes, span);
+    row.real("throughput", throughput);
+    row.real("utilisation", utilisation(&all, params, span));
+    row.integer("arrivals", all.arrived.packets);
+    row.real("arrival_rate", rate(all.arrived.bytes, span));
+    row.integer("departures", all.departed.packets);
+    row.integer("drops", all.drops().packets);
+    row.integer("drops_early", all.dropped[0].packets);
+    row.integer("drops_forced", all.dropped[1].packets);
+    row.integer("drops_overflow", all.dropped[2].packets);
+    row.integer("marks", all.marked.packets);
+    row.real("loss", loss(&all));
+    row.real("tcp_loss", loss(&probe.measured(Class::Tcp)));
+    row.real("udp_loss", loss(&probe.measured(Class::Udp)));
+    row.real("mark_share", share(all.marked.packets, all.arrived.packets));
+    row.integer("line_losses", all.lost.packets);
+    row.integer("duplicates", all.duplicated.packets);
+
+    let runs = &probe.runs;
+    row.integer("loss_events", runs.events());
+    row.real("consecutive_loss_mean", runs.mean());
+    row.real("consecutive_loss_sd", runs.deviation());
+    row.integer("consecutive_loss_max", runs.greatest());
+
+    let sojourn = probe.sojourn.moments();
+    row.real("sojourn_mean", sojourn.mean() / SECOND as f64);
+    row.real("sojourn_sd", sojourn.deviation() / SECOND as f64);
+    row.quantiles(&probe.sojourn, &SOJOURN);
+    row.real(
+        "sojourn_max",
+        if sojourn.count() == 0 { f64::NAN } else { seconds(sojourn.greatest()) },
+    );
+
+    row.real("queue_mean", probe.packets.mean(now));
+    row.real("queue_sd", probe.packets.deviation(now));
+    row.integer("queue_max", probe.packets.greatest());
+    row.real("backlog_mean", probe.bytes.mean(now));
+    row.real("backlog_sd", probe.bytes.deviation(now));
+    row.integer("backlog_max", probe.bytes.greatest());
+}

@@ -1,0 +1,89 @@
+//! What a packet carries from host to host.
+
+use crate::network::Load;
+use crate::pcap::{Frame, TcpHeader};
+use crate::slab::{Body, Packet};
+use sojourn_queue::Packet as _;
+use sojourn_tcp::{Flags, Segment};
+
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Its number in its flow.
+    pub seq: u64,
+    /// Payload bytes.
+    pub payload: u32,
+}
+
+/// A packet's content.
+#[derive(Clone, Copy, Debug)]
+pub enum Cargo {
+    /// UDP.
+    Datagram(Datagram),
+    /// TCP.
+    Segment(Segment),
+}
+
+/// Ports of the flow that a body belongs to: the side that its flow's data come from, and the other.
+fn ports(body: &Body<Cargo>) -> (u16, u16) {
+    let flow = body.flow / 2;
+    let near = 10_000 + (flow.wrapping_mul(31).wrapping_add(body.connection)) % 50_000;
+    let far = 5_000 + flow / 50_000;
+    if body.flow.is_multiple_of(2) { (near as u16, far as u16) } else { (far as u16, near as u16) }
+}
+
+impl Load for Cargo {
+    fn frame(packet: &Packet, body: &Body<Self>) -> Frame {
+        let tcp = match &body.load {
+            Self::Datagram(_) => None,
+            Self::Segment(segment) => Some(header(segment)),
+        };
+        Frame {
+            nodes: packet.hosts(),
+            ports: ports(body),
+            tos: packet.tos,
+            len: packet.len,
+            id: body.number as u16,
+            tcp,
+        }
+    }
+}
+
+fn header(segment: &Segment) -> TcpHeader {
+    let flags = [
+        (Flags::FIN, 0x01),
+        (Flags::SYN, 0x02),
+        (Flags::RST, 0x04),
+        (Flags::ACK, 0x10),
+        (Flags::ECE, 0x40),
+        (Flags::CWR, 0x80),
+    ];
+    let mut bits = flags.iter().filter(|(f, _)| segment.flags.has(*f)).map(|(_, b)| b).sum();
+    if segment.len > 0 {
+        bits |= 0x08;
+    }
+    let mut sack = [(0, 0); 4];
+    let mut sacks = 0;
+    for (to, (left, right)) in sack.iter_mut().zip(segment.sack()) {
+        *to = (left as u32, right as u32);
+        sacks += 1;
+    }
+    let syn = segment.flags.has(Flags::SYN).then(|| *segment.syn_options());
+    // Sequence numbers start at 0 here as there; 32 bits wrap as on the wire.
+    TcpHeader {
+        seq: segment.seq as u32,
+        ack: segment.ack as u32,
+        flags: bits,
+        window: (segment.window >> if syn.is_some() { 0 } else { WINDOW_SHIFT }).min(0xffff) as u16,
+        payload: segment.len,
+        timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
+        sack,
+        sacks,
+        mss: syn.map_or(0, |s| s.mss),
+        sack_permitted: syn.is_some_and(|s| s.sack_permitted),
+        window_scale: syn.and_then(|s| s.window_scale),
+    }
+}
+
+/// Captured windows are shown with the scale that connections of this simulator agree on.
+const WINDOW_SHIFT: u32 = 7;

@@ -1,0 +1,37 @@
+//! UDP over links, end to end.
+
+mod common;
+use common::*;
+use sojourn_plan::Transport;
+
+#[test]
+fn cbr_gets_through_an_idle_network() {
+    let plan = Dumbbell::new(1, 10_000_000, 40 * MS, "pfifo limit 100p")
+        .group("cbr", 1, Transport::Udp, "cbr rate 1mbit size 573")
+        .plan;
+    let record = run(&plan, 1).unwrap();
+    assert!(record.complete);
+    let payload = 1e6 * (573.0 - 42.0) / 573.0;
+    assert!((metric(&record, "udp_goodput") / payload - 1.0).abs() < 1e-3);
+    assert_eq!(metric(&record, "udp_loss"), 0.0);
+    // Two access links at 100 Mbit/s, one at 10, and the propagation delays.
+    let expected = 0.04 + 573.0 * 8.0 * (2.0 / 100e6 + 1.0 / 10e6);
+    assert!((metric(&record, "cbr.delay_p50") / expected - 1.0).abs() < 0.005);
+    assert!((metric(&record, "utilisation") - 0.1).abs() < 1e-3);
+    assert!(metric(&record, "sojourn_mean") < 1e-9);
+    assert_eq!(record.flows.rows(), 1);
+    assert_eq!(record.queues.rows(), plan.links.len());
+}
+
+#[test]
+fn overload_is_dropped() {
+    let plan = Dumbbell::new(2, 10_000_000, 40 * MS, "pfifo limit 50p")
+        .group("cbr", 2, Transport::Udp, "cbr rate 10mbit")
+        .plan;
+    let record = run(&plan, 1).unwrap();
+    assert!((metric(&record, "udp_loss") - 0.5).abs() < 0.01);
+    assert!((metric(&record, "utilisation") - 1.0).abs() < 1e-3);
+    assert!((metric(&record, "queue_max") - 50.0).abs() < 1e-9);
+    assert!((metric(&record, "sojourn_mean") / (50.0 * 1514.0 * 8.0 / 10e6) - 1.0).abs() < 0.05);
+    assert!(metric(&record, "consecutive_loss_mean") >= 1.0);
+}
