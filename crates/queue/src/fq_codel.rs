@@ -515,6 +515,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         visit("new_flow_count", self.new_flow_count.into());
         visit("maxpacket", self.counters.maxpacket.into());
+        visit("memory_usage", self.memory.into());
     }
 
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {

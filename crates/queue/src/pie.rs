@@ -337,8 +337,8 @@ impl State {
         };
         let mut decay = !(delay == 0 && backlog > 0);
         let unit = MAX_PROB / TICKS_PER_SECOND;
-        let mut alpha = (u64::from(params.alpha) * unit) >> 4;
-        let mut beta = (u64::from(params.beta) * unit) >> 4;
+        let mut alpha = u64::from(params.alpha).wrapping_mul(unit) >> 4;
+        let mut beta = u64::from(params.beta).wrapping_mul(unit) >> 4;
         if self.prob < MAX_PROB / 10 {
             alpha >>= 1;
             beta >>= 1;

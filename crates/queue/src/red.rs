@@ -223,6 +223,19 @@ pub struct Options {
     pub stab: [u8; 256],
 }
 
+impl Options {
+    /// The probability that results; one is 2^32.
+    pub fn max_p_in_force(&self) -> u32 {
+        match self.max_p {
+            0 => {
+                let width = self.max.saturating_sub(self.min).max(1);
+                (u32::MAX >> self.plog).wrapping_mul(width)
+            }
+            p => p,
+        }
+    }
+}
+
 /// A complaint about the value of a word.
 type Complaint = (&'static str, String);
 
@@ -727,17 +740,12 @@ impl<P: Packet> Red<P> {
             max_p: options.max_p,
             ..params
         };
-        let width = params.max.saturating_sub(params.min).max(1);
-        let max_p = match options.max_p {
-            0 => (u32::MAX >> options.plog).wrapping_mul(width),
-            p => p,
-        };
         let filter = Filter::Shift {
             wlog: options.wlog,
             scell_log: options.scell_log,
             stab: Box::new(options.stab),
         };
-        Self::with_filter(params, filter, max_p, now)
+        Self::with_filter(params, filter, options.max_p_in_force(), now)
     }
 
     fn with_filter(params: Params, filter: Filter, max_p: u32, now: Nanos) -> Self {
@@ -902,7 +910,7 @@ impl<P: Packet> Red<P> {
 }
 
 /// The factor and shifts by which Linux divides by `divisor`.
-fn reciprocal(divisor: u32) -> (u32, u8, u8) {
+pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
     let log = 32 - (divisor - 1).leading_zeros();
     let factor = (((1u64 << log) - u64::from(divisor)) << 32) / u64::from(divisor) + 1;
     (factor as u32, log.min(1) as u8, log.saturating_sub(1) as u8)

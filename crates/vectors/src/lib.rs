@@ -1,1 +1,60 @@
 //! Replays recorded decisions of queue disciplines.
+//!
+//! [`replay`] reads one scenario in the format `aqm-vectors/1` (JSON lines: a header, one row per
+//! operation, an `end` row), drives the same [`sojourn_queue::Queue`] that the simulator drives, and compares
+//! everything that a row says: verdicts, drops and marks in their order, draws and their widths, counters, the
+//! backlog, and the whole internal state, whether the row says it changed or says nothing of it.
+//!
+//! Nothing is read from disk here; a scenario is a text.
+
+mod header;
+mod play;
+mod read;
+mod report;
+mod units;
+
+pub use report::{Outcome, Report, Timers};
+
+use read::Json;
+
+/// Replays one scenario. `name` is what the report calls it if the text has no name of its own.
+///
+/// It never panics: what cannot be read is [`Outcome::Malformed`].
+pub fn replay(name: &str, text: &str) -> Report {
+    let mut report = Report {
+        scenario: name.to_owned(),
+        discipline: String::new(),
+        operations: 0,
+        timers: Timers::default(),
+        outcome: Outcome::Agrees,
+    };
+    report.outcome = match run(text, &mut report) {
+        Ok(()) => Outcome::Agrees,
+        Err(outcome) => outcome,
+    };
+    report
+}
+
+fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
+    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    let (_, first) = lines.next().ok_or_else(|| Outcome::malformed(1, "the text is empty"))?;
+    let head = read::object(1, first)?;
+    if let Some(Json::String(scenario)) = head.get("scenario") {
+        report.scenario.clone_from(scenario);
+    }
+    if let Some(Json::String(discipline)) = head.get("discipline") {
+        report.discipline.clone_from(discipline);
+    }
+    let format = read::text(1, &head, "format")?;
+    if format != "aqm-vectors/1" {
+        return Err(Outcome::malformed(1, format!("unknown format `{format}`")));
+    }
+    match report.discipline.as_str() {
+        "cobalt" => units::play(&head, lines, report),
+        "fifo" | "red" | "codel" | "fq_codel" | "pie" | "cobalt_queue" => {
+            play::play(&head, lines, report)
+        }
+        "" => Err(Outcome::malformed(1, "`discipline` is missing")),
+        _ => Err(Outcome::UnknownDiscipline),
+    }
+}

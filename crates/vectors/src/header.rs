@@ -1,0 +1,318 @@
+//! The header: whether `tc`'s text gives the recorded parameters, and the queue made of them.
+
+use crate::play::Frame;
+use crate::read::{self, Json, Object};
+use crate::report::Outcome;
+use serde_json::json;
+use sojourn_queue::red::{self, Options, Red};
+use sojourn_queue::{Device, Params, Queue};
+use sojourn_units::Nanos;
+
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// Checks the unit of time and gives the time of creation.
+pub fn clock(head: &Object) -> Result<Nanos> {
+    let unit = read::text(1, head, "time_unit")?;
+    if unit != "ns" {
+        return Err(Outcome::malformed(1, format!("`time_unit` is `{unit}`, not ns")));
+    }
+    let t0 = read::number(1, head, "t0", i64::MAX as u64)?;
+    if t0 == 0 {
+        return Err(Outcome::malformed(1, "`t0` is 0, which stands for `never`"));
+    }
+    Ok(t0)
+}
+
+/// The device that the scenario ran on.
+pub fn device(head: &Object) -> Result<Device> {
+    let hz = read::number(1, head, "hz", 1_000_000)? as u32;
+    let psched_mtu = read::number(1, head, "psched_mtu", 1 << 24)? as u32;
+    if hz == 0 || psched_mtu == 0 {
+        return Err(Outcome::malformed(1, "`hz` and `psched_mtu` are above 0"));
+    }
+    Ok(Device { psched_mtu, hz, rate: None })
+}
+
+/// The discipline's parameters and the numbers that go with them.
+pub struct Made {
+    /// What the text says.
+    pub params: Params,
+    /// The queue.
+    pub queue: Queue<Frame>,
+}
+
+/// Builds the queue. Where `tc` says all, its text must give `params`; where it is missing or was
+/// followed by changes by hand (`#`), `params` alone count, and must be consistent.
+pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
+    let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
+    let tc = match head.get("tc") {
+        None => None,
+        Some(Json::String(text)) => Some(text.as_str()),
+        Some(_) => return Err(Outcome::malformed(1, "`tc` must be a text")),
+    };
+    let plain = tc.map(|text| text.split('#').next().unwrap_or(""));
+    if let Some(text) = tc.filter(|text| !text.contains('#')) {
+        let params = Params::parse(text, device)
+            .map_err(|error| Outcome::malformed(1, format!("`tc`: {error}")))?;
+        if kind(&params) != discipline {
+            let why = format!("`tc` describes a `{}`, not a `{discipline}`", kind(&params));
+            return Err(Outcome::malformed(1, why));
+        }
+        same(1, recorded, &numbers(&params))?;
+        let queue = params.build(t0);
+        return Ok(Made { params, queue });
+    }
+    let stated = plain.and_then(|text| Params::parse(text, device).ok());
+    let stated = stated.filter(|params| kind(params) == discipline);
+    by_hand(discipline, recorded, stated, device, t0)
+}
+
+/// The folder's name for a discipline.
+fn kind(params: &Params) -> &'static str {
+    match params {
+        Params::Fifo(_) => "fifo",
+        Params::Red(_) => "red",
+        Params::Blue(_) => "blue",
+        Params::Codel(_) => "codel",
+        Params::FqCodel(_) => "fq_codel",
+        Params::Pie(_) => "pie",
+        Params::Cobalt(_) => "cobalt_queue",
+    }
+}
+
+/// Compares recorded parameters with ours, both ways.
+pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
+    let empty = Object::new();
+    let ours = ours.as_object().unwrap_or(&empty);
+    for (key, value) in recorded {
+        match ours.get(key) {
+            None => return Err(Outcome::malformed(line, format!("unknown parameter `{key}`"))),
+            Some(found) if found != value => {
+                return Err(Outcome::differs(line, format!("parameter `{key}`"), value, found));
+            }
+            Some(_) => {}
+        }
+    }
+    match ours.keys().find(|key| !recorded.contains_key(*key)) {
+        Some(key) => Err(Outcome::malformed(line, format!("parameter `{key}` is missing"))),
+        None => Ok(()),
+    }
+}
+
+/// Parameters as the recordings number them.
+pub fn numbers(params: &Params) -> Json {
+    match params {
+        Params::Fifo(p) => json!({"limit": p.limit}),
+        Params::Codel(p) => {
+            let law = p.law();
+            json!({
+                "limit": p.limit, "target_us": p.target_us, "interval_us": p.interval_us,
+                "ecn": u8::from(p.ecn), "ce_threshold_us": p.ce_threshold_us,
+                "target": law.target, "interval": law.interval,
+                "ce_threshold": law.ce_threshold, "mtu": p.mtu,
+            })
+        }
+        Params::FqCodel(p) => {
+            let law = p.law();
+            json!({
+                "limit": p.limit, "flows": p.flows, "quantum": p.quantum,
+                "drop_batch": p.drop_batch, "memory_limit": p.memory_limit,
+                "target_us": p.target_us, "interval_us": p.interval_us,
+                "ecn": u8::from(p.ecn), "ce_threshold_us": p.ce_threshold_us,
+                "target": law.target, "interval": law.interval,
+                "ce_threshold": law.ce_threshold,
+                "ce_threshold_selector": p.ce_threshold_selector,
+                "ce_threshold_mask": p.ce_threshold_mask, "mtu": p.mtu,
+            })
+        }
+        Params::Pie(p) => json!({
+            "limit": p.limit, "target_us": p.target_us, "tupdate_us": p.tupdate_us,
+            "alpha": p.alpha, "beta": p.beta, "ecn": u8::from(p.ecn),
+            "bytemode": u8::from(p.bytemode),
+            "dq_rate_estimator": u8::from(p.dq_rate_estimator),
+            "target_ticks": p.target_ticks(), "mtu": p.mtu,
+        }),
+        Params::Cobalt(p) => {
+            let law = p.law();
+            json!({
+                "tins": 1, "buffer_limit": p.buffer_limit(), "rate_ns": 0, "rate_shft": 0,
+                "tin": [{
+                    "interval": law.interval, "target": law.target, "mtu_time": law.mtu_time,
+                    "p_inc": law.p_inc, "p_dec": law.p_dec, "flow_quantum": 1514,
+                    "tin_quantum": 65_535, "rate_bps": 0, "rate_ns": 0, "rate_shft": 0,
+                }],
+            })
+        }
+        Params::Red(p) => p.options().map_or(Json::Null, |options| red_numbers(p, &options)),
+        Params::Blue(_) => Json::Null,
+    }
+}
+
+fn red_numbers(params: &red::Params, options: &Options) -> Json {
+    let width = options.max.saturating_sub(options.min).max(1);
+    let max_p = options.max_p_in_force();
+    let (factor, first, second) = red::reciprocal((max_p / width).max(1));
+    let fifth = width / 5;
+    let mut flags = Vec::new();
+    for (name, on) in [
+        ("ecn", params.ecn),
+        ("harddrop", params.harddrop),
+        ("adaptive", params.adaptation == red::Adaptation::Floyd),
+        ("nodrop", params.nodrop),
+    ] {
+        if on {
+            flags.push(name);
+        }
+    }
+    let bits = options.wlog & 31;
+    json!({
+        "limit": options.limit, "min": options.min, "max": options.max,
+        "Wlog": options.wlog, "Plog": options.plog, "Scell_log": options.scell_log,
+        "flags": flags, "max_P_given": options.max_p, "stab": options.stab.to_vec(),
+        "qth_min": options.min << bits, "qth_max": options.max << bits,
+        "qth_delta": width, "Scell_max": 255u64 << (options.scell_log & 31),
+        "target_min": u64::from(options.min) + 2 * u64::from(fifth),
+        "target_max": u64::from(options.min) + 3 * u64::from(fifth),
+        "max_P": max_p, "recip_m": factor, "recip_sh1": first, "recip_sh2": second,
+    })
+}
+
+/// A queue from the recorded numbers alone.
+fn by_hand(
+    discipline: &str,
+    recorded: &Object,
+    stated: Option<Params>,
+    device: &Device,
+    t0: Nanos,
+) -> Result<Made> {
+    let number = |key: &str| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
+    let small = |key: &str, max: u64| read::number(1, recorded, key, max).map(|v| v as u8);
+    let flag = |key: &str| read::number(1, recorded, key, 1).map(|v| v == 1);
+    let optional = |key: &str| match recorded.get(key) {
+        Some(Json::Null) => Ok(None),
+        _ => number(key).map(Some),
+    };
+    let defaults = |name: &str| {
+        stated.clone().or_else(|| Params::parse(name, device).ok()).ok_or_else(|| {
+            Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
+        })
+    };
+    let params = match discipline {
+        "fifo" => {
+            let Some(Params::Fifo(p)) = stated else {
+                return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo"));
+            };
+            Params::Fifo(sojourn_queue::fifo::Params { limit: number("limit")?, ..p })
+        }
+        "codel" => Params::Codel(sojourn_queue::codel::Params {
+            limit: number("limit")?,
+            target_us: number("target_us")?,
+            interval_us: number("interval_us")?,
+            ce_threshold_us: optional("ce_threshold_us")?,
+            ecn: flag("ecn")?,
+            mtu: number("mtu")?,
+        }),
+        "fq_codel" => Params::FqCodel(sojourn_queue::fq_codel::Params {
+            limit: number("limit")?,
+            flows: read::number(1, recorded, "flows", 65_536)? as u32,
+            quantum: read::number(1, recorded, "quantum", 1 << 20)?.max(256) as u32,
+            target_us: number("target_us")?,
+            interval_us: number("interval_us")?,
+            ce_threshold_us: optional("ce_threshold_us")?,
+            ce_threshold_selector: small("ce_threshold_selector", 255)?,
+            ce_threshold_mask: small("ce_threshold_mask", 255)?,
+            memory_limit: number("memory_limit")?,
+            drop_batch: number("drop_batch")?,
+            ecn: flag("ecn")?,
+            mtu: number("mtu")?,
+        }),
+        "pie" => Params::Pie(sojourn_queue::pie::Params {
+            limit: number("limit")?,
+            target_us: number("target_us")?,
+            tupdate_us: number("tupdate_us")?,
+            alpha: number("alpha")?,
+            beta: number("beta")?,
+            ecn: flag("ecn")?,
+            bytemode: flag("bytemode")?,
+            dq_rate_estimator: flag("dq_rate_estimator")?,
+            mtu: number("mtu")?.max(1),
+            hz: device.hz,
+        }),
+        "cobalt_queue" => {
+            let tins = read::array(1, "tin", read::field(1, recorded, "tin")?)?;
+            let [tin] = tins else { return Err(Outcome::malformed(1, "one tin is expected")) };
+            let tin = read::map(1, "tin", tin)?;
+            let micros = |key| read::number(1, tin, key, 1 << 41).map(|ns| (ns / 1000) as u32);
+            let step = |key| read::number(1, tin, key, u64::from(u32::MAX)).map(|v| v as u32);
+            let Params::Cobalt(default) = defaults("cobalt")? else {
+                return Err(Outcome::malformed(1, "`tc` does not describe one COBALT queue"));
+            };
+            let memlimit = number("buffer_limit")?;
+            Params::Cobalt(sojourn_queue::cobalt::Params {
+                interval_us: micros("interval")?,
+                target_us: micros("target")?,
+                memlimit,
+                p_inc: step("p_inc")?,
+                p_dec: step("p_dec")?,
+                ..default
+            })
+        }
+        "red" => return red_by_hand(recorded, &defaults("red limit 60000")?, t0),
+        _ => return Err(Outcome::UnknownDiscipline),
+    };
+    same(1, recorded, &numbers(&params))?;
+    if device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
+        return Err(Outcome::malformed(1, "`mtu` is not the device's"));
+    }
+    let queue = params.build(t0);
+    Ok(Made { params, queue })
+}
+
+fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
+    recorded
+        .get("mtu")
+        .and_then(Json::as_u64)
+        .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
+}
+
+fn red_by_hand(recorded: &Object, stated: &Params, t0: Nanos) -> Result<Made> {
+    let Params::Red(mut params) = *stated else {
+        return Err(Outcome::malformed(1, "`tc` does not describe a `red`"));
+    };
+    let number = |key: &str| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
+    let log = |key: &str| read::number(1, recorded, key, 31).map(|v| v as u8);
+    let cells = read::array(1, "stab", read::field(1, recorded, "stab")?)?;
+    let mut stab = [0; 256];
+    if cells.len() != stab.len() {
+        return Err(Outcome::malformed(1, "`stab` has 256 entries"));
+    }
+    for (entry, cell) in stab.iter_mut().zip(cells) {
+        *entry = read::unsigned(1, "stab", cell, 31)? as u8;
+    }
+    let options = Options {
+        limit: number("limit")?,
+        min: number("min")?,
+        max: number("max")?,
+        wlog: log("Wlog")?,
+        plog: log("Plog")?,
+        scell_log: log("Scell_log")?,
+        max_p: number("max_P_given")?,
+        stab,
+    };
+    let flags = read::names(1, recorded, "flags")?;
+    let has = |name: &str| flags.iter().any(|flag| flag == name);
+    params.ecn = has("ecn");
+    params.harddrop = has("harddrop");
+    params.nodrop = has("nodrop");
+    params.adaptation = if has("adaptive") { red::Adaptation::Floyd } else { red::Adaptation::Off };
+    let fits = |value: u32| 32 - value.leading_zeros() + u32::from(options.wlog) < 32;
+    if options.max < options.min || !fits(options.min) || !fits(options.max) {
+        return Err(Outcome::malformed(
+            1,
+            "`min`, `max` and `Wlog` are not accepted by the kernel",
+        ));
+    }
+    same(1, recorded, &red_numbers(&params, &options))?;
+    let queue = Red::with_options(params, &options, t0);
+    Ok(Made { params: Params::Red(params), queue: Queue::Red(queue) })
+}

@@ -1,0 +1,269 @@
+//! Reading rows: every access says on which line it failed.
+
+use crate::report::Outcome;
+pub use serde_json::Value as Json;
+use std::fmt::Write;
+
+/// A JSON object.
+pub type Object = serde_json::Map<String, Json>;
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// Parses one line.
+pub fn object(line: usize, text: &str) -> Result<Object> {
+    // An object with the same key twice would hide one of them.
+    match serde_json::from_str::<Unique>(text) {
+        Ok(Unique(object)) => Ok(object),
+        Err(error) => Err(Outcome::malformed(line, error.to_string())),
+    }
+}
+
+/// An object whose keys are all different, at every depth.
+struct Unique(Object);
+
+impl<'de> serde::Deserialize<'de> for Unique {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Self, D::Error> {
+        match UniqueValue::deserialize(deserializer)?.0 {
+            Json::Object(object) => Ok(Self(object)),
+            _ => Err(serde::de::Error::custom("a row is an object")),
+        }
+    }
+}
+
+struct UniqueValue(Json);
+
+impl<'de> serde::Deserialize<'de> for UniqueValue {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Json;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON value")
+            }
+            fn visit_bool<E>(self, v: bool) -> std::result::Result<Json, E> {
+                Ok(Json::Bool(v))
+            }
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Json, E> {
+                Ok(v.into())
+            }
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Json, E> {
+                Ok(v.into())
+            }
+            fn visit_f64<E>(self, v: f64) -> std::result::Result<Json, E> {
+                Ok(v.into())
+            }
+            fn visit_str<E>(self, v: &str) -> std::result::Result<Json, E> {
+                Ok(v.into())
+            }
+            fn visit_unit<E>(self) -> std::result::Result<Json, E> {
+                Ok(Json::Null)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> std::result::Result<Json, A::Error> {
+                let mut items = Vec::new();
+                while let Some(UniqueValue(item)) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(Json::Array(items))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Json, A::Error> {
+                let mut object = Object::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    let UniqueValue(value) = map.next_value()?;
+                    if object.contains_key(&key) {
+                        return Err(serde::de::Error::custom(format!("`{key}` is given twice")));
+                    }
+                    object.insert(key, value);
+                }
+                Ok(Json::Object(object))
+            }
+        }
+        deserializer.deserialize_any(Visitor).map(UniqueValue)
+    }
+}
+
+/// The value under `key`.
+pub fn field<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a Json> {
+    object.get(key).ok_or_else(|| Outcome::malformed(line, format!("`{key}` is missing")))
+}
+
+fn wrong<T>(line: usize, what: &str, needed: &str, found: &Json) -> Result<T> {
+    let mut text = format!("`{what}` must be {needed}, found ");
+    let _ = write!(text, "{found}");
+    Err(Outcome::malformed(line, text))
+}
+
+/// `value` as an integer; a decimal string counts as one.
+pub fn integer(line: usize, what: &str, value: &Json) -> Result<i128> {
+    let number = match value {
+        Json::Number(n) => n.as_u64().map(i128::from).or_else(|| n.as_i64().map(i128::from)),
+        Json::String(s) if s.bytes().all(|b| b.is_ascii_digit()) => s.parse().ok(),
+        _ => None,
+    };
+    number.map_or_else(|| wrong(line, what, "a whole number", value), Ok)
+}
+
+/// `value` as an unsigned number of at most `max`.
+pub fn unsigned(line: usize, what: &str, value: &Json, max: u64) -> Result<u64> {
+    match value.as_u64() {
+        Some(number) if number <= max => Ok(number),
+        _ => wrong(line, what, &format!("a whole number up to {max}"), value),
+    }
+}
+
+/// The unsigned number under `key`.
+pub fn number(line: usize, object: &Object, key: &str, max: u64) -> Result<u64> {
+    unsigned(line, key, field(line, object, key)?, max)
+}
+
+/// The text under `key`.
+pub fn text<'a>(line: usize, object: &'a Object, key: &str) -> Result<&'a str> {
+    match field(line, object, key)? {
+        Json::String(text) => Ok(text),
+        other => wrong(line, key, "a text", other),
+    }
+}
+
+/// `value` as an array.
+pub fn array<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a [Json]> {
+    match value {
+        Json::Array(items) => Ok(items),
+        other => wrong(line, what, "an array", other),
+    }
+}
+
+/// `value` as an object.
+pub fn map<'a>(line: usize, what: &str, value: &'a Json) -> Result<&'a Object> {
+    match value {
+        Json::Object(object) => Ok(object),
+        other => wrong(line, what, "an object", other),
+    }
+}
+
+/// The array under `key`, empty if it is not there; one that is there must not be empty, for results
+/// are left out when they are.
+pub fn results<'a>(line: usize, row: &'a Object, key: &str) -> Result<&'a [Json]> {
+    match row.get(key) {
+        None => Ok(&[]),
+        Some(value) => {
+            let items = array(line, key, value)?;
+            if items.is_empty() {
+                return wrong(line, key, "left out when empty", value);
+            }
+            Ok(items)
+        }
+    }
+}
+
+/// The array of texts under `key`.
+pub fn names(line: usize, object: &Object, key: &str) -> Result<Vec<String>> {
+    let items = array(line, key, field(line, object, key)?)?;
+    let mut names: Vec<String> = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Json::String(name) if !names.contains(name) => names.push(name.clone()),
+            other => return wrong(line, key, "different names", other),
+        }
+    }
+    Ok(names)
+}
+
+/// Refuses keys that are not in `known`.
+pub fn only(line: usize, what: &str, object: &Object, known: &[&str]) -> Result<()> {
+    match object.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(Outcome::malformed(line, format!("unknown key `{key}` in {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// Recorded draws, handed out in order.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    draws: Vec<(char, u64)>,
+    next: usize,
+    /// The first request that the recording did not meet.
+    pub fault: Option<(String, String)>,
+}
+
+impl Recorded {
+    /// Reads a row's `r`.
+    pub fn read(&mut self, line: usize, row: &Object) -> Result<()> {
+        self.draws.clear();
+        self.next = 0;
+        self.fault = None;
+        for item in results(line, row, "r")? {
+            let parsed = item.as_str().and_then(|text| {
+                let width = text.chars().next()?;
+                let max = match width {
+                    'h' => u64::from(u16::MAX),
+                    'w' => u64::from(u32::MAX),
+                    'q' => u64::MAX,
+                    _ => return None,
+                };
+                let digits = text.get(1..)?;
+                if !digits.bytes().all(|b| b.is_ascii_digit()) {
+                    return None;
+                }
+                let value = digits.parse::<u64>().ok().filter(|v| *v <= max)?;
+                Some((width, value))
+            });
+            match parsed {
+                Some(draw) => self.draws.push(draw),
+                None => return wrong(line, "r", "draws such as \"w123\"", item),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, width: char) -> u64 {
+        match self.draws.get(self.next) {
+            Some(&(recorded, value)) if recorded == width => {
+                self.next += 1;
+                value
+            }
+            other => {
+                if self.fault.is_none() {
+                    let recorded =
+                        other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
+                    self.fault = Some((recorded, format!("a draw `{width}`")));
+                }
+                // All ones ends the redrawing of `draw_below`, so a short recording cannot hang.
+                u64::MAX
+            }
+        }
+    }
+
+    /// Whether the draws asked for were those recorded, no more and no fewer.
+    pub fn finish(&self, line: usize) -> Result<()> {
+        if let Some((recorded, asked)) = &self.fault {
+            return Err(Outcome::differs(line, "draw", recorded, asked));
+        }
+        if self.next < self.draws.len() {
+            return Err(Outcome::differs(line, "number of draws", self.draws.len(), self.next));
+        }
+        Ok(())
+    }
+}
+
+impl sojourn_queue::Draws for Recorded {
+    fn draw_u16(&mut self) -> u16 {
+        self.take('h') as u16
+    }
+
+    fn draw_u32(&mut self) -> u32 {
+        self.take('w') as u32
+    }
+
+    fn draw_u64(&mut self) -> u64 {
+        self.take('q')
+    }
+}

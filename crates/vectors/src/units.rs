@@ -1,0 +1,93 @@
+//! `cobalt`: calls of COBALT's three functions alone.
+
+use crate::play::Frame;
+use crate::read::{self, Object, Recorded};
+use crate::report::{Outcome, Report};
+use sojourn_queue::cobalt::{Law, State};
+use std::collections::BTreeMap;
+
+const HEADER: &[&str] = &[
+    "format",
+    "discipline",
+    "scenario",
+    "description",
+    "kernel",
+    "time_unit",
+    "t0",
+    "params",
+    "state",
+    "draws",
+    "init",
+];
+const ROW: &[&str] = &["full", "empty", "deq", "v", "r", "s"];
+
+/// Replays the calls.
+pub fn play<'a>(
+    head: &Object,
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    read::only(1, "the header", head, HEADER)?;
+    crate::header::clock(head)?;
+    let params = read::map(1, "params", read::field(1, head, "params")?)?;
+    read::only(1, "params", params, &["interval", "target", "mtu_time", "p_inc", "p_dec"])?;
+    // Longer spans than a day decide nothing and would overflow sums.
+    let span = |key| read::number(1, params, key, 86_400_000_000_000);
+    let step = |key| read::number(1, params, key, u64::from(u32::MAX)).map(|v| v as u32);
+    let law = Law {
+        interval: span("interval")?,
+        target: span("target")?,
+        mtu_time: span("mtu_time")?,
+        p_inc: step("p_inc")?,
+        p_dec: step("p_dec")?,
+    };
+    let names = read::names(1, head, "state")?;
+    let mut state = State::default();
+    let mut known = BTreeMap::new();
+    let now_is = |state: &State| {
+        let mut fields = BTreeMap::new();
+        state.visit(&mut |name, value| {
+            fields.insert(name, value);
+        });
+        fields
+    };
+    let init = read::map(1, "init", read::field(1, head, "init")?)?;
+    read::only(1, "init", init, &["s"])?;
+    let fields = read::map(1, "init", read::field(1, init, "s")?)?;
+    crate::play::begin(1, "state", &names, fields, &now_is(&state), &mut known)?;
+
+    let mut draws = Recorded::default();
+    for (line, text) in lines {
+        let row = read::object(line, text)?;
+        read::only(line, "a row", &row, ROW)?;
+        draws.read(line, &row)?;
+        let (op, value) = crate::play::operation(line, &row, &["full", "empty", "deq"])?;
+        let time = |v| read::unsigned(line, op, v, i64::MAX as u64);
+        let verdict = match op {
+            "full" => state.queue_full(&law, time(value)?),
+            "empty" => state.queue_empty(&law, time(value)?),
+            _ => {
+                let [now, at, ecn, bulk] = read::array(line, op, value)? else {
+                    return Err(Outcome::malformed(
+                        line,
+                        "`deq` is [now, enqueue time, ecn, bulk flows]",
+                    ));
+                };
+                let mut frame = Frame { ecn: crate::play::ecn(line, ecn)?, ..Frame::default() };
+                let bulk = read::unsigned(line, "bulk flows", bulk, 65_535)? as u32;
+                state.should_drop(&law, time(now)?, time(at)?, &mut frame, bulk, &mut draws)
+            }
+        };
+        draws.finish(line)?;
+        let recorded = read::number(line, &row, "v", 1)?;
+        if recorded != u64::from(verdict) {
+            return Err(Outcome::differs(line, "verdict", recorded, u64::from(verdict)));
+        }
+        crate::play::compare(line, "state", row.get("s"), &now_is(&state), &mut known)?;
+        report.operations += 1;
+    }
+    if report.operations == 0 {
+        return Err(Outcome::malformed(2, "no operations"));
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Every recorded scenario must come out the same.
+
+mod common;
+
+use sojourn_vectors::{Outcome, replay};
+
+#[test]
+fn every_scenario_agrees() {
+    let mut operations = 0;
+    for scenario in common::scenarios() {
+        let report = replay("unnamed", &scenario.text);
+        assert_eq!(report.outcome, Outcome::Agrees, "{report}");
+        assert_eq!(report.discipline, scenario.discipline);
+        assert_ne!(report.scenario, "unnamed");
+        let end = usize::from(scenario.discipline != "cobalt");
+        assert_eq!(report.operations, scenario.text.lines().count() - 1 - end);
+        operations += report.operations;
+    }
+    assert_eq!(operations, 58_056);
+}
+
+/// The kernel's timers fire at the very jiffy that the discipline asks for, unless the recording
+/// fires them late on purpose.
+#[test]
+fn timers_are_due_when_the_kernel_fires_them() {
+    let mut on_time = 0;
+    for scenario in common::scenarios() {
+        let report = replay("", &scenario.text);
+        let made_late = ["pie-12-hz250-latetimer-a", "pie-15-adversarial-a", "red-10-adaptive-a"];
+        if !made_late.contains(&report.scenario.as_str()) {
+            assert_eq!((report.timers.late, report.timers.early), (0, 0), "{}", report.scenario);
+            on_time += report.timers.on_time;
+        }
+    }
+    assert!(on_time > 500);
+}
+
+#[test]
+fn other_disciplines_are_named_not_judged() {
+    let text = r#"{"format":"aqm-vectors/1","discipline":"sfb","scenario":"sfb-01"}"#;
+    let report = replay("", text);
+    assert_eq!(report.outcome, Outcome::UnknownDiscipline);
+    assert_eq!(report.to_string(), "sfb-01 (sfb): unknown discipline, 0 operations");
+}
+
+/// A change of parameters: by the kernel's rules, what no longer fits goes from the head.
+mod change {
+    use super::*;
+
+    const HEAD: &str = r#"{"format":"aqm-vectors/1","discipline":"codel","scenario":"s","kernel":"k","time_unit":"ns","t0":1000,"tc":"codel limit 9","params":{"limit":9,"target_us":5000,"interval_us":100000,"ecn":0,"ce_threshold_us":null,"target":4882,"interval":97656,"ce_threshold":2147483647,"mtu":1514},"psched_mtu":1514,"hz":1000,"e_cols":["t","id","len","flow","ecn"],"state":["count","maxpacket"],"counters":["qlen","backlog","drops","overlimits","packets","bytes","drop_overlimit","ecn_mark","ce_mark"],"init":{"s":{"count":0,"maxpacket":0}}}"#;
+    const END: &str = r#"{"end":{"qlen":2,"backlog":200,"drops":1,"overlimits":0,"packets":0,"bytes":0,"drop_overlimit":0,"ecn_mark":0,"ce_mark":0}}"#;
+
+    fn with_change(row: &str) -> sojourn_vectors::Report {
+        let mut text = format!("{HEAD}\n");
+        for id in 0..3 {
+            let (n, bytes) = (id + 1, 100 * (id + 1));
+            text.push_str(&format!("{{\"e\":[2000,{id},100,0,0],\"v\":1,\"q\":[{n},{bytes}]}}\n"));
+        }
+        replay("", &format!("{text}{row}\n{END}\n"))
+    }
+
+    #[test]
+    fn a_lower_limit_drops_from_the_head() {
+        for tc in ["codel limit 2", "limit 2", "codel limit 2 target 6ms"] {
+            let row = format!(r#"{{"c":3000,"tc":"{tc}","x":[0],"q":[2,200]}}"#);
+            let report = with_change(&row);
+            assert_eq!(report.outcome, Outcome::Agrees, "{tc}: {report}");
+        }
+    }
+
+    #[test]
+    fn what_it_dropped_is_compared() {
+        for row in [
+            r#"{"c":3000,"tc":"codel limit 2","x":[1],"q":[2,200]}"#,
+            r#"{"c":3000,"tc":"codel limit 2","q":[2,200]}"#,
+            r#"{"c":3000,"tc":"codel limit 3","x":[0],"q":[2,200]}"#,
+            r#"{"c":3000,"tc":"codel limit 2","x":[0],"q":[3,300]}"#,
+            r#"{"c":3000,"tc":"codel limit 2","x":[0],"q":[2,200],"r":["w1"]}"#,
+        ] {
+            assert!(matches!(with_change(row).outcome, Outcome::Differs { line: 5, .. }), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_read_is_malformed() {
+        for row in [
+            r#"{"c":3000,"tc":"pie limit 2","x":[0],"q":[2,200]}"#,
+            r#"{"c":3000,"tc":"codel limit 2 # by hand","x":[0],"q":[2,200]}"#,
+            r#"{"c":3000,"x":[0],"q":[2,200]}"#,
+            r#"{"c":100,"tc":"codel limit 2","x":[0],"q":[2,200]}"#,
+        ] {
+            assert!(
+                matches!(with_change(row).outcome, Outcome::Malformed { line: 5, .. }),
+                "{row}"
+            );
+        }
+    }
+}

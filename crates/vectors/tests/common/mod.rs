@@ -1,0 +1,42 @@
+//! The recorded scenarios, unpacked.
+
+use flate2::read::GzDecoder;
+use std::io::Read;
+
+const PACKED: &[(&str, usize, &[u8])] = &[
+    ("cobalt", 12, include_bytes!("../../data/cobalt.jsonl.gz")),
+    ("cobalt_queue", 12, include_bytes!("../../data/cobalt_queue.jsonl.gz")),
+    ("codel", 15, include_bytes!("../../data/codel.jsonl.gz")),
+    ("fifo", 2, include_bytes!("../../data/fifo.jsonl.gz")),
+    ("fq_codel", 13, include_bytes!("../../data/fq_codel.jsonl.gz")),
+    ("pie", 17, include_bytes!("../../data/pie.jsonl.gz")),
+    ("red", 16, include_bytes!("../../data/red.jsonl.gz")),
+];
+
+/// A scenario's text under its discipline's name.
+pub struct Scenario {
+    /// The folder.
+    pub discipline: &'static str,
+    /// JSON lines.
+    pub text: String,
+}
+
+/// All scenarios. A file holds one after another; each begins with its header.
+pub fn scenarios() -> Vec<Scenario> {
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for &(discipline, count, packed) in PACKED {
+        let mut text = String::new();
+        GzDecoder::new(packed).read_to_string(&mut text).expect("the data are whole");
+        let before = scenarios.len();
+        for line in text.lines() {
+            if line.starts_with("{\"format\"") {
+                scenarios.push(Scenario { discipline, text: String::new() });
+            }
+            let scenario = scenarios.last_mut().expect("a file begins with a header");
+            scenario.text.push_str(line);
+            scenario.text.push('\n');
+        }
+        assert_eq!(scenarios.len() - before, count, "scenarios of {discipline}");
+    }
+    scenarios
+}

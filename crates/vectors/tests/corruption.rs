@@ -1,0 +1,308 @@
+//! A recording that was altered in a single place must be reported.
+//!
+//! Left out is what cannot be told: a draw's value where it decides nothing (its low bits), and what a
+//! packet carries where nothing looks at it (the ECN field of a packet that is not marked).
+
+mod common;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Map, Value};
+use sojourn_vectors::{Outcome, replay};
+
+/// A single alteration, by a name for the table of counts.
+type Altered = (&'static str, Value);
+
+/// Another number than `value`.
+fn other_number(value: &Value, by: u64) -> Value {
+    match value {
+        Value::Number(n) => {
+            let n = n.as_i64().map(i128::from).or(n.as_u64().map(i128::from)).unwrap_or(0);
+            let changed = if n == 0 || by % 2 == 0 { n + 1 } else { n - 1 };
+            if changed < 0 {
+                Value::from(changed as i64)
+            } else {
+                Value::from(u64::try_from(changed).unwrap_or(0))
+            }
+        }
+        Value::String(text) => Value::from((text.parse::<u128>().unwrap_or(0) + 1).to_string()),
+        Value::Null => Value::from(by),
+        other => other.clone(),
+    }
+}
+
+/// All ways in which `row` may be altered.
+fn alterations(row: &Value, by: u64) -> Vec<Altered> {
+    let object = row.as_object().expect("a row is an object");
+    let mut all = Vec::new();
+    let mut with = |name: &'static str, change: &dyn Fn(&mut Map<String, Value>)| {
+        let mut altered = object.clone();
+        change(&mut altered);
+        all.push((name, Value::Object(altered)));
+    };
+    for (key, value) in object {
+        match (key.as_str(), value) {
+            ("v", Value::Number(n)) if !object.contains_key("d") => {
+                let flipped = 1 - n.as_u64().unwrap_or(0).min(1);
+                with("verdict", &|row| _ = row.insert("v".into(), flipped.into()));
+            }
+            ("v", _) => {
+                with("verdict", &|row| {
+                    let changed = other_number(&row["v"], by);
+                    row.insert("v".into(), changed);
+                });
+                if !value.is_null() {
+                    with("verdict", &|row| _ = row.insert("v".into(), Value::Null));
+                }
+            }
+            ("ret", Value::Number(n)) => {
+                let other = 3 - n.as_u64().unwrap_or(0).clamp(1, 2);
+                with("return", &|row| _ = row.insert("ret".into(), other.into()));
+            }
+            ("x" | "m" | "r" | "w" | "q", Value::Array(items)) => {
+                let pick = by as usize % items.len();
+                let name = match key.as_str() {
+                    "x" => "drop",
+                    "m" => "mark",
+                    "r" => "draw",
+                    "w" => "counter",
+                    _ => "backlog",
+                };
+                let edit = |change: &dyn Fn(&mut Vec<Value>)| {
+                    let mut items = items.clone();
+                    change(&mut items);
+                    Value::Array(items)
+                };
+                let shorter = edit(&|items| _ = items.remove(pick));
+                with(name, &|row| _ = row.insert(key.clone(), shorter.clone()));
+                let longer = edit(&|items| items.insert(pick, items[pick].clone()));
+                with(name, &|row| _ = row.insert(key.clone(), longer.clone()));
+                if key == "r" {
+                    let wider = edit(&|items| {
+                        let text = items[pick].as_str().unwrap_or("");
+                        let width = if text.starts_with('h') { "w" } else { "h" };
+                        items[pick] = format!("{width}{}", by % 65_536).into();
+                    });
+                    with(name, &|row| _ = row.insert(key.clone(), wider.clone()));
+                } else if key == "w" {
+                    with(name, &|row| _ = row.insert("w".into(), vec!["qlen"].into()));
+                } else {
+                    let changed = edit(&|items| items[pick] = other_number(&items[pick], by));
+                    with(name, &|row| _ = row.insert(key.clone(), changed.clone()));
+                }
+            }
+            ("s" | "end", Value::Object(fields)) => {
+                let name = if key == "s" { "state" } else { "final counter" };
+                let pick = fields.keys().nth(by as usize % fields.len()).expect("not empty");
+                with(name, &|row| {
+                    let changed = other_number(&row[key][pick], by);
+                    row[key][pick] = changed;
+                });
+                with(name, &|row| {
+                    _ = row[key].as_object_mut().expect("an object").remove(pick);
+                });
+            }
+            ("f", Value::Object(flows)) => {
+                let flow = flows.keys().nth(by as usize % flows.len()).expect("not empty");
+                let fields = flows[flow].as_object().expect("an object");
+                let pick = fields.keys().nth(by as usize % fields.len()).expect("not empty");
+                with("flow state", &|row| {
+                    let changed = other_number(&row["f"][flow][pick], by);
+                    row["f"][flow][pick] = changed;
+                });
+                with("flow state", &|row| {
+                    _ = row["f"][flow].as_object_mut().expect("an object").remove(pick);
+                });
+                with("flow state", &|row| {
+                    _ = row["f"].as_object_mut().expect("an object").remove(flow);
+                });
+            }
+            ("L", Value::Array(lists)) => {
+                with("lists", &|row| row["L"][0].as_array_mut().expect("a list").push(by.into()));
+                if lists[0] != lists[1] {
+                    with("lists", &|row| {
+                        row["L"].as_array_mut().expect("lists").swap(0, 1);
+                    });
+                }
+            }
+            _ => {}
+        }
+        if !matches!(key.as_str(), "e" | "d" | "u") {
+            with("a key taken out", &|row| _ = row.remove(key));
+        }
+    }
+    with("a key put in", &|row| _ = row.insert("zz".into(), 1.into()));
+    if object.contains_key("q") {
+        with("a key put in", &|row| {
+            let key = if row.contains_key("x") { "wd" } else { "x" };
+            let value = if key == "x" { Value::from(vec![by]) } else { by.into() };
+            row.insert(key.into(), value);
+        });
+        with("a key put in", &|row| {
+            let key = if row.contains_key("r") { "ret" } else { "r" };
+            let value = if key == "r" { Value::from(vec!["w1"]) } else { 7.into() };
+            row.insert(key.into(), value);
+        });
+    }
+    all
+}
+
+/// Ways to alter the header.
+fn header_alterations(head: &Value, by: u64) -> Vec<Altered> {
+    let object = head.as_object().expect("a header is an object");
+    let mut all = Vec::new();
+    let mut put = |name, value: Value| all.push((name, value));
+    let params = object["params"].as_object().expect("an object");
+    let takes_text = object.get("tc").is_some_and(|tc| !tc.as_str().unwrap_or("").contains('#'));
+    for key in params.keys() {
+        let mut without = head.clone();
+        _ = without["params"].as_object_mut().expect("an object").remove(key);
+        put("a parameter taken out", without);
+        if takes_text && params[key].is_number() {
+            let mut changed = head.clone();
+            changed["params"][key] = other_number(&params[key], by);
+            put("a parameter", changed);
+        }
+    }
+    for key in ["discipline", "t0", "params", "state", "init", "format", "time_unit"] {
+        let mut without = head.clone();
+        _ = without.as_object_mut().expect("an object").remove(key);
+        put("a header key taken out", without);
+    }
+    for (key, field) in object["init"]["s"].as_object().into_iter().flatten() {
+        let mut changed = head.clone();
+        changed["init"]["s"][key] = other_number(field, 0);
+        put("initial state", changed);
+        let mut without = head.clone();
+        without["state"].as_array_mut().expect("names").retain(|name| name != key);
+        put("a name of state", without);
+    }
+    all
+}
+
+fn replay_with(lines: &[&str], at: usize, row: &Value) -> Outcome {
+    let mut text = String::new();
+    let row = row.to_string();
+    for (index, line) in lines.iter().enumerate() {
+        text.push_str(if index == at { &row } else { line });
+        text.push('\n');
+    }
+    replay("", &text).outcome
+}
+
+#[test]
+fn single_alterations_are_reported() {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for scenario in common::scenarios() {
+        let lines: Vec<&str> = scenario.text.lines().collect();
+        let head: Value = serde_json::from_str(lines[0]).expect("JSON");
+        for (name, altered) in header_alterations(&head, random()) {
+            let outcome = replay_with(&lines, 0, &altered);
+            assert!(
+                !matches!(outcome, Outcome::Agrees | Outcome::UnknownDiscipline),
+                "{}: header: {name} not reported:\n{altered}",
+                head["scenario"]
+            );
+            *counts.entry(name).or_default() += 1;
+        }
+        let mut rows: Vec<usize> =
+            (0..20).map(|_| 1 + random() as usize % (lines.len() - 1)).collect();
+        rows.push(lines.len() - 1);
+        // Rows with drops, marks, draws and list changes are rarer than others.
+        for key in ["\"x\":", "\"m\":", "\"r\":", "\"w\":", "\"L\":", "\"u\":", "\"ret\":"] {
+            let with: Vec<usize> = (1..lines.len()).filter(|&i| lines[i].contains(key)).collect();
+            if !with.is_empty() {
+                rows.extend((0..3).map(|_| with[random() as usize % with.len()]));
+            }
+        }
+        for at in rows {
+            let row: Value = serde_json::from_str(lines[at]).expect("JSON");
+            for (name, altered) in alterations(&row, random()) {
+                let outcome = replay_with(&lines, at, &altered);
+                assert!(
+                    outcome != Outcome::Agrees,
+                    "{}: line {}: {name} not reported:\n{}\n{altered}",
+                    head["scenario"],
+                    at + 1,
+                    lines[at]
+                );
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        if scenario.discipline != "cobalt" {
+            let cut = lines[..lines.len() - 1].join("\n");
+            assert!(matches!(replay("", &cut).outcome, Outcome::Malformed { .. }));
+            *counts.entry("`end` taken out").or_default() += 1;
+        }
+    }
+    println!("{} alterations reported: {counts:#?}", counts.values().sum::<usize>());
+    assert!(counts.values().sum::<usize>() > 20_000);
+}
+
+/// Altered bytes anywhere: any outcome but a panic.
+#[test]
+fn garbage_never_panics() {
+    let scenarios = common::scenarios();
+    let config = Config { cases: 2_000, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let input = (
+        0..scenarios.len(),
+        proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..6),
+        // Most alterations fall into the header or its neighbours.
+        prop_oneof![Just(4_000usize), Just(usize::MAX)],
+        any::<prop::sample::Index>(),
+    );
+    TestRunner::new_with_rng(config, rng)
+        .run(&input, |(which, edits, reach, end)| {
+            let mut bytes = scenarios[which].text.clone().into_bytes();
+            bytes.truncate(bytes.len().min(1 + end.index(60_000)));
+            for (place, byte, kind) in edits {
+                let at = place.index(bytes.len().min(reach));
+                match kind {
+                    0 => bytes[at] = byte,
+                    1 => bytes[at] = b'0' + byte % 10,
+                    2 => bytes.insert(at, b"0123456789-\"{}[],:"[byte as usize % 18]),
+                    _ => _ = bytes.remove(at),
+                }
+                if bytes.is_empty() {
+                    break;
+                }
+            }
+            let _ = replay("", &String::from_utf8_lossy(&bytes));
+            Ok(())
+        })
+        .expect("no panic");
+}
+
+/// Every number replaced by extremes, one at a time, in the first lines: no panic either.
+#[test]
+fn extreme_numbers_never_panic() {
+    for scenario in common::scenarios() {
+        let head = scenario.text.lines().take(12).collect::<Vec<_>>().join("\n");
+        let bytes = head.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if !bytes[at].is_ascii_digit() || (at > 0 && bytes[at - 1].is_ascii_digit()) {
+                at += 1;
+                continue;
+            }
+            let end =
+                (at..bytes.len()).find(|&i| !bytes[i].is_ascii_digit()).unwrap_or(bytes.len());
+            // The idle table's 256 entries are alike.
+            if head[..at].matches(',').count() < 300 || at % 7 == 0 {
+                for extreme in ["0", "1", "4294967295", "9223372036854775807", "1e300"] {
+                    let text = format!("{}{extreme}{}", &head[..at], &head[end..]);
+                    let _ = replay("", &text);
+                }
+            }
+            at = end;
+        }
+    }
+}
