@@ -1,8 +1,27 @@
 //! TCP as a state machine driven by time: no clock, no sockets, no payload.
+//!
+//! A [`Connection`] is one end. Time and segments go in ([`Connection::on_segment`],
+//! [`Connection::on_deadline`]), segments come out ([`Connection::poll_transmit`]), and
+//! [`Connection::deadline`] says when to come back. Everything that decides what it does is in
+//! [`Params`]; a [`Profile`] names a whole set of them.
+//!
+//! Payload is counted, not carried: the application writes a number of bytes.
 
+pub mod connection;
 pub mod params;
 pub mod profile;
+mod rack;
+pub mod ranges;
+pub mod receiver;
+pub mod recovery;
+pub mod rtt;
+pub mod scoreboard;
 pub mod segment;
+pub mod sender;
+
+pub use connection::{Connection, Role, State};
 pub use params::Params;
 pub use profile::Profile;
+pub use recovery::Phase;
 pub use segment::{Flags, Segment};
+pub use sender::Counters;

@@ -171,7 +171,7 @@ impl Segment {
 
     /// SACK blocks, as absolute numbers; a D-SACK block comes first.
     #[inline]
-    pub fn sack(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
+    pub fn sack(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone + '_ {
         self.blocks[..usize::from(self.block_count)].iter().map(|&(start, end)| {
             (self.ack.wrapping_add_signed(start.into()), self.ack.wrapping_add_signed(end.into()))
         })

@@ -1,0 +1,680 @@
+//! One end of a TCP connection: the state machine of RFC 9293 around a sender and a receiver.
+//!
+//! Source: RFC 9293 (states, handshake, close), RFC 6298 and RFC 6928 (lost SYNs), RFC 7323 and
+//! RFC 2018 (what a SYN negotiates), RFC 3168 section 6.1.1 (ECN in the handshake).
+//! Idea: time goes in, deadlines come out. After each call that takes the time, call
+//! [`Connection::poll_transmit`] until it gives nothing, then look at [`Connection::deadline`].
+//! Invariants: as long as the connection is neither closed nor silent by the application's wish,
+//! there is a deadline or something in flight; the deadline of a call is never before its time.
+//!
+//! Sequence numbers start at 0 with the SYN and do not wrap. A probe of a closed window repeats the
+//! last number without data, as Linux does. Data segments carry SACK blocks only if the header has
+//! room beside the payload; a hole is always reported by a pure ACK.
+
+use crate::params::{Ecn, Params};
+use crate::receiver::{NEVER, Receiver};
+use crate::recovery::Phase;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
+use crate::sender::{Counters, Output, Sender, timestamp};
+use sojourn_control::congestion::Congestion;
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use std::sync::Arc;
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN.
+    Active,
+    /// Waits for it.
+    Passive,
+}
+
+/// The states of RFC 9293.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "RFC 9293 says what each means")]
+pub enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    params: Arc<Params>,
+    /// Both sides send timestamps.
+    timestamps: bool,
+    ecn: Ecn,
+    /// What the peer's SYN offered.
+    offer: SynOptions,
+    offered_timestamps: bool,
+    offered_ecn: bool,
+    syn_due: bool,
+    syn_at: Nanos,
+    syn_sent: Nanos,
+    syn_tries: u32,
+    close_at: Nanos,
+    rst_due: bool,
+    reset: bool,
+}
+
+impl Connection {
+    /// A new end; an active one has its SYN ready at `now`.
+    pub fn new(params: &Arc<Params>, role: Role, _now: Nanos) -> Self {
+        Self {
+            state: if role == Role::Active { State::SynSent } else { State::Listen },
+            sender: Sender::new(params),
+            receiver: Receiver::new(params),
+            params: Arc::clone(params),
+            timestamps: false,
+            ecn: Ecn::Off,
+            offer: SynOptions::default(),
+            offered_timestamps: false,
+            offered_ecn: false,
+            syn_due: role == Role::Active,
+            syn_at: NEVER,
+            syn_sent: 0,
+            syn_tries: 0,
+            close_at: NEVER,
+            rst_due: false,
+            reset: false,
+        }
+    }
+
+    // ---------------------------------------------------------------- the application
+
+    /// The application writes `bytes`. They leave at the next [`Connection::poll_transmit`].
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application always has more to write.
+    pub fn write_unlimited(&mut self) {
+        self.sender.write_unlimited();
+    }
+
+    /// The application writes no more; a FIN follows what is written. Data that
+    /// [`Connection::write_unlimited`] stood for and that was not sent is dropped.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Listen => self.set_state(State::Closed),
+            State::SynSent if self.sender.unsent() == 0 => self.set_state(State::Closed),
+            State::Established | State::SynReceived | State::SynSent | State::CloseWait => {
+                self.sender.finish();
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives the connection up with a RST.
+    pub fn abort(&mut self) {
+        self.rst_due = !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::TimeWait
+        );
+        self.reset = true;
+        self.set_state(State::Closed);
+    }
+
+    /// The application stops reading: what arrives fills the receive buffer.
+    pub fn pause_reading(&mut self) {
+        self.receiver.pause();
+    }
+
+    /// The application reads all, and from now on at once.
+    pub fn resume_reading(&mut self) {
+        self.receiver.resume();
+    }
+
+    /// The application reads `bytes` and stays paused.
+    pub fn read(&mut self, bytes: u64) {
+        self.receiver.read(bytes);
+    }
+
+    /// A random number for congestion controls that start at a random phase (BBR's gain cycle).
+    pub fn set_phase(&mut self, draw: u32) {
+        self.sender.set_control_phase(draw);
+    }
+
+    // ---------------------------------------------------------------- segments in
+
+    /// A segment arrives; `ce` says whether its IP header carries Congestion Experienced.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        match self.state {
+            State::Closed => {
+                if !segment.flags.has(Flags::RST) {
+                    self.rst_due = true;
+                }
+            }
+            State::Listen => self.on_listen(segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            _ => self.on_synchronized(now, segment, ce),
+        }
+    }
+
+    fn on_listen(&mut self, segment: &Segment) {
+        if segment.flags.any(Flags::RST | Flags::ACK) || !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_offer(segment);
+        self.offered_ecn = segment.flags.has(Flags::ECE | Flags::CWR);
+        self.syn_due = true;
+        self.set_state(State::SynReceived);
+    }
+
+    fn take_offer(&mut self, segment: &Segment) {
+        self.offer = *segment.syn_options();
+        self.offered_timestamps = segment.timestamps().is_some();
+        self.receiver.on_syn(segment.seq);
+        self.sender.set_edge(0, segment.window);
+        if let Some(timestamps) = segment.timestamps() {
+            self.receiver.note_timestamp(segment.seq, timestamps.value);
+        }
+    }
+
+    fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
+        let acked = segment.flags.has(Flags::ACK) && segment.ack == 1;
+        if segment.flags.has(Flags::RST) {
+            if acked {
+                self.reset = true;
+                self.set_state(State::Closed);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_offer(segment);
+        if acked {
+            self.offered_ecn =
+                segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+            self.receiver.ack_now = true;
+            self.establish(now, segment.window);
+        } else {
+            // Both ends opened at once.
+            self.offered_ecn = segment.flags.has(Flags::ECE | Flags::CWR);
+            self.syn_due = true;
+            self.set_state(State::SynReceived);
+        }
+    }
+
+    /// Both SYNs are known and ours is acknowledged.
+    fn establish(&mut self, now: Nanos, window: u32) {
+        let params = Arc::clone(&self.params);
+        self.timestamps = params.timestamps && self.offered_timestamps;
+        self.ecn = if self.offered_ecn { params.ecn } else { Ecn::Off };
+        let theirs = if self.offer.mss == 0 { 536 } else { u32::from(self.offer.mss) };
+        let options = if self.timestamps { 12 } else { 0 };
+        let mss = params.mss.min(theirs).saturating_sub(options).max(1);
+        let sack = params.sack && self.offer.sack_permitted;
+        if self.syn_tries == 1 && self.syn_sent > 0 {
+            let rtt = now - self.syn_sent;
+            self.sender.rtt.note_min(now, rtt);
+            self.sender.rtt.sample(rtt, 1, 1);
+        }
+        let scaled = params.window_scaling && self.offer.window_scale.is_some();
+        let scale = scaled.then(|| window_scale(&params));
+        self.receiver.establish(sack, params.dsack, self.ecn, scale);
+        let lost = self.syn_tries.saturating_sub(1);
+        self.sender.establish(&params, u64::from(mss), sack, self.ecn != Ecn::Off, lost);
+        self.sender.set_edge(1, window);
+        self.syn_due = false;
+        self.syn_at = NEVER;
+        self.set_state(State::Established);
+    }
+
+    fn on_synchronized(&mut self, now: Nanos, segment: &Segment, ce: bool) {
+        if segment.flags.any(Flags::RST | Flags::SYN) {
+            self.on_control(segment);
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) || !self.receiver.accepts(segment) {
+            self.receiver.ack_now = true;
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != 1 {
+                self.rst_due = true;
+                return;
+            }
+            self.establish(now, segment.window);
+        }
+        let mut echo = None;
+        if self.timestamps
+            && let Some(timestamps) = segment.timestamps()
+        {
+            self.receiver.note_timestamp(segment.seq, timestamps.value);
+            echo = Some(timestamps.echo);
+            if segment.len > 0 && timestamps.echo > 0 {
+                let elapsed = timestamp(now).wrapping_sub(timestamps.echo);
+                if elapsed < 1 << 31 {
+                    self.receiver.note_rtt(u64::from(elapsed.max(1)) * MILLISECOND);
+                }
+            }
+        }
+        if segment.ack > self.sender.nxt {
+            self.receiver.ack_now = true;
+            return;
+        }
+        self.sender.on_ack(now, segment, echo);
+        let rto = self.sender.rtt.rto();
+        self.receiver.on_segment(now, segment, ce, rto);
+        if self.sender.fin || self.receiver.fin_received() {
+            self.advance(now, segment);
+        }
+    }
+
+    /// RST and SYN on a synchronised connection.
+    fn on_control(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            if segment.seq >= self.receiver.nxt && self.receiver.accepts(segment) {
+                self.reset = true;
+                self.set_state(State::Closed);
+            }
+        } else if self.state == State::SynReceived {
+            self.syn_due = true;
+        } else {
+            // A lost ACK of the handshake, or a stray SYN (RFC 5961).
+            self.receiver.ack_now = true;
+        }
+    }
+
+    /// The closing states.
+    fn advance(&mut self, now: Nanos, segment: &Segment) {
+        let ours = self.sender.fin_acked();
+        let theirs = self.receiver.fin_received();
+        let next = match self.state {
+            State::Established if theirs => State::CloseWait,
+            State::FinWait1 if ours && theirs => State::TimeWait,
+            State::FinWait1 if ours => State::FinWait2,
+            State::FinWait1 if theirs => State::Closing,
+            State::FinWait2 if theirs => State::TimeWait,
+            State::Closing if ours => State::TimeWait,
+            State::LastAck if ours => State::Closed,
+            state => state,
+        };
+        let again = self.state == State::TimeWait && segment.flags.has(Flags::FIN);
+        if next == State::TimeWait && (self.state != next || again) {
+            self.close_at = now + self.params.time_wait.max(1);
+        }
+        if next != self.state {
+            self.set_state(next);
+        }
+    }
+
+    fn set_state(&mut self, state: State) {
+        self.state = state;
+        self.sender.counters.events += 1;
+        if state == State::Closed {
+            self.syn_due = false;
+            self.syn_at = NEVER;
+            self.close_at = NEVER;
+        }
+    }
+
+    // ---------------------------------------------------------------- segments out
+
+    /// The next segment to send at `now`. Call it until it gives nothing.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Segment> {
+        match self.state {
+            State::Closed | State::Listen => return self.poll_reset(),
+            State::SynSent | State::SynReceived => {
+                if self.rst_due {
+                    return self.poll_reset();
+                }
+                return self.syn_due.then(|| self.build_syn(now));
+            }
+            _ => {}
+        }
+        if let Some((ack, echo)) = self.receiver.take_owed() {
+            return Some(self.build_owed(now, ack, echo));
+        }
+        if self.receiver.ack_now && self.receiver.has_sack() {
+            return Some(self.build_ack(now));
+        }
+        if let Some(output) = self.sender.poll(now) {
+            return Some(self.build_data(now, output));
+        }
+        if self.receiver.ack_now {
+            return Some(self.build_ack(now));
+        }
+        None
+    }
+
+    fn poll_reset(&mut self) -> Option<Segment> {
+        if !std::mem::take(&mut self.rst_due) {
+            return None;
+        }
+        Some(Segment::new(self.sender.nxt, self.receiver.nxt, Flags::RST | Flags::ACK))
+    }
+
+    fn build_syn(&mut self, now: Nanos) -> Segment {
+        let passive = self.state == State::SynReceived;
+        let params = &self.params;
+        let mut flags = Flags::SYN;
+        if passive {
+            flags |= Flags::ACK;
+            if params.ecn != Ecn::Off && self.offered_ecn {
+                flags |= Flags::ECE;
+            }
+        } else if params.ecn != Ecn::Off {
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        let mut segment = Segment::new(0, self.receiver.nxt, flags);
+        let offer = self.offer;
+        segment.set_syn_options(SynOptions {
+            mss: params.mss as u16,
+            sack_permitted: params.sack && (!passive || offer.sack_permitted),
+            window_scale: (params.window_scaling && (!passive || offer.window_scale.is_some()))
+                .then(|| window_scale(params)),
+        });
+        if params.timestamps && (!passive || self.offered_timestamps) {
+            segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
+        }
+        self.receiver.stamp_syn(&mut segment);
+        let rto = self.params.initial_rto;
+        self.syn_at = now
+            + rto.saturating_mul(1 << self.syn_tries.min(32)).min(self.params.max_rto);
+        self.syn_tries += 1;
+        self.syn_sent = now;
+        self.syn_due = false;
+        // The SYN takes number 0.
+        self.sender.nxt = 1;
+        segment
+    }
+
+    #[inline]
+    fn build_data(&mut self, now: Nanos, output: Output) -> Segment {
+        let mut flags = Flags::NONE;
+        if output.fin {
+            flags |= Flags::FIN;
+        }
+        if self.ecn != Ecn::Off {
+            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; RFC 8257 lets them be.
+            if !output.repeat || self.ecn == Ecn::Accurate {
+                flags |= Flags::ECT;
+            }
+            if output.cwr {
+                flags |= Flags::CWR;
+            }
+        }
+        let mut segment = Segment::new(output.seq, 0, flags);
+        segment.len = output.len;
+        self.receiver.stamp(&mut segment);
+        if self.timestamps {
+            segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
+        }
+        if self.receiver.has_sack() {
+            let full = self.params.mss + HEADERS;
+            if segment.wire_len() + MAX_OPTIONS <= full {
+                self.receiver.add_sack(&mut segment);
+            }
+        }
+        if output.fin {
+            match self.state {
+                State::Established => self.set_state(State::FinWait1),
+                State::CloseWait => self.set_state(State::LastAck),
+                _ => {}
+            }
+        }
+        segment
+    }
+
+    #[inline]
+    fn build_ack(&mut self, now: Nanos) -> Segment {
+        let mut flags = Flags::NONE;
+        if self.ecn == Ecn::Accurate {
+            flags |= Flags::ECT;
+        }
+        let mut segment = Segment::new(self.sender.nxt, 0, flags);
+        self.receiver.stamp(&mut segment);
+        if self.timestamps {
+            segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
+        }
+        if self.receiver.has_sack() {
+            self.receiver.add_sack(&mut segment);
+        }
+        segment
+    }
+
+    /// The ACK of what came before a change of marks (RFC 8257, section 3.2).
+    fn build_owed(&mut self, now: Nanos, ack: u64, echo: bool) -> Segment {
+        let mut segment = Segment::new(self.sender.nxt, ack, Flags::ACK | Flags::ECT);
+        if echo {
+            segment.flags |= Flags::ECE;
+        }
+        segment.window = self.receiver.window_from(ack);
+        if self.timestamps {
+            segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
+        }
+        segment
+    }
+
+    // ---------------------------------------------------------------- time
+
+    /// When [`Connection::on_deadline`] is due. It may move with every call; an engine that comes
+    /// too early does no harm.
+    #[inline]
+    pub fn deadline(&self) -> Option<Nanos> {
+        let at = match self.state {
+            State::Closed | State::Listen => NEVER,
+            State::SynSent | State::SynReceived => self.syn_at,
+            State::TimeWait => self.close_at.min(self.receiver.ack_at),
+            _ => self.sender.deadline().min(self.receiver.ack_at),
+        };
+        (at != NEVER).then_some(at)
+    }
+
+    /// Runs what is due at `now`.
+    pub fn on_deadline(&mut self, now: Nanos) {
+        self.receiver.on_timer(now);
+        match self.state {
+            State::Closed | State::Listen => {}
+            State::SynSent | State::SynReceived => {
+                if now >= self.syn_at {
+                    self.on_syn_timeout();
+                }
+            }
+            State::TimeWait => {
+                if now >= self.close_at {
+                    self.set_state(State::Closed);
+                }
+            }
+            _ => {
+                self.sender.on_timer(now);
+                if self.sender.gave_up {
+                    self.abort();
+                }
+            }
+        }
+    }
+
+    fn on_syn_timeout(&mut self) {
+        self.syn_at = NEVER;
+        if self.syn_tries > self.params.syn_retries {
+            self.reset = true;
+            self.set_state(State::Closed);
+            return;
+        }
+        self.sender.counters.rtos += 1;
+        self.sender.counters.events += 1;
+        self.syn_due = true;
+    }
+
+    // ---------------------------------------------------------------- observers
+
+    /// The state.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What the sender is doing about congestion.
+    pub fn phase(&self) -> Phase {
+        self.sender.phase
+    }
+
+    /// Whether the handshake is done and neither end has gone.
+    pub fn is_established(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::SynReceived
+        )
+    }
+
+    /// Whether nothing more will happen: closed, or only waiting for stray segments.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+
+    /// Whether the connection ended by a RST, by giving up, or by [`Connection::abort`].
+    pub fn was_reset(&self) -> bool {
+        self.reset
+    }
+
+    /// Whether everything the application wrote is acknowledged (and the FIN, if it closed).
+    pub fn is_finished(&self) -> bool {
+        self.is_established_once()
+            && !self.sender.is_unlimited()
+            && self.sender.unsent() == 0
+            && self.sender.outstanding() == 0
+            && (!self.sender.fin || self.sender.fin_acked())
+    }
+
+    fn is_established_once(&self) -> bool {
+        self.sender.una > 0
+    }
+
+    /// Whether the peer's FIN and all before it has arrived.
+    pub fn peer_finished(&self) -> bool {
+        self.receiver.fin_received()
+    }
+
+    /// Payload bytes that the peer has acknowledged.
+    #[inline]
+    pub fn bytes_acked(&self) -> u64 {
+        self.sender.una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
+    }
+
+    /// Payload bytes delivered to the application, once and in order (read or ready to be read).
+    #[inline]
+    pub fn bytes_delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Payload bytes written but not yet sent.
+    pub fn bytes_unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    /// Bytes sent and not yet acknowledged cumulatively.
+    pub fn bytes_outstanding(&self) -> u64 {
+        self.sender.outstanding()
+    }
+
+    /// Bytes in flight by the sender's estimate.
+    pub fn pipe(&self) -> u64 {
+        self.sender.pipe()
+    }
+
+    /// The congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.sender.window.cwnd
+    }
+
+    /// The slow-start threshold in bytes.
+    #[inline]
+    pub fn ssthresh(&self) -> u64 {
+        self.sender.window.ssthresh
+    }
+
+    /// Payload of a full segment on this connection.
+    pub fn mss(&self) -> u32 {
+        self.sender.window.mss as u32
+    }
+
+    /// The smoothed round-trip time, if there is a sample.
+    pub fn srtt(&self) -> Option<Nanos> {
+        Some(self.sender.rtt.srtt()).filter(|&rtt| rtt > 0)
+    }
+
+    /// Its smoothed deviation.
+    pub fn rttvar(&self) -> Nanos {
+        self.sender.rtt.rttvar()
+    }
+
+    /// The least round-trip time, if there is a sample.
+    pub fn min_rtt(&self) -> Option<Nanos> {
+        Some(self.sender.rtt.min()).filter(|&rtt| rtt > 0)
+    }
+
+    /// The newest round-trip time, if there is a sample.
+    pub fn latest_rtt(&self) -> Option<Nanos> {
+        Some(self.sender.rtt.latest()).filter(|&rtt| rtt > 0)
+    }
+
+    /// The retransmission timeout without backoff.
+    pub fn rto(&self) -> Nanos {
+        self.sender.rtt.rto().min(3600 * SECOND)
+    }
+
+    /// What has happened so far.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.sender.counters
+    }
+
+    /// Grows with every change that a trace would show.
+    #[inline]
+    pub fn events(&self) -> u64 {
+        self.sender.counters.events
+    }
+
+    /// Data segments received with Congestion Experienced.
+    pub fn ce_received(&self) -> u64 {
+        self.receiver.ce_received
+    }
+
+    /// Data segments received that brought nothing new.
+    pub fn duplicates_received(&self) -> u64 {
+        self.receiver.duplicates
+    }
+
+    /// Data segments received beyond a hole.
+    pub fn out_of_order_received(&self) -> u64 {
+        self.receiver.out_of_order
+    }
+
+    /// The congestion control.
+    pub fn congestion(&self) -> &Congestion {
+        &self.sender.control
+    }
+
+    /// What is outstanding.
+    pub fn scoreboard(&self) -> &Scoreboard {
+        &self.sender.board
+    }
+
+    /// The receiving half.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+}
+
+/// The bits that the receive window must be shifted by to fit 16 (RFC 7323).
+fn window_scale(params: &Params) -> u8 {
+    (0..14).find(|shift| params.receive_window >> shift <= 65_535).unwrap_or(14)
+}

@@ -1,0 +1,177 @@
+//! A set of numbers as sorted, disjoint ranges.
+//!
+//! The receiver keeps what arrived out of order in it, the sender what was acknowledged
+//! selectively. Insertion finds its place by bisection and touches only the ranges it joins.
+
+use std::collections::VecDeque;
+
+/// A half-open range.
+pub type Range = (u64, u64);
+
+/// Sorted, disjoint, not touching ranges.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    list: VecDeque<Range>,
+}
+
+impl Ranges {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The lowest.
+    #[inline]
+    pub fn first(&self) -> Option<Range> {
+        self.list.front().copied()
+    }
+
+    /// The highest.
+    #[inline]
+    pub fn last(&self) -> Option<Range> {
+        self.list.back().copied()
+    }
+
+    /// Removes the lowest.
+    pub fn pop_first(&mut self) -> Option<Range> {
+        self.list.pop_front()
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// The ranges in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
+        self.list.iter().copied()
+    }
+
+    /// The range that holds `number`.
+    #[inline]
+    pub fn holding(&self, number: u64) -> Option<Range> {
+        let last = self.list.back()?;
+        if number >= last.0 {
+            return (number < last.1).then_some(*last);
+        }
+        let at = self.list.partition_point(|r| r.1 <= number);
+        self.list.get(at).copied().filter(|r| r.0 <= number)
+    }
+
+    /// Whether all of `start..end` is in the set.
+    #[inline]
+    pub fn covers(&self, start: u64, end: u64) -> bool {
+        start >= end || self.holding(start).is_some_and(|r| end <= r.1)
+    }
+
+    /// Removes all numbers below `bound`.
+    #[inline]
+    pub fn remove_below(&mut self, bound: u64) {
+        while let Some(first) = self.list.front_mut() {
+            if first.0 >= bound {
+                break;
+            }
+            if first.1 > bound {
+                first.0 = bound;
+                break;
+            }
+            self.list.pop_front();
+        }
+    }
+
+    /// Adds `start..end`; calls `gap` for each part that was not there yet. Returns the range that
+    /// now holds it.
+    pub fn insert(&mut self, start: u64, end: u64, mut gap: impl FnMut(u64, u64)) -> Range {
+        debug_assert!(start < end);
+        // In order is the usual case: beyond the last range, or growing it.
+        let low = match self.list.back_mut() {
+            Some(last) if last.1 < start => {
+                gap(start, end);
+                self.list.push_back((start, end));
+                return (start, end);
+            }
+            Some(last) if last.0 <= start => {
+                if end > last.1 {
+                    gap(last.1.max(start), end);
+                    last.1 = end;
+                }
+                return *last;
+            }
+            None => {
+                gap(start, end);
+                self.list.push_back((start, end));
+                return (start, end);
+            }
+            Some(_) => self.list.partition_point(|r| r.1 < start),
+        };
+        let mut joined = (start, end);
+        let mut cursor = start;
+        let mut high = low;
+        while let Some(&(s, e)) = self.list.get(high) {
+            if s > end {
+                break;
+            }
+            if cursor < s {
+                gap(cursor, s);
+            }
+            cursor = cursor.max(e);
+            joined = (joined.0.min(s), joined.1.max(e));
+            high += 1;
+        }
+        if cursor < end {
+            gap(cursor, end);
+        }
+        if low == high {
+            self.list.insert(low, joined);
+        } else {
+            self.list[low] = joined;
+            if high > low + 1 {
+                self.list.drain(low + 1..high);
+            }
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_bitmap(
+            steps in prop::collection::vec((0u64..60, 1u64..12, 0u64..70), 1..60)
+        ) {
+            let mut ranges = Ranges::default();
+            let mut bits = [false; 128];
+            let mut floor = 0;
+            for (start, len, query) in steps {
+                let start = start.max(floor);
+                let end = start + len;
+                let mut gaps = Vec::new();
+                let holding = ranges.insert(start, end, |a, b| gaps.extend(a..b));
+                let new: Vec<u64> = (start..end).filter(|&n| !bits[n as usize]).collect();
+                prop_assert_eq!(gaps, new);
+                bits[start as usize..end as usize].fill(true);
+                prop_assert!(holding.0 <= start && holding.1 >= end);
+                prop_assert_eq!(ranges.holding(query).is_some(), bits[query as usize]);
+                if query % 7 == 0 {
+                    floor = query;
+                    ranges.remove_below(query);
+                    bits[..query as usize].fill(false);
+                }
+                let numbers: Vec<u64> = ranges.iter().flat_map(|(a, b)| a..b).collect();
+                let expected: Vec<u64> = (0..128).filter(|&n| bits[n as usize]).collect();
+                prop_assert_eq!(numbers, expected);
+                prop_assert!(ranges.iter().zip(ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+            }
+        }
+    }
+}

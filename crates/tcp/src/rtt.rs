@@ -1,0 +1,224 @@
+//! Round-trip times and the retransmission timeout.
+//!
+//! Source: RFC 6298 (smoothing, Karn's rule is the caller's), and Linux's `tcp_rtt_estimator` for
+//! the other rule. Idea: a smoothed mean and a smoothed deviation, gains 1/8 and 1/4. Linux keeps
+//! the greatest deviation of a round and lets it fall only slowly, never below the least RTO, so its
+//! timeout is always the mean plus that.
+//! Invariants: the timeout lies within its bounds; the least round-trip time never exceeds the
+//! newest one by its window's end.
+
+use crate::params::{Params, RtoRule};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+
+/// How long the least round-trip time is remembered (`net.ipv4.tcp_min_rtt_wlen`).
+const MIN_WINDOW: Nanos = 300 * SECOND;
+/// The clock's granularity in RFC 6298's formula.
+const GRANULARITY: Nanos = MILLISECOND;
+
+/// The estimator.
+#[derive(Clone, Debug)]
+pub struct Rtt {
+    rule: RtoRule,
+    least: Nanos,
+    greatest: Nanos,
+    /// Smoothed mean, in eighths of a nanosecond.
+    srtt8: u64,
+    /// Deviation, in quarters of a nanosecond.
+    var4: u64,
+    /// Linux: the deviation before the round's maximum is taken, and that maximum.
+    mdev4: u64,
+    mdev_max4: u64,
+    round_end: u64,
+    min: Nanos,
+    min_at: Nanos,
+    latest: Nanos,
+    initial: Nanos,
+}
+
+impl Rtt {
+    /// Without a sample.
+    pub fn new(params: &Params) -> Self {
+        Self {
+            rule: params.rto_rule,
+            least: params.min_rto,
+            greatest: params.max_rto,
+            srtt8: 0,
+            var4: 0,
+            mdev4: 0,
+            mdev_max4: 0,
+            round_end: 0,
+            min: 0,
+            min_at: 0,
+            latest: 0,
+            initial: params.initial_rto,
+        }
+    }
+
+    /// Whether Linux's rule is in force.
+    #[inline]
+    pub fn is_linux(&self) -> bool {
+        self.rule == RtoRule::Linux
+    }
+
+    /// Replaces the timeout that holds before the first sample.
+    pub fn set_initial(&mut self, rto: Nanos) {
+        self.initial = rto;
+    }
+
+    /// The smoothed round-trip time, 0 without a sample.
+    #[inline]
+    pub fn srtt(&self) -> Nanos {
+        self.srtt8 >> 3
+    }
+
+    /// The smoothed deviation.
+    pub fn rttvar(&self) -> Nanos {
+        self.var4 >> 2
+    }
+
+    /// The least of the last five minutes, 0 without a sample.
+    #[inline]
+    pub fn min(&self) -> Nanos {
+        self.min
+    }
+
+    /// The newest.
+    pub fn latest(&self) -> Nanos {
+        self.latest
+    }
+
+    /// Notes a sample for the least round-trip time alone.
+    #[inline]
+    pub fn note_min(&mut self, now: Nanos, rtt: Nanos) {
+        if rtt == 0 {
+            return;
+        }
+        self.latest = rtt;
+        if self.min == 0 || rtt <= self.min || now.saturating_sub(self.min_at) > MIN_WINDOW {
+            self.min = rtt;
+            self.min_at = now;
+        }
+    }
+
+    /// Takes a sample. `una` and `nxt` delimit the rounds of Linux's rule.
+    #[inline]
+    pub fn sample(&mut self, rtt: Nanos, una: u64, nxt: u64) {
+        let rtt = rtt.clamp(1, 1 << 56);
+        match self.rule {
+            RtoRule::Rfc6298 => {
+                if self.srtt8 == 0 {
+                    self.srtt8 = rtt << 3;
+                    self.var4 = rtt << 1;
+                } else {
+                    let deviation = rtt.abs_diff(self.srtt8 >> 3);
+                    self.var4 = self.var4 - (self.var4 >> 2) + deviation;
+                    self.srtt8 = (self.srtt8 - (self.srtt8 >> 3) + rtt).max(1);
+                }
+            }
+            RtoRule::Linux => self.sample_linux(rtt, una, nxt),
+        }
+    }
+
+    fn sample_linux(&mut self, rtt: Nanos, una: u64, nxt: u64) {
+        if self.srtt8 == 0 {
+            self.srtt8 = rtt << 3;
+            self.mdev4 = rtt << 1;
+            // In the kernel's unit the deviation is already multiplied by four.
+            self.var4 = self.mdev4.max(self.least);
+            self.mdev_max4 = self.var4;
+            self.round_end = nxt;
+            return;
+        }
+        let error = rtt as i64 - (self.srtt8 >> 3) as i64;
+        self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
+        let mut change = error.abs() - (self.mdev4 >> 2) as i64;
+        if error < 0 && change > 0 {
+            // A shorter round trip is no reason for a longer timeout: an eighth of the gain.
+            change >>= 3;
+        }
+        self.mdev4 = self.mdev4.saturating_add_signed(change);
+        if self.mdev4 > self.mdev_max4 {
+            self.mdev_max4 = self.mdev4;
+            self.var4 = self.var4.max(self.mdev_max4);
+        }
+        if una > self.round_end {
+            if self.mdev_max4 < self.var4 {
+                self.var4 -= (self.var4 - self.mdev_max4) >> 2;
+            }
+            self.round_end = nxt;
+            self.mdev_max4 = self.least;
+        }
+    }
+
+    /// The retransmission timeout without backoff.
+    #[inline]
+    pub fn rto(&self) -> Nanos {
+        if self.srtt8 == 0 {
+            return self.initial.clamp(self.least, self.greatest);
+        }
+        let base = self.srtt8 >> 3;
+        let rto = match self.rule {
+            RtoRule::Rfc6298 => base + self.var4.max(GRANULARITY),
+            RtoRule::Linux => base + self.var4,
+        };
+        rto.clamp(self.least, self.greatest)
+    }
+
+    /// The retransmission timeout after `backoff` expiries.
+    #[inline]
+    pub fn backed_off(&self, backoff: u32) -> Nanos {
+        self.rto().saturating_mul(1 << backoff.min(32)).min(self.greatest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rtt(text: &str) -> Rtt {
+        Rtt::new(&Params::parse(text).unwrap())
+    }
+
+    #[test]
+    fn first_sample_gives_three_times_itself() {
+        let mut r = rtt("reno profile rfc min_rto 1ms");
+        assert_eq!(r.rto(), SECOND);
+        r.sample(100 * MILLISECOND, 1, 2);
+        assert_eq!(r.srtt(), 100 * MILLISECOND);
+        assert_eq!(r.rto(), 300 * MILLISECOND);
+        assert_eq!(r.backed_off(2), 1200 * MILLISECOND);
+        assert_eq!(r.backed_off(31), 60 * SECOND);
+        // RTTVAR = 3/4 50 + 1/4 100, SRTT = 7/8 100 + 1/8 200.
+        r.sample(200 * MILLISECOND, 1, 2);
+        assert_eq!(r.srtt(), 112_500_000);
+        assert_eq!(r.rto(), 112_500_000 + 250 * MILLISECOND);
+    }
+
+    #[test]
+    fn rfc_has_a_floor_of_one_second() {
+        let mut r = rtt("reno profile rfc");
+        for _ in 0..100 {
+            r.sample(10 * MILLISECOND, 1, 2);
+        }
+        assert_eq!(r.rto(), SECOND);
+    }
+
+    #[test]
+    fn linux_adds_200_ms_to_the_mean() {
+        let mut r = rtt("reno");
+        for i in 0..1000 {
+            r.sample(50 * MILLISECOND, i * 100, i * 100 + 10);
+        }
+        assert_eq!(r.rto(), 250 * MILLISECOND);
+    }
+
+    #[test]
+    fn the_least_is_forgotten_after_five_minutes() {
+        let mut r = rtt("reno");
+        r.note_min(SECOND, 10);
+        r.note_min(2 * SECOND, 20);
+        assert_eq!(r.min(), 10);
+        r.note_min(302 * SECOND, 20);
+        assert_eq!(r.min(), 20);
+    }
+}

@@ -1,0 +1,660 @@
+//! What is outstanding, segment by segment.
+//!
+//! Source: RFC 6675's scoreboard, kept as a ring.
+//! Idea: one entry of 24 bytes a segment, addressed by a running index that survives the removal of
+//! older ones. All questions are answered by counters and by pointers that only move forward, so an
+//! acknowledgement costs what it newly acknowledges, not what is outstanding.
+//! Invariants (asserted in debug builds): the entries tile `una..nxt`; bytes outstanding =
+//! in flight for the first time + selectively acknowledged + lost; retransmitted bytes are those of
+//! entries whose retransmission is in flight; an entry is never both acknowledged and lost.
+//!
+//! Pointers: below `counted` every entry has three acknowledged ones above it or is itself one of
+//! the acknowledged; below `timed` RACK has decided on every original transmission; `repaired` is
+//! where the search for the next retransmission goes on. A retransmission that is lost again goes
+//! to a queue of its own.
+
+use crate::ranges::Ranges;
+use sojourn_units::Nanos;
+use std::collections::VecDeque;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A retransmission is in flight.
+const REPAIR: u8 = 4;
+/// It has been retransmitted at least once.
+const REPEATED: u8 = 8;
+
+/// Acknowledged segments above an outstanding one that make it lost (RFC 5681's `DupThresh`).
+pub const DUP_THRESH: u64 = 3;
+
+/// One outstanding segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// First sequence number.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent_at: Nanos,
+    /// Sequence numbers it spans, a FIN counted.
+    pub len: u32,
+    flags: u8,
+    /// Whether it ends with the FIN.
+    pub fin: bool,
+}
+
+impl Entry {
+    /// The number after its last.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Whether it has ever been retransmitted.
+    #[inline]
+    pub fn is_repeated(&self) -> bool {
+        self.flags & REPEATED != 0
+    }
+
+    /// Whether it was acknowledged selectively.
+    #[inline]
+    pub fn is_sacked(&self) -> bool {
+        self.flags & SACKED != 0
+    }
+
+    /// Whether it is taken for lost.
+    #[inline]
+    pub fn is_lost(&self) -> bool {
+        self.flags & LOST != 0
+    }
+
+    #[inline]
+    fn in_repair(&self) -> bool {
+        self.flags & REPAIR != 0
+    }
+
+    /// Lost, and nothing is under way to repair it.
+    #[inline]
+    fn needs_repair(&self) -> bool {
+        self.flags & (SACKED | LOST | REPAIR) == LOST
+    }
+}
+
+/// The state of delivery when a segment left, for rate samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snapshot {
+    /// Bytes delivered until then.
+    pub delivered: u64,
+    /// When the last of them was.
+    pub delivered_at: Nanos,
+    /// When the first segment of the sample was sent.
+    pub first_sent: Nanos,
+    /// Whether the application limited the sender.
+    pub app_limited: bool,
+}
+
+/// What one acknowledgement newly told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Bytes newly acknowledged, cumulatively or selectively.
+    pub delivered: u64,
+    /// Bytes newly acknowledged selectively.
+    pub sacked: u64,
+    /// Departure of the oldest and the newest segment acknowledged cumulatively that was sent but
+    /// once; 0 for none.
+    pub first_sent: Nanos,
+    /// See `first_sent`.
+    pub last_sent: Nanos,
+    /// Departure of the newest segment acknowledged selectively that was sent but once.
+    pub sack_sent: Nanos,
+    /// A retransmitted segment was acknowledged cumulatively.
+    pub repeated: bool,
+    /// A segment that was sent but once was acknowledged, which ends at or below `orig_bound`.
+    pub original: bool,
+    /// See `original`.
+    pub orig_bound: u64,
+    /// A segment sent once was acknowledged after one above it (one that ended at `highest`).
+    pub reordered: bool,
+    /// [`Scoreboard::highest`] before this acknowledgement.
+    pub highest: u64,
+    /// The newest snapshot among what was acknowledged, with its segment's departure.
+    pub snapshot: Option<(Snapshot, Nanos)>,
+    /// The delivered segment that was sent last: departure, end.
+    pub newest: (Nanos, u64),
+    /// Departures of retransmissions count only if they are older than this: what RACK may believe.
+    pub believable: Nanos,
+}
+
+/// The outstanding segments.
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Vec<Entry>,
+    snapshots: Vec<Snapshot>,
+    head: u64,
+    tail: u64,
+    mss: u64,
+    acked: Ranges,
+    sacked_bytes: u64,
+    sacked_count: u64,
+    lost_bytes: u64,
+    repair_bytes: u64,
+    counted: u64,
+    above: u64,
+    timed: u64,
+    repaired: u64,
+    lost_end: u64,
+    relost: VecDeque<u64>,
+    repairs: VecDeque<(u64, Nanos)>,
+    /// End of the highest segment ever acknowledged.
+    highest: u64,
+    checks: u32,
+}
+
+const EMPTY: Entry = Entry { seq: 0, sent_at: 0, len: 0, flags: 0, fin: false };
+
+impl Scoreboard {
+    /// For segments of `mss` bytes; with `snapshots` it remembers what rate samples need.
+    pub fn new(mss: u64, snapshots: bool) -> Self {
+        Self {
+            ring: Vec::new(),
+            snapshots: if snapshots { vec![Snapshot::default()] } else { Vec::new() },
+            head: 0,
+            tail: 0,
+            mss: mss.max(1),
+            acked: Ranges::default(),
+            sacked_bytes: 0,
+            sacked_count: 0,
+            lost_bytes: 0,
+            repair_bytes: 0,
+            counted: 0,
+            above: 0,
+            timed: 0,
+            repaired: 0,
+            lost_end: 0,
+            relost: VecDeque::new(),
+            repairs: VecDeque::new(),
+            highest: 0,
+            checks: 0,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, index: u64) -> usize {
+        index as usize & (self.ring.len().wrapping_sub(1))
+    }
+
+    /// The entry of that index.
+    #[inline]
+    pub fn entry(&self, index: u64) -> &Entry {
+        &self.ring[self.slot(index)]
+    }
+
+    #[inline]
+    fn entry_mut(&mut self, index: u64) -> &mut Entry {
+        let slot = self.slot(index);
+        &mut self.ring[slot]
+    }
+
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// Outstanding segments.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// The index of the oldest.
+    pub fn first(&self) -> Option<u64> {
+        (self.head < self.tail).then_some(self.head)
+    }
+
+    /// The index of the newest.
+    pub fn last(&self) -> Option<u64> {
+        (self.head < self.tail).then(|| self.tail - 1)
+    }
+
+    /// Bytes acknowledged selectively.
+    #[inline]
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// Segments acknowledged selectively.
+    #[inline]
+    pub fn sacked_count(&self) -> u64 {
+        self.sacked_count
+    }
+
+    /// Bytes taken for lost (also those whose retransmission is in flight).
+    #[inline]
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+
+    /// Bytes of retransmissions in flight.
+    #[inline]
+    pub fn repair_bytes(&self) -> u64 {
+        self.repair_bytes
+    }
+
+    /// End of the highest segment acknowledged.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    fn grow(&mut self) {
+        let size = (self.ring.len() * 2).max(16);
+        let mut ring = vec![EMPTY; size];
+        for index in self.head..self.tail {
+            ring[index as usize & (size - 1)] = *self.entry(index);
+        }
+        if !self.snapshots.is_empty() {
+            let mut snapshots = vec![Snapshot::default(); size];
+            for index in self.head..self.tail {
+                snapshots[index as usize & (size - 1)] = self.snapshots[self.slot(index)];
+            }
+            self.snapshots = snapshots;
+        }
+        self.ring = ring;
+    }
+
+    /// A new segment left.
+    #[inline]
+    pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Nanos, snapshot: Snapshot) {
+        debug_assert!(self.is_empty() || self.entry(self.tail - 1).end() == seq);
+        if self.len() as usize == self.ring.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.tail);
+        self.ring[slot] = Entry { seq, sent_at: now, len, flags: 0, fin };
+        if !self.snapshots.is_empty() {
+            self.snapshots[slot] = snapshot;
+        }
+        self.tail += 1;
+    }
+
+    /// The segment was sent again.
+    pub fn on_repair(&mut self, index: u64, now: Nanos, snapshot: Snapshot, remember: bool) {
+        let entry = self.entry_mut(index);
+        let len = u64::from(entry.len);
+        let again = entry.in_repair();
+        entry.flags |= REPAIR | REPEATED;
+        entry.sent_at = now;
+        if !again {
+            self.repair_bytes += len;
+        }
+        if !self.snapshots.is_empty() {
+            let slot = self.slot(index);
+            self.snapshots[slot] = snapshot;
+        }
+        if remember {
+            self.repairs.push_back((index, now));
+        }
+        if self.relost.front() == Some(&index) {
+            self.relost.pop_front();
+        }
+        if self.repaired == index {
+            self.repaired += 1;
+        }
+    }
+
+    /// The first entry that starts at or above `seq`.
+    fn find(&self, seq: u64) -> u64 {
+        if self.is_empty() || seq <= self.entry(self.head).seq {
+            return self.head;
+        }
+        // Segments are mostly full, so this is mostly right.
+        let guess = self.head + (seq - self.entry(self.head).seq) / self.mss;
+        if guess < self.tail && self.entry(guess).seq == seq {
+            return guess;
+        }
+        let (mut low, mut high) = (self.head, self.tail);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entry(middle).seq < seq {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    #[inline]
+    fn deliver(&mut self, index: u64, tally: &mut Tally) {
+        let entry = *self.entry(index);
+        tally.delivered += u64::from(entry.len);
+        let end = entry.end();
+        if entry.is_repeated() {
+            // An acknowledgement too early for the retransmission is the original's.
+            if entry.sent_at <= tally.believable {
+                tally.newest = tally.newest.max((entry.sent_at, end));
+            }
+        } else {
+            tally.original |= end <= tally.orig_bound;
+            tally.reordered |= end < tally.highest;
+            tally.newest = tally.newest.max((entry.sent_at, end));
+        }
+        if !self.snapshots.is_empty() {
+            let snapshot = self.snapshots[self.slot(index)];
+            let newer = tally.snapshot.is_none_or(|(old, sent)| {
+                (snapshot.delivered, entry.sent_at) > (old.delivered, sent)
+            });
+            if newer {
+                tally.snapshot = Some((snapshot, entry.sent_at));
+            }
+        }
+    }
+
+    /// A SACK block. Only segments that lie wholly in it count.
+    pub fn on_sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
+        if self.is_empty() || self.acked.covers(start, end) {
+            return;
+        }
+        let from = self.find(start);
+        let upto = self.find(end);
+        let upto = if upto < self.tail && self.entry(upto).seq == end {
+            upto
+        } else if self.entry(self.tail - 1).end() == end {
+            self.tail
+        } else {
+            upto.saturating_sub(1)
+        };
+        if from >= upto {
+            return;
+        }
+        let (start, end) = (self.entry(from).seq, self.entry(upto - 1).end());
+        let mut acked = std::mem::take(&mut self.acked);
+        acked.insert(start, end, |gap_start, gap_end| {
+            let mut index = self.find(gap_start);
+            while index < self.tail && self.entry(index).end() <= gap_end {
+                self.sack_one(index, tally);
+                index += 1;
+            }
+        });
+        self.acked = acked;
+        self.highest = self.highest.max(end);
+    }
+
+    fn sack_one(&mut self, index: u64, tally: &mut Tally) {
+        self.deliver(index, tally);
+        let entry = self.entry_mut(index);
+        let (len, flags, sent_at) = (u64::from(entry.len), entry.flags, entry.sent_at);
+        debug_assert_eq!(flags & SACKED, 0);
+        entry.flags = (flags | SACKED) & !(LOST | REPAIR);
+        tally.sacked += len;
+        if flags & REPEATED == 0 {
+            tally.sack_sent = tally.sack_sent.max(sent_at);
+        }
+        if flags & LOST != 0 {
+            self.lost_bytes -= len;
+        }
+        if flags & REPAIR != 0 {
+            self.repair_bytes -= len;
+        }
+        self.sacked_bytes += len;
+        self.sacked_count += 1;
+        if index >= self.counted {
+            self.above += 1;
+        }
+    }
+
+    /// All below `upto` is acknowledged.
+    #[inline]
+    pub fn on_ack(&mut self, upto: u64, tally: &mut Tally) {
+        while self.head < self.tail {
+            let index = self.head;
+            let entry = *self.entry(index);
+            if entry.end() > upto {
+                if entry.seq < upto {
+                    self.trim(index, upto, tally);
+                }
+                break;
+            }
+            let len = u64::from(entry.len);
+            if entry.flags & SACKED != 0 {
+                self.sacked_bytes -= len;
+                self.sacked_count -= 1;
+                if index >= self.counted {
+                    self.above -= 1;
+                }
+            } else {
+                self.deliver(index, tally);
+                if entry.flags & LOST != 0 {
+                    self.lost_bytes -= len;
+                }
+                if entry.flags & REPAIR != 0 {
+                    self.repair_bytes -= len;
+                }
+                if entry.is_repeated() {
+                    tally.repeated = true;
+                } else {
+                    if tally.first_sent == 0 {
+                        tally.first_sent = entry.sent_at;
+                    }
+                    tally.last_sent = entry.sent_at;
+                }
+            }
+            self.head += 1;
+        }
+        let head = self.head;
+        self.counted = self.counted.max(head);
+        self.timed = self.timed.max(head);
+        self.repaired = self.repaired.max(head);
+        self.lost_end = self.lost_end.max(head);
+        self.highest = self.highest.max(upto);
+        if !self.acked.is_empty() {
+            self.acked.remove_below(upto);
+        }
+        self.check();
+    }
+
+    /// Part of a segment was acknowledged.
+    fn trim(&mut self, index: u64, upto: u64, tally: &mut Tally) {
+        let entry = self.entry_mut(index);
+        let cut = upto - entry.seq;
+        let flags = entry.flags;
+        entry.seq = upto;
+        entry.len -= cut as u32;
+        if flags & SACKED != 0 {
+            self.sacked_bytes -= cut;
+            return;
+        }
+        tally.delivered += cut;
+        if flags & LOST != 0 {
+            self.lost_bytes -= cut;
+        }
+        if flags & REPAIR != 0 {
+            self.repair_bytes -= cut;
+        }
+    }
+
+    fn lose(&mut self, index: u64) -> u64 {
+        let entry = self.entry_mut(index);
+        if entry.flags & (SACKED | LOST) != 0 {
+            return 0;
+        }
+        entry.flags |= LOST;
+        let len = u64::from(entry.len);
+        self.lost_bytes += len;
+        self.lost_end = self.lost_end.max(index + 1);
+        len
+    }
+
+    /// RFC 6675's `IsLost`: marks what has [`DUP_THRESH`] acknowledged segments above it. Returns
+    /// the bytes newly lost.
+    pub fn mark_by_count(&mut self) -> u64 {
+        let mut lost = 0;
+        while self.counted < self.tail && self.above >= DUP_THRESH {
+            let index = self.counted;
+            if self.entry(index).is_sacked() {
+                self.above -= 1;
+            } else {
+                lost += self.lose(index);
+            }
+            self.counted += 1;
+        }
+        lost
+    }
+
+    /// Marks the oldest segment. Returns the bytes newly lost.
+    pub fn mark_first(&mut self) -> u64 {
+        if self.is_empty() { 0 } else { self.lose(self.head) }
+    }
+
+    /// RACK: marks what was sent before `newest` (departure, end) and is older than `delay`.
+    /// Returns the bytes newly lost, and whether segments remain that may yet be.
+    pub fn mark_by_time(&mut self, now: Nanos, newest: (Nanos, u64), delay: Nanos) -> (u64, bool) {
+        let mut lost = 0;
+        let mut waiting = false;
+        while self.timed < self.tail {
+            let index = self.timed;
+            let entry = *self.entry(index);
+            if entry.flags & (SACKED | LOST | REPAIR) == 0 {
+                if (entry.sent_at, entry.end()) >= newest {
+                    break;
+                }
+                if entry.sent_at.saturating_add(delay) > now {
+                    waiting = true;
+                    break;
+                }
+                lost += self.lose(index);
+            }
+            self.timed += 1;
+        }
+        while let Some(&(index, sent_at)) = self.repairs.front() {
+            if index >= self.head {
+                let entry = *self.entry(index);
+                if entry.sent_at == sent_at && entry.in_repair() {
+                    if (sent_at, entry.end()) >= newest {
+                        break;
+                    }
+                    if sent_at.saturating_add(delay) > now {
+                        waiting = true;
+                        break;
+                    }
+                    // Marked lost again also counts: the bytes left the network a second time.
+                    lost += u64::from(entry.len);
+                    self.lose(index);
+                    self.entry_mut(index).flags &= !REPAIR;
+                    self.repair_bytes -= u64::from(entry.len);
+                    self.relost.push_back(index);
+                }
+            }
+            self.repairs.pop_front();
+        }
+        (lost, waiting)
+    }
+
+    /// The retransmission timer expired: all that is not acknowledged is lost.
+    pub fn mark_all(&mut self) -> u64 {
+        let before = self.lost_bytes;
+        for index in self.head..self.tail {
+            let entry = self.entry_mut(index);
+            entry.flags &= !REPAIR;
+            self.lose(index);
+        }
+        self.repair_bytes = 0;
+        self.relost.clear();
+        self.repairs.clear();
+        self.repaired = self.head;
+        self.lost_bytes - before
+    }
+
+    /// Nothing was lost after all.
+    pub fn unmark(&mut self) {
+        for index in self.head..self.tail {
+            self.entry_mut(index).flags &= !LOST;
+        }
+        self.lost_bytes = 0;
+        self.relost.clear();
+        self.repaired = self.head;
+        self.lost_end = self.head;
+        self.counted = self.head;
+        self.above = self.sacked_count;
+        self.timed = self.head;
+    }
+
+    /// The lost segment to retransmit next.
+    #[inline]
+    pub fn next_repair(&mut self) -> Option<u64> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
+        while let Some(&index) = self.relost.front() {
+            if index >= self.head && self.entry(index).needs_repair() {
+                return Some(index);
+            }
+            self.relost.pop_front();
+        }
+        while self.repaired < self.lost_end {
+            if self.entry(self.repaired).needs_repair() {
+                return Some(self.repaired);
+            }
+            self.repaired += 1;
+        }
+        None
+    }
+
+    /// RFC 6675's third rule: an unacknowledged segment below the highest acknowledged one that is
+    /// not known to be lost and has not been retransmitted.
+    pub fn next_unsure(&mut self) -> Option<u64> {
+        let (start, _) = self.acked.last()?;
+        while self.repaired < self.tail && self.entry(self.repaired).seq < start {
+            let entry = self.entry(self.repaired);
+            if !entry.is_sacked() && !entry.in_repair() {
+                return Some(self.repaired);
+            }
+            self.repaired += 1;
+        }
+        None
+    }
+
+    /// The highest segment that is not acknowledged.
+    pub fn last_unacked(&self) -> Option<u64> {
+        let last = self.last()?;
+        if !self.entry(last).is_sacked() {
+            return Some(last);
+        }
+        let (start, _) = self.acked.last()?;
+        let at = self.find(start);
+        (at > self.head).then(|| at - 1)
+    }
+
+    /// Counts everything anew and compares; in debug builds, and not for each of many segments.
+    #[inline]
+    fn check(&mut self) {
+        if cfg!(debug_assertions) {
+            self.checks = self.checks.wrapping_add(1);
+            if self.len() <= 32 || self.checks.is_multiple_of(256) {
+                self.recount();
+            }
+        }
+    }
+
+    fn recount(&self) {
+        let (mut sacked, mut count, mut lost, mut repair, mut above) = (0, 0, 0, 0, 0);
+        for index in self.head..self.tail {
+            let entry = self.entry(index);
+            let len = u64::from(entry.len);
+            if index + 1 < self.tail {
+                assert_eq!(entry.end(), self.entry(index + 1).seq, "entries tile the window");
+            }
+            assert!(!(entry.is_sacked() && entry.is_lost()), "acknowledged and lost");
+            assert!(entry.in_repair() <= entry.is_repeated());
+            if entry.is_sacked() {
+                sacked += len;
+                count += 1;
+                above += u64::from(index >= self.counted);
+                assert!(self.acked.covers(entry.seq, entry.end()));
+            }
+            lost += len * u64::from(entry.is_lost());
+            repair += len * u64::from(entry.in_repair());
+        }
+        let held = (self.sacked_bytes, self.sacked_count, self.lost_bytes, self.repair_bytes);
+        assert_eq!(held, (sacked, count, lost, repair), "the scoreboard's counters");
+        assert_eq!(self.above, above, "acknowledged above the pointer");
+    }
+}
