@@ -1,0 +1,117 @@
+//! Nanoseconds that a hop costs: `offer` and the `advance`s it needs, without the event queue around.
+//!
+//! `cargo bench -p sojourn-link`
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+use sojourn_link::{Link, Params, Sink};
+use sojourn_queue::{Device, Ecn, Packet};
+use sojourn_random::Key;
+use sojourn_units::{EPOCH, Nanos, Rate};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// As large as a simulator's packet.
+#[derive(Clone)]
+struct Frame {
+    bytes: u32,
+    flow: u32,
+    _rest: [u64; 5],
+}
+
+impl Packet for Frame {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.bytes
+    }
+    #[inline]
+    fn truesize(&self) -> u32 {
+        self.bytes
+    }
+    #[inline]
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+    #[inline]
+    fn hosts(&self) -> (u32, u32) {
+        (0, 1)
+    }
+    #[inline]
+    fn dscp(&self) -> u8 {
+        0
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    #[inline]
+    fn set_ce(&mut self) -> bool {
+        false
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    delivered: u64,
+    bytes: u64,
+}
+
+impl Sink<Frame> for Count {
+    #[inline]
+    fn delivered(&mut self, at: Nanos, packet: Frame) {
+        self.delivered += 1;
+        self.bytes ^= u64::from(packet.bytes) ^ at;
+    }
+}
+
+/// Packets one `gap` apart, every event at its time; nanoseconds and events per packet.
+fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64, f64) {
+    const PACKETS: u32 = 2_000_000;
+    let rate = Rate::new(rate);
+    let queue = sojourn_queue::Params::parse(queue, &Device { rate, ..Device::default() }).unwrap();
+    let mut params = Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
+    params.set_netem(netem).unwrap();
+    let mut best = (f64::MAX, 0.0);
+    for _ in 0..5 {
+        let mut link: Link<Frame> = Link::new(&params, Key::new(1, "bench"), EPOCH);
+        let (mut sink, mut events, mut now) = (Count::default(), 0u64, EPOCH);
+        let start = Instant::now();
+        for number in 0..PACKETS / burst {
+            now += gap;
+            while let Some(at) = link.next_event().filter(|at| *at <= now) {
+                link.advance(at, &mut sink);
+                events += 1;
+            }
+            for k in 0..burst {
+                let flow = (number ^ k).wrapping_mul(0x9E37_79B9);
+                link.offer(now, black_box(Frame { bytes: 1514, flow, _rest: [0; 5] }), &mut sink);
+            }
+        }
+        let spent = start.elapsed().as_nanos() as f64;
+        black_box((sink.delivered, sink.bytes));
+        let offered = f64::from(PACKETS);
+        if spent / offered < best.0 {
+            best = (spent / offered, events as f64 / offered);
+        }
+    }
+    best
+}
+
+fn main() {
+    const GIGABIT: u64 = 1_000_000_000;
+    let cases = [
+        ("uncongested pfifo", "delay 1ms", "pfifo limit 1000", 20_000, 1),
+        ("congested pfifo", "delay 1ms", "pfifo limit 1000", 12_112 * 8, 8),
+        ("overloaded pfifo", "delay 1ms", "pfifo limit 100", 11_000, 1),
+        ("uncongested jitter", "delay 1ms 500us", "pfifo limit 1000", 20_000, 1),
+        ("uncongested loss", "delay 1ms loss 1%", "pfifo limit 1000", 20_000, 1),
+        ("uncongested codel", "delay 1ms", "codel", 20_000, 1),
+        ("congested codel", "delay 1ms", "codel", 12_112 * 8, 8),
+        ("uncongested fq_codel", "delay 1ms", "fq_codel", 20_000, 1),
+        ("congested fq_codel", "delay 1ms", "fq_codel", 12_112 * 8, 8),
+        ("congested pie", "delay 1ms", "pie", 12_112 * 8, 8),
+    ];
+    for (name, netem, queue, gap, burst) in cases {
+        let (nanos, events) = measure(GIGABIT, netem, queue, gap, burst);
+        println!("{name:24} {nanos:6.1} ns a packet, {events:.2} events");
+    }
+}
