@@ -6,14 +6,14 @@ authors used (IWQoS 2001) could not be read. What is taken from the papers: ``ma
 estimated drop probability, times 1.1 where unresponsive traffic shares the link; thresholds and
 buffer grow with the number of flows and stand in the proportion 3 : 13 : 20. The drop probability is
 the inversion of the PFTK formula (Padhye et al. 1998). The width of the ramp and the averaging weight
-are our *reconstruction*, to be accepted or rejected by simulation: see :func:`verified`.
+are our *reconstruction*, to be accepted or rejected by simulation: see :mod:`sojourn.tune.verify`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 #: Fraction of the average's weight left to samples older than one TCP cycle (Firoiu and Borden 2000).
 WEIGHT_OF_OLDER_SAMPLES = 0.1
@@ -168,8 +168,3 @@ def redopt(link: Link, kappa: float = 1.0) -> RedParameters:
         equilibrium=middle * width,
         kappa=kappa,
     )
-
-
-def with_measured_loss(parameters: RedParameters, loss: float, factor: float) -> RedParameters:
-    """The same thresholds with ``max_p`` from a measured drop probability instead of PFTK's."""
-    return replace(parameters, max_p=min(1.0, factor * 2 * loss), drop_probability=loss)

@@ -1,0 +1,243 @@
+"""Verifying REDopt's parameters by simulation, and mending them where they fail.
+
+The definition is the paper's: with everlasting transfers the average queue converges to the middle
+between the thresholds, with small oscillation. *Small* and *converges* are our reading: the mean of
+the average within a tenth of the ramp's middle, its standard deviation below an eighth of the ramp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sojourn.tune.redopt import UNRESPONSIVE_FACTOR, Link, RedParameters, redopt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sojourn.scenario import Scenario
+
+#: Fraction bits of the average that `red` keeps with a given weight.
+_FRACTION = 1 << 24
+#: Allowed distance of the mean average queue from the middle, as a share of it.
+MEAN_WITHIN = 0.10
+#: Allowed standard deviation of the average queue, as a share of the ramp's width.
+DEVIATION_BELOW = 1 / 8
+#: How often parameters are mended before the best is returned as it is.
+ROUNDS = 10
+#: Frame of the unresponsive traffic in bytes, as the paper has it.
+_UDP_FRAME = 573
+#: Ethernet, IPv4 and TCP headers without options, in bytes.
+_HEADERS = 54
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and how the average queue behaved under it.
+
+    Attributes:
+        parameters: the setting.
+        average: mean over time of RED's average queue, in packets.
+        deviation: its standard deviation, in packets.
+        loss: share of the arriving packets that were dropped.
+        goodput: TCP payload delivered in order, in bit/s.
+    """
+
+    parameters: RedParameters
+    average: float
+    deviation: float
+    loss: float
+    goodput: float
+
+    @property
+    def width(self) -> int:
+        """Width of the ramp in packets."""
+        return self.parameters.maximum - self.parameters.minimum
+
+    @property
+    def middle(self) -> float:
+        """Middle of the ramp in packets."""
+        return (self.parameters.maximum + self.parameters.minimum) / 2
+
+    @property
+    def off_middle(self) -> float:
+        """Distance of the mean from the middle, as a share of the middle."""
+        return abs(self.average - self.middle) / self.middle
+
+    @property
+    def oscillation(self) -> float:
+        """Deviation as a share of the ramp's width."""
+        return self.deviation / self.width
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is REDopt by the definition."""
+        return self.off_middle <= MEAN_WITHIN and self.oscillation < DEVIATION_BELOW
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "queue": self.parameters.queue(),
+            "min": self.parameters.minimum,
+            "max": self.parameters.maximum,
+            "limit": self.parameters.limit,
+            "max_p": self.parameters.max_p,
+            "weight": self.parameters.weight,
+            "kappa": self.parameters.kappa,
+            "drop_probability": self.parameters.drop_probability,
+            "measured": {
+                "average": self.average,
+                "middle": self.middle,
+                "off_middle": self.off_middle,
+                "deviation": self.deviation,
+                "oscillation": self.oscillation,
+                "loss": self.loss,
+                "goodput": self.goodput,
+            },
+            "accepted": self.accepted,
+        }
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The setting found, and the way to it."""
+
+    link: Link
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial:
+        """The trial accepted, or the nearest to it."""
+        return min(
+            self.trials,
+            key=lambda t: max(t.off_middle / MEAN_WITHIN, t.oscillation / DEVIATION_BELOW),
+        )
+
+    @property
+    def accepted(self) -> bool:
+        """Whether a setting met the definition."""
+        return self.best.accepted
+
+    @property
+    def parameters(self) -> RedParameters:
+        """The setting found."""
+        return self.best.parameters
+
+
+def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: str) -> Scenario:
+    """Everlasting transfers, spread over the round-trip times, and the unresponsive traffic."""
+    from sojourn.scenario import Scenario
+
+    flows: list[dict[str, Any]] = [
+        {
+            "name": "bulk",
+            "from": "left",
+            "to": "right",
+            "app": "bulk",
+            "tcp": f"{tcp} mss {link.packet - _HEADERS}",
+            "count": max(1, round(link.flows)),
+            "start": "uniform 0s 10s",
+        }
+    ]
+    if link.unresponsive:
+        flows.append(
+            {
+                "name": "udp",
+                "from": "left",
+                "to": "right",
+                "app": f"cbr rate {round(link.unresponsive / 4)}bit size {_UDP_FRAME}",
+                "count": 4,
+                "start": "uniform 0s 10s",
+            }
+        )
+    delays = [f"delay {round(rtt * 1e6)}us" for rtt in link.rtts]
+    return Scenario(
+        name="REDopt's proving ground",
+        duration=f"{duration:g}s",
+        warmup=f"{warmup:g}s",
+        topology={
+            "template": "dumbbell",
+            "rate": f"{round(link.rate)}bit",
+            "queue": queue,
+            "left": {
+                "hosts": len(delays),
+                "rate": f"{round(link.rate * 10)}bit",
+                "forward": {"netem": delays},
+            },
+            "right": {"hosts": len(delays), "rate": f"{round(link.rate * 10)}bit"},
+        },
+        flows=flows,
+        observe={"series": "100ms"},
+    )
+
+
+def _queue(link: Link, parameters: RedParameters) -> str:
+    return parameters.queue(f"avpkt {link.packet} bandwidth {round(link.rate)}bit")
+
+
+def measure(
+    link: Link,
+    parameters: RedParameters,
+    seeds: Sequence[int],
+    duration: float = 200.0,
+    warmup: float = 50.0,
+    tcp: str = "reno profile sack-2001",
+) -> Trial:
+    """How one setting behaves; means over `seeds`, deviation within a run."""
+    scenario = proving_ground(link, _queue(link, parameters), duration, warmup, tcp)
+    averages, deviations, losses, goodputs = [], [], [], []
+    for seed in seeds:
+        run = scenario.run(seed=seed)
+        columns = {name: values for name, _, values in run.columns("series")}
+        average = columns["bottleneck.state.qavg"][columns["time"] >= warmup] / _FRACTION
+        averages.append(float(average.mean()))
+        deviations.append(float(average.std()))
+        losses.append(float(run.metrics["loss"]))
+        goodputs.append(float(run.metrics["goodput"]))
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    return Trial(parameters, mean(averages), mean(deviations), mean(losses), mean(goodputs))
+
+
+def verified(
+    link: Link,
+    seeds: int = 2,
+    duration: float = 200.0,
+    warmup: float = 50.0,
+    tcp: str = "reno profile sack-2001",
+    progress: Callable[[Trial], None] | None = None,
+) -> Verified:
+    """REDopt's parameters, mended until a simulation accepts them.
+
+    An average away from the middle means that the drop probability was estimated wrongly: ``max_p`` is
+    made from the measured one. Oscillation means that the ramp is too narrow for the feedback's delay:
+    the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each setting.
+    """
+    if not 0 <= warmup < duration:
+        raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
+    if seeds < 1:
+        raise ValueError(f"seeds: found {seeds}, expected at least 1")
+    factor = UNRESPONSIVE_FACTOR if link.unresponsive else 1.0
+    parameters = redopt(link)
+    correction = 1.0
+    trials: list[Trial] = []
+    for _ in range(ROUNDS):
+        trial = measure(link, parameters, range(1, seeds + 1), duration, warmup, tcp)
+        trials.append(trial)
+        if progress is not None:
+            progress(trial)
+        if trial.accepted:
+            break
+        kappa = parameters.kappa
+        if trial.oscillation >= DEVIATION_BELOW:
+            kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
+        model = redopt(link, kappa)
+        # The probability that would have held the average in the middle, against the model's.
+        share = (trial.average - parameters.minimum) / trial.width
+        needed = 2 * parameters.max_p * min(max(share, 0.05), 1.5)
+        correction *= (needed / parameters.max_p) ** 0.8
+        parameters = replace(model, max_p=min(1.0, model.max_p * correction))
+        parameters = replace(parameters, drop_probability=parameters.max_p / (2 * factor))
+    return Verified(link, tuple(trials))
