@@ -91,7 +91,7 @@ class _Resolver:
     def link(self, link: OneWay) -> Json:
         rate = int(_core.parse_quantity("rate", link.rate))
         queue = self.words(link.queue_at, _core.parse_queue, link.queue, 1514, 1000, rate)
-        netem = link.netem and self.words(link.netem_at, _core.parse_netem, link.netem)
+        netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         return {
             "name": link.name,
             "from": self.node_index[link.source],

@@ -27,7 +27,19 @@ from sojourn.scenario.words import WORD_ERROR, shown
 
 def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source) -> list[Problem]:
     """All of `error`'s complaints about `data`."""
-    return [_problem(detail, data, source) for detail in error.errors(include_url=False)]
+    details = error.errors(include_url=False)
+    found = [(detail, _problem(detail, data, source)) for detail in details]
+    # A misspelt key is one mistake, not two: the key it should be is not missing as well.
+    meant = {
+        (*_path(detail["loc"], data)[:-1], problem.nearest)
+        for detail, problem in found
+        if detail["type"] == "extra_forbidden" and problem.nearest
+    }
+    return [
+        problem
+        for detail, problem in found
+        if detail["type"] != "missing" or _path(detail["loc"], data) not in meant
+    ]
 
 
 def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:

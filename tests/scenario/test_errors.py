@@ -1,0 +1,221 @@
+"""Errors name file, line, key, what was found, what is allowed and the nearest word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sojourn.scenario import Problem, Scenario, ScenarioError
+from sojourn.scenario import limits
+from tests.scenario.texts import DUMBBELL, HOME
+
+
+def problems(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml(text, file="a.toml")
+    assert str(caught.value)
+    return caught.value.problems
+
+
+CASES = [
+    ("codel limit", "codle limit", "links.uplink.queue", 10, "codle", "codel"),
+    ("target 5ms", "traget 5ms", "links.uplink.queue", 10, "traget", "target"),
+    ("target 5ms", "target 5", "links.uplink.queue", 10, "5", None),
+    ('rate = "20mbit"', "rate = 20", "links.uplink.rate", 8, "20", None),
+    ('rate = "20mbit"', 'rate = "20"', "links.uplink.rate", 8, "20", None),
+    ('rate = "20mbit"', 'rat = "20mbit"', "links.uplink.rat", 8, "rat", "rate"),
+    ("delay 15ms", "dealy 15ms", "links.uplink.netem", 9, "dealy", "delay"),
+    ('"60s"', "60", "duration", 2, "60", None),
+    ('"60s"', '"60"', "duration", 2, "60", None),
+    ('"10s"', '"10parsec"', "warmup", 3, "10parsec", None),
+    ("warmup", "wramup", "wramup", 3, "wramup", "warmup"),
+    ('"cubic"', '"cubik"', "flows.0.tcp", 16, "cubik", "cubic"),
+    ('"voip"', '"viop"', "flows.1.app", 23, "viop", "voip"),
+    ('to = "isp"\napp = "voip"', 'to = "ips"\napp = "voip"', "flows.1.to", 22, "ips", "isp"),
+    ("count = 4", "count = 0", "flows.0.count", 17, "0", None),
+    ("count = 4", 'count = "4"', "flows.0.count", 17, '"4"', None),
+    ("count = 4", "count = 4.0", "flows.0.count", 17, "4.0", None),
+    ("count = 4", "cuont = 4", "flows.0.cuont", 17, "cuont", "count"),
+    ("uniform 0s", "unifrom 0s", "flows.0.start", 18, None, "uniform"),
+    ("count = 4", 'dscp = "eff"', "flows.0.dscp", 17, "eff", "ef"),
+    ("warmup", 'bottleneck = "uplnk"\nwarmup', "bottleneck", 3, "uplnk", "uplink"),
+    (
+        "[[flows]]",
+        '[observe]\ncapture = ["uplink", "uplik"]\n[[flows]]',
+        "observe.capture.1",
+        13,
+        "uplik",
+        "uplink",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "key", "line", "found", "nearest"), CASES)
+def test_one_mistake(
+    old: str, new: str, key: str, line: int, found: str | None, nearest: str | None
+) -> None:
+    (problem,) = problems(HOME.replace(old, new, 1))
+    assert (problem.file, problem.key, problem.line) == ("a.toml", key, line)
+    assert problem.nearest == nearest
+    if found is not None:
+        assert problem.found == found
+    # What is underlined is what is wrong, or the key that gives it.
+    assert problem.source is not None
+    assert problem.column is not None
+    assert problem.end_column is not None
+    underlined = problem.source[problem.column - 1 : problem.end_column - 1]
+    assert underlined in {found, key.rpartition(".")[2], key.split(".")[-2:][0], None}
+
+
+def test_messages_are_for_people() -> None:
+    (problem,) = problems(HOME.replace("codel limit", "codle limit"))
+    assert str(problem) == (
+        "a.toml:10: links.uplink.queue: unknown queue `codle`: did you mean `codel`?\n"
+        '   10 | queue = "codle limit 1000p target 5ms"\n'
+        "      |          ^^^^^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('from = "home"\nto = "isp"\nrate', "rate", "`from` is missing"),
+        ('app = "voip"\n', "", "`app` is missing"),
+        ('duration = "60s"\n', "", "`duration` is missing"),
+        ('"10s"', '"60s"', "leaves nothing of the duration"),
+        ('"60s"', '"0s"', "needs some time"),
+        ('"60s"', '"300000s"', "longer than"),
+        ('"uniform 0s 1s"', '"60s"', "at or after the run's end"),
+        ('"uniform 0s 1s"', '"uniform 2s 1s"', "is before the first"),
+        ('"uniform 0s 1s"', '"uniform 2s"', "needs two times"),
+        ("count = 4", 'stop = "0s"', "stops before it starts"),
+        ("count = 4", "udp = true", "carried by TCP"),
+        ('app = "voip"', 'app = "voip"\ntcp = "reno"', "carried by UDP"),
+        ('app = "voip"', 'app = "voip"\nudp = false', "carried by UDP"),
+        ('app = "voip"', 'app = "voip"\nname = "bulk"', ""),
+        ('app = "voip"', 'app = "voip"\nname = "uplink"', "a link's name already"),
+        ('to = "isp"\nrate', 'to = "home"\nrate', "to itself"),
+        ("[links.uplink]", "[links.'up link']", "a name has letters"),
+        ('to = "isp"\napp = "voip"', 'to = "home"\napp = "voip"', "to itself"),
+        ('to = "isp"\napp = "voip"', 'to = []\napp = "voip"', "an empty list"),
+    ],
+)
+def test_what_does_not_fit(old: str, new: str, words: str) -> None:
+    found = problems(HOME.replace(old, new, 1)) if words else ()
+    if words:
+        assert any(words in problem.message for problem in found)
+    else:
+        Scenario.from_toml(HOME.replace(old, new, 1))
+
+
+def test_two_flows_of_one_name() -> None:
+    text = HOME.replace('app = "bulk"', 'app = "bulk"\nname = "x"')
+    text = text.replace('app = "voip"', 'app = "voip"\nname = "x"')
+    (problem,) = problems(text)
+    assert "two flows are called `x`" in problem.message
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    text = HOME
+    for old, new in (
+        ("codel limit", "codle limit"),
+        ("delay 15ms", "delay 15"),
+        ("warmup", "wramup"),
+        ('"cubic"', '"cubik"'),
+        ('to = "isp"\napp = "voip"', 'to = "ips"\napp = "voip"'),
+    ):
+        text = text.replace(old, new, 1)
+    found = problems(text)
+    assert [problem.line for problem in found] == [3, 9, 10, 16, 22]
+    assert len(str(ScenarioError(found)).splitlines()) == 15
+
+
+def test_islands() -> None:
+    text = HOME + '[links.far]\nfrom = "x"\nto = "y"\nrate = "1mbit"\n'
+    text = text.replace('to = "isp"\napp = "voip"', 'to = "x"\napp = "voip"')
+    (problem,) = problems(text)
+    assert "no links lead from `home` to `x`" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "nearest"),
+    [
+        ('"dumbbell"', '"dumbell"', "topology.template", "dumbbell"),
+        ("hosts = 4", "hsots = 4", "topology.left.hsots", "hosts"),
+        ("forward.netem = [", "forwrad.netem = [", "topology.left.forwrad", "forward"),
+        ("delay 40ms", "dealy 40ms", "topology.left.forward.netem.1", "delay"),
+        ("pfifo", "pfifi", "topology.queue", "pfifo"),
+        ('from = "left"', 'from = "lfet"', "flows.0.from", "left"),
+    ],
+)
+def test_templates(old: str, new: str, key: str, nearest: str) -> None:
+    (problem,) = problems(DUMBBELL.replace(old, new))
+    assert (problem.key, problem.nearest) == (key, nearest)
+    assert problem.line is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x", "not valid TOML"),
+        ("a = 1\na = 2", "not valid TOML"),
+        ("a = " + "[" * 5000, "nested too deeply"),
+        (f"a = {'9' * 5000}", "not valid TOML"),
+        ("a" * (limits.FILE_BYTES + 1), "larger than"),
+        ("a." * limits.LINE_CHARACTERS + "b = 1", "is longer than"),
+        ("a = inf", "no quantity"),
+        ("a = 99999999999999999999", "too large to count"),
+        ("a = 1979-05-27", "has no meaning here"),
+        ("", "`duration` is missing"),
+    ],
+)
+def test_texts_that_are_no_scenario(text: str, words: str) -> None:
+    assert any(words in problem.message for problem in problems(text))
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "home.toml"
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        Scenario.load(path)
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        Scenario.load(tmp_path)
+    path.write_bytes(b"name = '\xff'")
+    with pytest.raises(ScenarioError, match="not UTF-8"):
+        Scenario.load(path)
+    path.write_bytes(b"\xef\xbb\xbf" + HOME.replace("\n", "\r\n").encode())
+    assert Scenario.load(path).plan_json == Scenario.from_toml(HOME).plan_json
+    path.write_bytes(b"#" * (limits.FILE_BYTES + 1))
+    with pytest.raises(ScenarioError, match="larger than"):
+        Scenario.load(path)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"duration": object()},
+        {"duration": b"60s"},
+        {"flows": 3},
+        {"links": [], "duration": "1s", "flows": [{}]},
+        {"links": {"\ud800": {}}, "duration": "1s"},
+        {"name": "\ud800", "duration": "1s"},
+        {"duration": float("nan")},
+        {"topology": 3, "duration": "1s"},
+        {"topology": {"template": 3}, "duration": "1s"},
+        {"topology": {"template": "star", "hosts": 10**9, "rate": "1mbit"}, "duration": "1s"},
+    ],
+)
+def test_python_values_that_are_no_scenario(keys: dict[str, object]) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario(**keys)
+    assert str(caught.value)
+
+
+def test_machines_get_the_same() -> None:
+    (problem,) = problems(HOME.replace("codel limit", "codle limit"))
+    data = problem.as_dict()
+    assert data["found"] == "codle"
+    assert data["nearest"] == "codel"
+    assert "pfifo" in data["allowed"]
+    assert (data["line"], data["column"], data["end_column"]) == (10, 10, 15)

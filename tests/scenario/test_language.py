@@ -1,0 +1,244 @@
+"""What a scenario's keys mean in the plan."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+from tests.scenario.texts import DUMBBELL, HOME
+
+MS = 1_000_000
+
+
+def links(scenario: Scenario) -> dict[str, Any]:
+    return {link["name"]: link for link in scenario.plan()["links"]}
+
+
+def test_examples_resolve(examples: list[Path]) -> None:
+    for path in examples:
+        scenario = Scenario.load(path)
+        assert scenario.name != path.stem, "an example has a name of its own"
+        assert scenario.plan()["groups"]
+
+
+def test_a_link_is_two_directions() -> None:
+    plan = Scenario.from_toml(HOME).plan()
+    assert plan["duration"] == 60_000 * MS
+    assert plan["warmup"] == 10_000 * MS
+    assert [node["name"] for node in plan["nodes"]] == ["home", "isp"]
+    forward, back = plan["links"]
+    assert (forward["name"], forward["from"], forward["to"]) == ("uplink", 0, 1)
+    assert (back["name"], back["from"], back["to"]) == ("uplink.reverse", 1, 0)
+    assert forward["params"]["rate"] == back["params"]["rate"] == 20_000_000
+    assert forward["params"]["delay"] == back["params"]["delay"] == 15 * MS
+    assert forward["params"]["queue"]["name"] == "codel"
+    # A queue sits on one interface: the way back has the default.
+    assert back["params"]["queue"]["unit"] == "packets"
+    assert back["params"]["queue"]["limit"] == 1000
+    assert plan["observe"]["bottleneck"] == 0
+
+
+def test_directions_override() -> None:
+    changes = {
+        "links.uplink.forward.rate": "5mbit",
+        "links.uplink.reverse.queue": "pie",
+        "links.uplink.reverse.netem": "delay 1ms loss 1%",
+        "links.uplink.reverse.overhead": 18,
+        "links.uplink.overhead": 4,
+    }
+    both = links(Scenario.from_toml(HOME).replace(changes))
+    forward, back = both["uplink"]["params"], both["uplink.reverse"]["params"]
+    assert forward["rate"] == 5_000_000
+    assert back["rate"] == 20_000_000
+    assert forward["delay"] == 15 * MS
+    assert back["delay"] == MS
+    assert back["impairments"]["loss"] == {
+        "model": "random",
+        "probability": 0.01,
+        "correlation": 0.0,
+    }
+    assert back["queue"]["name"] == "pie"
+    assert (forward["overhead"], back["overhead"]) == (4, 18)
+
+
+def test_flows() -> None:
+    bulk, call = Scenario.from_toml(HOME).plan()["groups"]
+    assert bulk["name"] == "bulk"
+    assert bulk["pairs"] == [[0, 1]]
+    assert bulk["count"] == 4
+    assert (bulk["start"], bulk["start_spread"], bulk["stop"]) == (0, 1000 * MS, None)
+    assert bulk["transport"]["protocol"] == "tcp"
+    assert bulk["transport"]["congestion"]["name"] == "cubic"
+    assert call["transport"] == {"protocol": "udp"}
+    assert call["app"]["name"] == "voip"
+
+
+def test_one_moment_and_names() -> None:
+    scenario = Scenario.from_toml(HOME).replace(
+        {"flows.1.app": "bulk", "flows.1.start": "2s", "flows.1.stop": "3s", "flows.1.dscp": "ef"}
+    )
+    first, second = scenario.plan()["groups"]
+    assert (first["name"], second["name"]) == ("bulk", "bulk-2")
+    assert (second["start"], second["start_spread"], second["stop"]) == (2000 * MS, 0, 3000 * MS)
+    assert second["dscp"] == 46
+    # An application that says nothing of its transport gets Linux's default.
+    assert second["transport"]["congestion"]["name"] == "cubic"
+
+
+def test_lists_are_dealt_out() -> None:
+    scenario = Scenario.from_toml(DUMBBELL)
+    plan, by_name = scenario.plan(), links(Scenario.from_toml(DUMBBELL))
+    names = [node["name"] for node in plan["nodes"]]
+    assert names[:3] == ["router1", "router2", "left1"]
+    assert sum(name.startswith("left") for name in names) == 4
+    delays = [by_name[f"left{i}"]["params"]["delay"] // MS for i in range(1, 5)]
+    assert delays == [20, 40, 60, 20]
+    assert by_name["left1.reverse"]["params"]["delay"] == 0
+    assert by_name["bottleneck"]["params"]["delay"] == 100 * MS
+    assert by_name["bottleneck.reverse"]["params"]["delay"] == 0
+    assert by_name["right2"]["params"]["rate"] == 1_000_000_000
+    assert scenario.bottleneck == "bottleneck"
+    pairs = plan["groups"][0]["pairs"]
+    assert [[names[a], names[b]] for a, b in pairs] == [
+        ["left1", "right1"],
+        ["left2", "right2"],
+        ["left3", "right1"],
+        ["left4", "right2"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "bottleneck", "sender", "receiver"),
+    [
+        ('template = "pairs"\npairs = 3\nrate = "1mbit"', "pair1", "a2", "b2"),
+        ('template = "star"\nhosts = 3\nrate = "1mbit"\nqueue = "codel"', "port1", "host2", "host1"),
+    ],
+)
+def test_templates(template: str, bottleneck: str, sender: str, receiver: str) -> None:
+    text = (
+        f'duration = "1s"\n[topology]\n{template}\n[[flows]]\n'
+        f'from = "{sender}"\nto = "{receiver}"\napp = "bulk"\n'
+    )
+    scenario = Scenario.from_toml(text)
+    assert scenario.bottleneck == bottleneck
+    assert len(scenario.plan()["links"]) == 6
+
+
+def test_templates_and_links_go_together() -> None:
+    text = DUMBBELL + '[links.extra]\nfrom = "router2"\nto = "server"\nrate = "1gbit"\n'
+    scenario = Scenario.from_toml(text).replace({"flows.0.to": "server"})
+    assert "extra.reverse" in links(scenario)
+    assert scenario.bottleneck == "bottleneck"
+
+
+def test_the_bottleneck_is_the_first_link_with_a_queue() -> None:
+    text = HOME.replace('queue = "codel limit 1000p target 5ms"\n', "")
+    assert Scenario.from_toml(text).bottleneck == "uplink"
+    second = '[links.second]\nfrom = "isp"\nto = "net"\nrate = "1mbit"\n'
+    assert Scenario.from_toml(text + second).bottleneck == "uplink"
+    assert Scenario.from_toml(text + second + 'queue = "pie"\n').bottleneck == "second"
+    back = Scenario.from_toml(text + second + 'reverse.queue = "pie"\n')
+    assert back.bottleneck == "second.reverse"
+    assert back.queue_key == "links.second.reverse.queue"
+    assert back.with_queue("codel").queue == "codel"
+    named = Scenario.from_toml('bottleneck = "second.reverse"\n' + text + second)
+    assert named.bottleneck == "second.reverse"
+
+
+def test_queues_know_their_links_rate() -> None:
+    text = HOME.replace(
+        "codel limit 1000p target 5ms", "red limit 400kb min 30kb max 90kb avpkt 1000"
+    )
+    slow = Scenario.from_toml(text)
+    fast = slow.replace({"links.uplink.rate": "100mbit", "name": "home"})
+    assert slow.plan()["links"][0]["params"]["queue"] is not None
+    assert fast.plan()["links"][0]["params"]["rate"] == 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("duration", "asked", "interval"),
+    [("60s", None, 100), ("100s", None, 100), ("500s", None, 500), ("5000s", None, 5000)],
+)
+def test_series_have_at_most_a_thousand_samples(
+    duration: str, asked: str | None, interval: int
+) -> None:
+    scenario = Scenario.from_toml(HOME).replace({"duration": duration, "observe.series": asked})
+    assert scenario.plan()["observe"]["series_interval"] == interval * MS
+
+
+def test_series_as_asked() -> None:
+    scenario = Scenario.from_toml(HOME)
+    for text, interval in (("0s", 0), ("1s", 1000 * MS), ("10ms", 10 * MS)):
+        plan = scenario.replace({"observe.series": text}).plan()
+        assert plan["observe"]["series_interval"] == interval
+
+
+def test_captures() -> None:
+    scenario = Scenario.from_toml(HOME).replace(
+        {"observe.capture": ["uplink", "uplink.reverse"], "observe.snaplen": "1500"}
+    )
+    assert scenario.plan()["observe"]["capture"] == [0, 1]
+    assert scenario.plan()["observe"]["snaplen"] == 1500
+
+
+def test_python_says_the_same_as_toml() -> None:
+    scenario = Scenario(
+        name="home",
+        duration="60s",
+        warmup="10s",
+        links={
+            "uplink": {
+                "from": "home",
+                "to": "isp",
+                "rate": "20mbit",
+                "netem": "delay 15ms",
+                "queue": "codel limit 1000p target 5ms",
+            }
+        },
+        flows=[
+            {
+                "from": "home",
+                "to": ["isp"],
+                "app": "bulk",
+                "tcp": "cubic",
+                "count": 4,
+                "start": "uniform 0s 1s",
+            },
+            {"from": "home", "to": "isp", "app": "voip"},
+        ],
+    )
+    assert scenario.plan_json == Scenario.from_toml(HOME).plan_json
+    assert scenario.digest() == Scenario.from_toml(HOME).digest()
+    assert Scenario.from_dict(scenario.as_dict()) == scenario
+
+
+def test_it_never_changes() -> None:
+    scenario = Scenario.from_toml(HOME)
+    before = scenario.plan_json
+    with pytest.raises(AttributeError):
+        scenario.name = "other"  # type: ignore[misc]
+    scenario.plan()["links"].clear()
+    scenario.as_dict()["links"].clear()
+    scenario.replace({"links.uplink.rate": "1mbit"})
+    assert scenario.plan_json == before
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again == scenario
+    assert again.plan_json == before
+    assert hash(copy.deepcopy(scenario)) == hash(scenario)
+
+
+def test_names_do_not_decide_results_but_stand_in_the_plan() -> None:
+    plan = Scenario.from_toml(HOME).plan()
+    assert "home" not in plan
+
+
+def test_a_seed_is_a_whole_number() -> None:
+    scenario = Scenario.from_toml(HOME)
+    for seed in (-1, 2**64, True, "1", 1.5):
+        with pytest.raises(ScenarioError, match="seed"):
+            scenario.run(seed)  # type: ignore[arg-type]
