@@ -1,0 +1,118 @@
+"""Cells of a study: combinations of factor levels, each with its plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.errors import StudyError
+from sojourn.study.key import canonical, plan_hash, short
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.scenario import Scenario
+
+Level = str | int | float | bool
+"""The value of a factor."""
+
+RESERVED = ("seed", "key")
+"""Columns that every table of a study has, hence no names for factors."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels and what it becomes."""
+
+    factors: Mapping[str, Level]
+    plan_json: str
+    scenario: Mapping[str, Any]
+    """The scenario as written, plain data."""
+    plan_hash: str
+
+    @classmethod
+    def of(cls, factors: Mapping[str, Level], scenario: Scenario) -> Cell:
+        """Return the cell of a scenario."""
+        plan = canonical(scenario.plan_json)
+        return cls(dict(factors), plan, scenario.as_dict(), plan_hash(plan))
+
+    def label(self) -> str:
+        """Return the levels in words."""
+        return ", ".join(f"{k} = {v}" for k, v in self.factors.items()) or "the scenario"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What is varied: a name and, for each level, the changes that make it."""
+
+    name: str
+    levels: Mapping[Level, Mapping[str, Any]]
+
+    @classmethod
+    def make(cls, name: str, values: object, queue_key: str) -> Factor:
+        """Return the factor that `vary(name=values)` means.
+
+        A list gives the values of the scenario's key `name` (`queue` stands for the bottleneck's).
+        A table gives each level a name: its values are either the key's or tables of changes.
+        """
+        if name in RESERVED:
+            raise StudyError(f"a factor cannot be called {name!r}: every table has that column")
+        key = queue_key if name == "queue" else name
+        if isinstance(values, dict):
+            levels = {
+                level: change if isinstance(change, dict) else {key: change}
+                for level, change in values.items()
+            }
+        elif isinstance(values, (list, tuple)):
+            levels = {}
+            for value in values:
+                level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
+                if level in levels:
+                    raise StudyError(f"{name}: the level {value!r} stands there twice")
+                levels[level] = {key: value}
+        else:
+            raise StudyError(f"{name}: give a list of levels, not {values!r}")
+        if not levels:
+            raise StudyError(f"{name}: no levels")
+        for level in levels:
+            if not isinstance(level, (str, int, float, bool)):
+                raise StudyError(f"{name}: a level is a text or a number, not {level!r}")
+            if isinstance(level, float) and not math.isfinite(level):
+                raise StudyError(f"{name}: a level is a finite number, not {level}")
+        return cls(name, levels)
+
+
+def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
+    """Return a cell for each combination of levels; the last factor varies fastest."""
+    cells = []
+    for combination in product(*(f.levels.items() for f in factors)):
+        changes: dict[str, Any] = {}
+        for factor, (_, change) in zip(factors, combination, strict=True):
+            for key in change:
+                if key in changes:
+                    raise StudyError(f"{factor.name}: another factor changes {key!r} too")
+            changes |= change
+        levels = {f.name: level for f, (level, _) in zip(factors, combination, strict=True)}
+        cells.append(Cell.of(levels, scenario.replace(changes) if changes else scenario))
+    return cells
+
+
+def check(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the factors' names, the same in every cell, none of which comes twice."""
+    if not cells:
+        raise StudyError("a study needs at least one cell")
+    names = tuple(cells[0].factors)
+    seen = set()
+    for cell in cells:
+        if tuple(cell.factors) != names:
+            raise StudyError(f"cells must have the same factors: {names} and {tuple(cell.factors)}")
+        levels = tuple(cell.factors.items())
+        if levels in seen:
+            raise StudyError(f"the cell {cell.label()} comes twice")
+        seen.add(levels)
+    for name in names:
+        if name in RESERVED:
+            raise StudyError(f"a factor cannot be called {name!r}: every table has that column")
+    return names

@@ -1,0 +1,60 @@
+"""What a study needs of the engine, so that tests can put another in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+RunProgress = Callable[[float, int], bool | None]
+"""Called with the fraction done and the events so far; `False` stops the run."""
+
+Column = tuple[str, str, str, bytes | list[str]]
+"""Name, unit, dtype (`f8`, `i8`, `?`, `text`), data."""
+
+TABLES = ("summary", "flows", "queues", "series", "distributions")
+"""The tables of a run's record."""
+
+
+class Record(Protocol):
+    """What one run leaves behind."""
+
+    @property
+    def trace_hash(self) -> str:
+        """Hash over every packet event."""
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+
+    @property
+    def captures(self) -> Sequence[bytes]:
+        """Packet captures, one a link asked for."""
+
+    def table(self, name: str) -> Sequence[Column]:
+        """Return one of `TABLES`."""
+
+
+class Engine(Protocol):
+    """Something that runs plans."""
+
+    def fingerprint(self) -> str:
+        """Return the hash of everything that decides results."""
+
+    def version(self) -> str:
+        """Return the version, for people."""
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+        """Run a plan with a seed."""
+
+
+def core() -> Engine:
+    """Return the real engine."""
+    from typing import cast
+
+    from sojourn import _core
+
+    return cast("Engine", _core)

@@ -1,0 +1,94 @@
+"""A study described in a TOML file.
+
+Either a scenario file with a table `[study]`, or one that names its scenario::
+
+    scenario = "home.toml"
+
+    [study]
+    seeds = 30
+
+    [study.vary]
+    "links.uplink.queue" = ["pfifo limit 1000p", "codel", "fq_codel"]
+    "links.uplink.rate" = ["10mbit", "20mbit"]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.errors import StudyError
+from sojourn.study.metrics import nearest
+from sojourn.study.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sojourn.scenario import Scenario
+
+_KEYS = ("name", "seeds", "vary")
+
+
+def load(path: str | Path) -> Study:
+    """Return the study that a file describes."""
+    from sojourn.scenario import Scenario
+
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise StudyError(f"{file}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise StudyError(f"{file}: no valid TOML ({error})") from error
+    study = data.pop("study", None)
+    if not isinstance(study, dict):
+        raise StudyError(f"{file}: no table [study]; `sojourn run` runs a scenario once")
+    named = data.pop("scenario", None)
+    if named is None:
+        rest = _without_study(text)
+        # With its text, the scenario's errors can name the line.
+        whole = tomllib.loads(rest) == data
+        scenario = Scenario.from_toml(rest, file=str(file)) if whole else Scenario.from_dict(data)
+    elif not isinstance(named, str):
+        raise StudyError(f"{file}: scenario is the name of a file, not {named!r}")
+    else:
+        if data:
+            raise StudyError(
+                f"{file}: with a scenario file of its own, {', '.join(data)} must stand there"
+            )
+        scenario = Scenario.load(file.parent / named)
+    return from_data(scenario, study, str(file))
+
+
+def _without_study(text: str) -> str:
+    """Return the text with the tables of `[study]` blanked, every other line in its place."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        head = line.strip()
+        if head.startswith("["):
+            inside = re.match(r"\[\s*study\s*[].]", head) is not None
+        lines.append("" if inside else line)
+    return "\n".join(lines)
+
+
+def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study") -> Study:
+    """Return the study that a table `[study]` describes."""
+    for key in data:
+        if key not in _KEYS:
+            close = nearest(key, _KEYS)
+            hint = f": did you mean {close!r}?" if close else f"; there are {', '.join(_KEYS)}"
+            raise StudyError(f"{where}: [study] has no key {key!r}{hint}")
+    name, seeds, vary = data.get("name"), data.get("seeds", 10), data.get("vary", {})
+    if name is not None and not isinstance(name, str):
+        raise StudyError(f"{where}: study.name is a text, not {name!r}")
+    if not isinstance(seeds, (int, list)):
+        raise StudyError(f"{where}: study.seeds is a number or a list of numbers, not {seeds!r}")
+    if not isinstance(vary, dict):
+        raise StudyError(f"{where}: [study.vary] is a table of factors")
+    try:
+        return Study(scenario, name).vary(vary).seeds(seeds)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error}") from error

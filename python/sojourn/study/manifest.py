@@ -1,0 +1,112 @@
+"""The manifest: what a study is, so that its folder explains itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.errors import ResultsError
+from sojourn.study.key import short
+from sojourn.study.machine import machine, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from sojourn.study.cells import Cell
+
+FORMAT = 1
+NAME = "manifest.json"
+
+
+def now() -> str:
+    """Return the time, to the second."""
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
+
+
+@dataclass
+class Manifest:
+    """What stands in `manifest.json`."""
+
+    kind: str
+    """`study`, `comparison`, `run` or `paper`."""
+    name: str
+    scenario: Mapping[str, Any]
+    """The scenario as written, before any factor."""
+    factors: Sequence[str]
+    cells: list[dict[str, Any]]
+    """`factors`, `plan` (its hash) and `scenario` of each."""
+    seeds: list[int]
+    engine: str
+    version: str
+    question: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked, for a comparison or a paper."""
+    machine: Mapping[str, Any] = field(default_factory=machine)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    created: str = field(default_factory=now)
+    updated: str = field(default_factory=now)
+
+    @property
+    def identity(self) -> str:
+        """Hash of what makes it the same study: scenario and factors, not levels or seeds."""
+        return short([self.kind, self.scenario, sorted(self.factors)])
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content."""
+        data = {"sojourn": {"format": FORMAT}, "identity": self.identity, **self.__dict__}
+        return json.dumps(data, indent=1, ensure_ascii=False, default=str).encode()
+
+    def extended(self, old: Manifest) -> Manifest:
+        """Return this manifest with the cells and seeds that are in the folder already.
+
+        Only if the engine is the same: another engine's runs are not listed.
+        """
+        self.created = old.created
+        if old.engine != self.engine:
+            return self
+        mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
+        rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
+        # The older cells first, in their old order, then what is new.
+        order = {json.dumps(c["factors"], sort_keys=True): i for i, c in enumerate(old.cells)}
+        self.cells = sorted(
+            self.cells + rest,
+            key=lambda c: order.get(json.dumps(c["factors"], sort_keys=True), len(order)),
+        )
+        self.seeds = sorted({*self.seeds, *old.seeds})
+        if not self.question:
+            self.question = old.question
+        return self
+
+
+def cell_entry(cell: Cell) -> dict[str, Any]:
+    """Return what the manifest says about a cell."""
+    return {"factors": dict(cell.factors), "plan": cell.plan_hash, "scenario": cell.scenario}
+
+
+def load(folder: Path) -> Manifest | None:
+    """Read a folder's manifest; None if there is none; an error if it is not ours or broken."""
+    path = folder / NAME
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ResultsError(path, f"cannot be read ({error.strerror})") from error
+    try:
+        data = json.loads(raw)
+    except ValueError as error:
+        raise ResultsError(path, f"no valid JSON ({error}); was it edited or cut?") from error
+    mark = data.get("sojourn") if isinstance(data, dict) else None
+    if not isinstance(mark, dict) or "format" not in mark:
+        raise ResultsError(path, "this is not a manifest of Sojourn's")
+    if mark["format"] != FORMAT:
+        raise ResultsError(
+            path, f"written in format {mark['format']}; this version reads format {FORMAT}"
+        )
+    fields = Manifest.__dataclass_fields__
+    missing = [name for name in fields if name not in data]
+    if missing:
+        raise ResultsError(path, f"incomplete: {', '.join(missing)} missing")
+    return Manifest(**{name: data[name] for name in fields})

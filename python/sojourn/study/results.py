@@ -1,0 +1,246 @@
+"""Reading a results folder back."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study import columns, manifest
+from sojourn.study.engine import TABLES
+from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.key import canonical, plan_hash, run_key
+from sojourn.study.store import RUN, SUMMARY, Store
+from sojourn.study.summaries import collect, expected
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.scenario import Scenario
+    from sojourn.study.engine import Engine, Record
+    from sojourn.study.manifest import Manifest
+    from sojourn.study.table import Table
+
+
+class StoredRun:
+    """One run on disk."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self.key = key
+
+    @classmethod
+    def open(cls, path: str | Path) -> StoredRun:
+        """Return the run in a folder, or that of a `run.json`."""
+        folder = Path(path)
+        folder = folder.parent if folder.name == RUN else folder
+        if not (folder / RUN).exists():
+            raise ResultsError(folder, f"there is no {RUN}")
+        store = Store(folder.parent.parent)
+        store.runs = folder.parent
+        return cls(store, folder.name)
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """Its `run.json`: plan, seed, factors, trace hash, engine."""
+        return self._store.about(self.key)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._store.path(self.key)
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.about["seed"])
+
+    @property
+    def factors(self) -> dict[str, Any]:
+        """Its factors' levels."""
+        return dict(self.about["factors"])
+
+    @property
+    def plan_json(self) -> str:
+        """Its plan."""
+        return canonical(self.about["plan"])
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one of its tables as a data frame; units are in its `attrs`."""
+        if name not in TABLES:
+            raise StudyError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        table = self._store.table(self.key, name)
+        frame: pd.DataFrame = table.to_pandas()
+        frame.attrs["units"] = columns.units(table)
+        return frame
+
+    def replay(self, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
+        """Run it again and compare the trace hash with the one recorded.
+
+        Another engine than the one that made it may decide otherwise, so it is refused unless
+        `any_engine`; then a difference is not an error.
+        """
+        from sojourn.study.engine import core
+
+        engine = engine or core()
+        same = engine.fingerprint() == self.about["engine"]
+        if not same and not any_engine:
+            raise ResultsError(
+                self.folder,
+                f"made by engine {self.about['engine'][:12]} "
+                f"(version {self.about.get('version', '?')}), this is {engine.fingerprint()[:12]}",
+            )
+        record = engine.simulate(self.plan_json, self.seed, None)
+        if same and record.trace_hash != self.about["trace_hash"]:
+            raise ResultsError(
+                self.folder,
+                f"replay gives trace {record.trace_hash}, recorded was {self.about['trace_hash']}",
+            )
+        return record
+
+
+class Results:
+    """A study's folder."""
+
+    def __init__(self, store: Store, about: Manifest) -> None:
+        self.store = store
+        self.manifest = about
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Results:
+        """Open a folder, or say what is wrong with it."""
+        path = Path(folder)
+        if not path.exists():
+            raise ResultsError(path, "there is no such folder")
+        if not path.is_dir():
+            raise ResultsError(path, "is a file, not a folder of results")
+        about = manifest.load(path)
+        if about is None:
+            if (path / RUN).exists():
+                raise ResultsError(
+                    path, f"this is a single run; the study's folder is {path.parent.parent}"
+                )
+            inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
+            hint = f"; did you mean {path / inner[0]}?" if inner else ""
+            raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
+        return cls(Store(path), about)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.store.folder
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.manifest.name
+
+    @property
+    def kind(self) -> str:
+        """What it is: `study`, `comparison`, `run` or `paper`."""
+        return self.manifest.kind
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors' names."""
+        return tuple(self.manifest.factors)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+        return tuple(self.manifest.seeds)
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of all runs the study should have, without repetition."""
+        return list(dict.fromkeys(key for _, _, key in expected(self.manifest)))
+
+    @property
+    def missing(self) -> list[str]:
+        """Keys of runs that are not there yet."""
+        return [key for key in self.keys if not self.store.has(key)]
+
+    @property
+    def foreign(self) -> int:
+        """Runs in the folder that are not this study's (as of another engine)."""
+        mine = set(self.keys)
+        return sum(p.name not in mine for p in self.store.runs.glob("*") if p.is_dir())
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario before any factor."""
+        from sojourn.scenario import Scenario
+
+        return Scenario.from_dict(self.manifest.scenario)
+
+    def scenario_of(self, **levels: Any) -> Scenario:
+        """Return the scenario of a cell."""
+        from sojourn.scenario import Scenario
+
+        for cell in self.manifest.cells:
+            if all(cell["factors"].get(k) == v for k, v in levels.items()):
+                return Scenario.from_dict(cell["scenario"])
+        raise StudyError(f"no cell with {levels}")
+
+    @cached_property
+    def bottleneck(self) -> str | None:
+        """Name of the link whose queue is the subject, from the first run's plan."""
+        for key in self.keys:
+            if self.store.has(key):
+                plan = self.store.about(key)["plan"]
+                observe, links = plan.get("observe", {}), plan.get("links", [])
+                index = observe.get("bottleneck")
+                if isinstance(index, int) and index < len(links):
+                    return str(links[index]["name"])
+                return None
+        return None
+
+    def runs(self, **levels: Any) -> list[StoredRun]:
+        """Return the runs that are there, of cells with these levels."""
+        wanted = [
+            key
+            for factors, _, key in expected(self.manifest)
+            if all(factors.get(k) == v for k, v in levels.items()) and self.store.has(key)
+        ]
+        return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
+
+    def run(self, seed: int | None = None, **levels: Any) -> StoredRun:
+        """Return one run: of these levels and this seed (the first, if not said)."""
+        for run in self.runs(**levels):
+            if seed is None or run.seed == seed:
+                return run
+        raise StudyError(f"no run with {levels or 'any levels'} and seed {seed}")
+
+    def table(self) -> Table:
+        """Return the table of all runs that are there."""
+        from sojourn.study.table import Table
+
+        compact = self.folder / SUMMARY
+        there = {key for key in self.keys if self.store.has(key)}
+        if not there:
+            raise ResultsError(self.folder, "no run of this study is there yet")
+        table = None
+        if compact.exists():
+            table = columns.read(compact)
+            rows = table.column("key").to_pylist() if "key" in table.column_names else []
+            per_key = [key for _, _, key in expected(self.manifest) if key in there]
+            if rows != per_key:  # killed before it was written anew: the runs themselves count
+                table = None
+        if table is None:
+            table = collect(self.store, self.manifest)
+        if table is None:
+            raise ResultsError(self.folder, "its runs vanished while they were read")
+        return Table.from_arrow(table, self.factors, self.bottleneck, self)
+
+    def check(self) -> list[str]:
+        """Return everything that is wrong with the files, by their hashes."""
+        return [line for key in self.keys if self.store.has(key) for line in self.store.damage(key)]
+
+
+def replay(path: str | Path, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
+    """Run the run in a folder (or a `run.json`) again; it must give the same trace."""
+    run = StoredRun.open(path)
+    expected_key = run_key(plan_hash(run.plan_json), run.seed, run.about["engine"])
+    if run.about.get("key") not in (None, expected_key):
+        raise ResultsError(run.folder / RUN, "plan, seed and key do not belong together")
+    return run.replay(engine, any_engine=any_engine)

@@ -1,0 +1,193 @@
+"""Makes the runs of a study, several at a time.
+
+The threads only wait: the engine lets go of Python's lock while it simulates. The main thread
+watches, reports progress and hears Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.errors import StudyError
+from sojourn.study.manifest import now
+from sojourn.study.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.study.cells import Level
+    from sojourn.study.engine import Engine
+    from sojourn.study.progress import Report
+    from sojourn.study.store import Store
+
+BUSY_WAIT = 0.2
+"""Seconds before looking again at a run that another process is making."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be made."""
+
+    key: str
+    plan_json: str
+    seed: int
+    factors: Mapping[str, Level]
+
+
+class Runner:
+    """Works off a list of runs."""
+
+    def __init__(self, store: Store, engine: Engine, tasks: Sequence[Task]) -> None:
+        self.store = store
+        self.engine = engine
+        self.fingerprint = engine.fingerprint()
+        # Two cells may come to the same plan (other words for the same queue): one run serves both.
+        unique = {t.key: t for t in tasks}
+        self.total = len(unique)
+        missing = [t for t in unique.values() if not store.has(t.key)]
+        self.reused = self.total - len(missing)
+        self.done = self.reused
+        self.events = 0
+        self._waiting = deque(missing)
+        self._fractions: dict[str, float] = {}
+        self._events_now: dict[str, int] = {}
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._failure: BaseException | None = None
+        self._begin = time.monotonic()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self._stop.is_set()
+
+    def progress(self) -> Progress:
+        """Return how far it is."""
+        with self._changed:
+            return Progress(
+                self.done,
+                self.total,
+                self.reused,
+                sum(self._fractions.values()),
+                time.monotonic() - self._begin,
+                self.events + sum(self._events_now.values()),
+            )
+
+    def run(self, workers: int, report: Report | None = None, every: float = 0.25) -> None:
+        """Make all runs; returns when all are there, or when stopped. Failures are raised."""
+        threads = [
+            threading.Thread(target=self._work, name=f"sojourn-{i}")
+            for i in range(min(workers, len(self._waiting)))
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            self._watch(threads, report, every)
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if report is not None:
+            report(self.progress())
+
+    def _watch(
+        self, threads: Sequence[threading.Thread], report: Report | None, every: float
+    ) -> None:
+        told = 0.0
+        while any(t.is_alive() for t in threads):
+            with self._changed:
+                self._changed.wait(every)
+            if report is not None and time.monotonic() - told >= every:
+                told = time.monotonic()
+                if report(self.progress()) is False:
+                    self._stop.set()
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            with self._changed:
+                if not self._waiting:
+                    return
+                task = self._waiting.popleft()
+            try:
+                self._one(task)
+            except BaseException as error:  # noqa: BLE001 - handed to the main thread
+                if self._failure is None:
+                    self._failure = _explained(task, error)
+                self._stop.set()
+            finally:
+                with self._changed:
+                    self._fractions.pop(task.key, None)
+                    self.events += self._events_now.pop(task.key, 0)
+                    self._changed.notify_all()
+
+    def _finished(self, *, reused: bool) -> None:
+        with self._changed:
+            self.done += 1
+            self.reused += reused
+
+    def _one(self, task: Task) -> None:
+        if self.store.has(task.key):  # another process made it in the meantime
+            self._finished(reused=True)
+            return
+        held = self.store.claim(task.key)
+        if held is None:
+            with self._changed:
+                self._waiting.append(task)
+            self._stop.wait(BUSY_WAIT)
+            return
+        try:
+            if self.store.has(task.key):  # made between the look and the claim
+                held.drop()
+                self._finished(reused=True)
+                return
+            begin = time.perf_counter()
+            record = self.engine.simulate(task.plan_json, task.seed, self._listener(task.key))
+            if not record.complete:
+                held.drop()
+                return
+            about = {
+                "seed": task.seed,
+                "factors": dict(task.factors),
+                "engine": self.fingerprint,
+                "version": self.engine.version(),
+                "trace_hash": record.trace_hash,
+                "events": record.events,
+                "seconds": round(time.perf_counter() - begin, 3),
+                "made": now(),
+                "plan": json.loads(task.plan_json),
+            }
+            new = self.store.write(held, task.key, record, about)
+        except BaseException:
+            held.drop()
+            raise
+        self._finished(reused=not new)
+
+    def _listener(self, key: str) -> Any:
+        def listen(fraction: float, events: int) -> bool:
+            # Assignments to a dictionary are atomic; `progress` copies under the lock.
+            with self._changed:
+                self._fractions[key] = fraction
+                self._events_now[key] = events
+            return not self._stop.is_set()
+
+        return listen
+
+
+def _explained(task: Task, error: BaseException) -> BaseException:
+    """Return the failure with the run it happened in."""
+    if not isinstance(error, Exception):
+        return error
+    where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
+    place = f"the run with {where}, seed {task.seed}" if where else f"the run with seed {task.seed}"
+    wrapped = StudyError(f"{place} failed: {error}")
+    wrapped.__cause__ = error
+    return wrapped

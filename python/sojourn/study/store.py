@@ -1,0 +1,165 @@
+"""A study's folder on disk: runs written whole or not at all, safe for several processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study import columns, disk, manifest
+from sojourn.study.engine import TABLES
+from sojourn.study.errors import ResultsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from sojourn.study.disk import Claimed
+    from sojourn.study.engine import Record
+    from sojourn.study.manifest import Manifest
+
+RUN = "run.json"
+SUMMARY = "summary.parquet"
+_OURS = {manifest.NAME, SUMMARY, "runs", "tmp"}
+
+
+class Store:
+    """Where the runs of one study are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = folder / "runs"
+        self.temporary = folder / "tmp"
+
+    # The folder as a whole
+
+    def open(self, wanted: Manifest) -> Manifest:
+        """Make the folder this study's, or go on with the one there; returns the manifest.
+
+        A folder that holds something else is left alone.
+        """
+        self._check_free()
+        self.runs.mkdir(parents=True, exist_ok=True)
+        with disk.locked(self.folder):
+            there = manifest.load(self.folder)
+            if there is not None:
+                if there.identity != wanted.identity:
+                    raise ResultsError(
+                        self.folder,
+                        f"holds another {there.kind} ({there.name!r}, factors "
+                        f"{', '.join(there.factors) or 'none'}); choose another folder",
+                    )
+                wanted = wanted.extended(there)
+            disk.remove_leftover_files(self.folder)
+            disk.replace_file(self.folder / manifest.NAME, wanted.to_bytes())
+        disk.sync_folder(self.folder.parent)
+        disk.remove_leftover_folders(self.temporary)
+        return wanted
+
+    def _check_free(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ResultsError(self.folder, "is a file; results need a folder")
+        if not self.folder.exists() or (self.folder / manifest.NAME).exists():
+            return
+        foreign = [
+            p.name
+            for p in self.folder.iterdir()
+            if p.name not in _OURS and not (p.name.startswith(".") and p.name.endswith(".tmp"))
+        ]
+        if foreign:
+            raise ResultsError(
+                self.folder,
+                f"holds other files ({', '.join(sorted(foreign)[:3])}) and no results; "
+                "choose another folder",
+            )
+
+    def close(self, current: Manifest) -> pa.Table | None:
+        """Write the compacted summary of all runs there are, and tidy up."""
+        disk.remove_leftover_folders(self.temporary)
+        with contextlib.suppress(OSError):  # another process may still be at work in it
+            self.temporary.rmdir()
+        with disk.locked(self.folder):
+            there = manifest.load(self.folder) or current
+            from sojourn.study.summaries import collect
+
+            table = collect(self, there)
+            if table is not None:
+                data = columns.parquet(table)
+                path = self.folder / SUMMARY
+                if not path.exists() or path.read_bytes() != data:
+                    disk.replace_file(path, data)
+        return table
+
+    # Single runs
+
+    def path(self, key: str) -> Path:
+        """Return the folder of a run."""
+        return self.runs / key
+
+    def has(self, key: str) -> bool:
+        """Whether the run is there (a run that is there is whole)."""
+        return (self.runs / key / RUN).exists()
+
+    def claim(self, key: str) -> Claimed | None:
+        """Reserve a run for this process; None if another one is at it."""
+        return disk.claim(self.temporary / key)
+
+    def write(self, held: Claimed, key: str, record: Record, about: dict[str, Any]) -> bool:
+        """Write a run's files into its claimed folder and give it its name."""
+        hashes = {}
+        for name in TABLES:
+            data = columns.parquet(columns.to_arrow(record.table(name)))
+            (held.path / f"{name}.parquet").write_bytes(data)
+            hashes[f"{name}.parquet"] = hashlib.sha256(data).hexdigest()
+        for name, capture in zip(_capture_names(about["plan"]), record.captures, strict=False):
+            (held.path / name).write_bytes(capture)
+            hashes[name] = hashlib.sha256(capture).hexdigest()
+        text = json.dumps({"format": manifest.FORMAT, "key": key, **about, "files": hashes})
+        (held.path / RUN).write_text(text, encoding="utf-8")
+        return held.publish(self.path(key))
+
+    def about(self, key: str) -> dict[str, Any]:
+        """Return a run's `run.json`."""
+        path = self.path(key) / RUN
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ResultsError(path, "the file is missing") from None
+        except (OSError, ValueError) as error:
+            raise ResultsError(path, f"cannot be read ({error})") from error
+        if not isinstance(data, dict) or not {"plan", "seed", "engine", "factors"} <= set(data):
+            raise ResultsError(path, "this does not describe a run")
+        return data
+
+    def table(self, key: str, name: str) -> pa.Table:
+        """Return one table of a run."""
+        return columns.read(self.path(key) / f"{name}.parquet")
+
+    def damage(self, key: str) -> list[str]:
+        """Return what is wrong with a run's files, if anything."""
+        try:
+            files = self.about(key).get("files", {})
+        except ResultsError as error:
+            return [str(error)]
+        found = []
+        for name, expected in files.items():
+            path = self.path(key) / name
+            if not path.exists():
+                found.append(f"{path}: the file is missing")
+            elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
+                found.append(f"{path}: the content has changed since it was written")
+        return found
+
+
+def _capture_names(plan: dict[str, Any]) -> list[str]:
+    """Return file names for the captures, by link; odd characters in names become `_`."""
+    links = plan.get("links", [])
+    names: list[str] = []
+    for index in plan.get("observe", {}).get("capture") or []:
+        link = links[index]["name"] if isinstance(index, int) else str(index)
+        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in link)
+        name = f"{safe}.pcap"
+        names.append(name if name not in names else f"{len(names)}-{name}")
+    return names

@@ -1,0 +1,198 @@
+"""`Study`: factors x seeds -> runs -> one table."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.cells import Cell, Factor, Level, check, combine
+from sojourn.study.engine import Engine, core
+from sojourn.study.errors import StudyError, StudyInterrupted
+from sojourn.study.key import run_key
+from sojourn.study.machine import cores
+from sojourn.study.manifest import Manifest, cell_entry
+from sojourn.study.results import Results
+from sojourn.study.runner import Runner, Task
+from sojourn.study.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sojourn.scenario import Scenario
+    from sojourn.study.progress import Report
+    from sojourn.study.table import Table
+
+SEEDS_END = 2**64
+
+
+def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds meant: a number n means 1 to n."""
+    if isinstance(seeds, bool):
+        raise StudyError("seeds are a number or a list of numbers")
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise StudyError(f"a study needs at least one seed, not {seeds}")
+        return tuple(range(1, seeds + 1))
+    listed = tuple(seeds)
+    if not listed:
+        raise StudyError("a study needs at least one seed")
+    for seed in listed:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS_END:
+            raise StudyError(f"a seed is a whole number below 2^64, not {seed!r}")
+    if len(set(listed)) < len(listed):
+        raise StudyError("a seed stands twice in the list")
+    return listed
+
+
+class Study:
+    """A scenario, factors and seeds. Never changes: each method returns another one.
+
+    ::
+
+        table = (
+            Study(scenario)
+            .vary(queue=["pfifo limit 300p", "codel", "fq_codel"])
+            .vary(**{"links.uplink.rate": ["10mbit", "20mbit"]})
+            .seeds(30)
+            .run(out="results/uplink")
+        )
+        print(table.ci("sojourn_p95", by="queue"))
+    """
+
+    def __init__(self, scenario: Scenario, name: str | None = None) -> None:
+        self.scenario = scenario
+        self.name = name or scenario.name
+        self._factors: tuple[Factor, ...] = ()
+        self._cells: tuple[Cell, ...] = ()
+        self._seeds: tuple[int, ...] = seed_list(10)
+        self._kind = "study"
+        self._question: Mapping[str, Any] = {}
+
+    @classmethod
+    def of_cells(
+        cls,
+        name: str,
+        cells: Iterable[tuple[Mapping[str, Level], Scenario]],
+        *,
+        kind: str = "study",
+        question: Mapping[str, Any] | None = None,
+    ) -> Study:
+        """Return a study of given cells, where levels are not combined freely."""
+        listed = [(factors, scenario) for factors, scenario in cells]
+        if not listed:
+            raise StudyError("a study needs at least one cell")
+        study = cls(listed[0][1], name)
+        study._cells = tuple(Cell.of(factors, scenario) for factors, scenario in listed)
+        check(study._cells)
+        study._kind, study._question = kind, dict(question or {})
+        return study
+
+    def _copy(self, **changes: Any) -> Study:
+        other = Study.__new__(Study)
+        other.__dict__.update(self.__dict__ | {f"_{k}": v for k, v in changes.items()})
+        return other
+
+    def vary(self, factors: Mapping[str, object] | None = None, /, **more: object) -> Study:
+        """Return the study with further factors, each a list of levels or a table of named ones.
+
+        A factor's name is a key of the scenario (`links.uplink.rate`), or `queue` for the
+        bottleneck's queue. Named levels may change several keys at once:
+        `vary(load={"light": {"flows.bulk.count": 4}, "heavy": {"flows.bulk.count": 64}})`.
+        """
+        if self._cells:
+            raise StudyError("the cells of this study were given one by one")
+        known = {f.name for f in self._factors}
+        made = []
+        for name, values in {**(factors or {}), **more}.items():
+            if name in known:
+                raise StudyError(f"{name} is varied already")
+            made.append(Factor.make(name, values, self.scenario.queue_key))
+        return self._copy(factors=(*self._factors, *made))
+
+    def seeds(self, seeds: int | Iterable[int]) -> Study:
+        """Return the study with these seeds: a number (1 to n) or a list."""
+        return self._copy(seeds=seed_list(seeds))
+
+    def asking(self, kind: str, question: Mapping[str, Any]) -> Study:
+        """Return the study with a note on what it is for, kept in its manifest."""
+        return self._copy(kind=kind, question=dict(question))
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All combinations of levels."""
+        cells = self._cells or tuple(combine(self.scenario, self._factors))
+        check(cells)
+        return cells
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return len(self.cells) * len(self._seeds)
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        workers: int | None = None,
+        progress: Report | None = None,
+        engine: Engine | None = None,
+    ) -> Table:
+        """Make all runs that are not there yet, and return the table of this study's runs.
+
+        `out` is the folder; without it results live only as long as the table. `workers` defaults
+        to the number of processors. Stopped by Ctrl-C or by `progress` returning `False`, it
+        raises `StudyInterrupted`; what was done is kept, and the same call goes on from there.
+        """
+        if workers is not None and workers < 1:
+            raise StudyError(f"at least one worker is needed, not {workers}")
+        engine = engine or core()
+        cells = self.cells
+        folder = Path(tempfile.mkdtemp(prefix="sojourn-") if out is None else out)
+        fingerprint = engine.fingerprint()
+        wanted = Manifest(
+            kind=self._kind,
+            name=self.name,
+            scenario=self.scenario.as_dict(),
+            factors=list(cells[0].factors),
+            cells=[cell_entry(cell) for cell in cells],
+            seeds=list(self._seeds),
+            engine=fingerprint,
+            version=engine.version(),
+            question=self._question,
+        )
+        store = Store(folder)
+        about = store.open(wanted)
+        tasks = [
+            Task(run_key(cell.plan_hash, seed, fingerprint), cell.plan_json, seed, cell.factors)
+            for seed in self._seeds
+            for cell in cells
+        ]
+        runner = Runner(store, engine, tasks)
+        try:
+            runner.run(workers or cores(), progress)
+        except KeyboardInterrupt:
+            store.close(about)
+            raise StudyInterrupted(runner.done, runner.total, folder if out else None) from None
+        except BaseException:
+            store.close(about)
+            raise
+        store.close(about)
+        results = Results(store, about)
+        if out is None:  # the folder lives as long as what reads from it
+            weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
+        if runner.stopped:
+            raise StudyInterrupted(runner.done, runner.total, folder if out else None)
+        return self._mine(results.table(), cells)
+
+    def _mine(self, table: Table, cells: tuple[Cell, ...]) -> Table:
+        """Return the rows asked for: the folder may hold more cells and seeds."""
+        frame = table.frame
+        frame = frame[frame["seed"].isin(self._seeds)]
+        names = list(table.factors)
+        if names:
+            wanted = {tuple(cell.factors.values()) for cell in cells}
+            rows = frame[names].itertuples(index=False, name=None)
+            frame = frame[[tuple(row) in wanted for row in rows]]
+        table.frame = frame.reset_index(drop=True)
+        return table

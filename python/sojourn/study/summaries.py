@@ -1,0 +1,39 @@
+"""All runs' summaries as one table: a row a run, factors, seed and key in front."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.study import columns
+from sojourn.study.errors import ResultsError
+from sojourn.study.key import run_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import pyarrow as pa
+
+    from sojourn.study.manifest import Manifest
+    from sojourn.study.store import Store
+
+
+def expected(manifest: Manifest) -> Iterator[tuple[dict[str, Any], int, str]]:
+    """Yield factors, seed and key of every run of the study, in the table's order."""
+    for cell in manifest.cells:
+        for seed in manifest.seeds:
+            yield cell["factors"], seed, run_key(cell["plan"], seed, manifest.engine)
+
+
+def collect(store: Store, manifest: Manifest) -> pa.Table | None:
+    """Return the summaries of all runs that are there; None if there are none."""
+    rows: list[pa.Table] = []
+    for factors, seed, key in expected(manifest):
+        if not store.has(key):
+            continue
+        summary = store.table(key, "summary")
+        if summary.num_rows != 1:
+            path = store.path(key) / "summary.parquet"
+            raise ResultsError(path, f"has {summary.num_rows} rows; a summary has one")
+        rows.append(columns.with_front(summary, {**factors, "seed": seed, "key": key}))
+    return columns.stack(rows) if rows else None

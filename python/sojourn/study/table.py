@@ -1,0 +1,252 @@
+"""The table of a study: a row a run, with factors, seed and metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.errors import StudyError
+from sojourn.study.metrics import nearest, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from sojourn.show.plots import TablePlots
+    from sojourn.stats import Anova, Claim, Judgement, KruskalWallis, PostHoc, TTest
+    from sojourn.study.cells import Level
+    from sojourn.study.results import Results
+
+Group = Any
+"""A level, or a tuple of levels where groups are by several factors."""
+
+
+class Table:
+    """A study's results in long form, and the statistics on them."""
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        factors: Sequence[str],
+        units: Mapping[str, str] | None = None,
+        bottleneck: str | None = None,
+        results: Results | None = None,
+    ) -> None:
+        self.frame = frame
+        """A row a run: factors, seed, key, metrics."""
+        self.factors = tuple(factors)
+        self.units = dict(units or {})
+        self.bottleneck = bottleneck
+        self.results = results
+        """The folder it was read from."""
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: pa.Table,
+        factors: Sequence[str],
+        bottleneck: str | None = None,
+        results: Results | None = None,
+    ) -> Table:
+        """Return the table of a compacted summary."""
+        from sojourn.study.columns import units
+
+        return cls(table.to_pandas(), factors, units(table), bottleneck, results)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Table: {len(self)} runs, factors {', '.join(self.factors) or 'none'}, "
+            f"{len(self.seeds)} seeds, {len(self.metrics)} metrics>"
+        )
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds, ascending."""
+        return tuple(sorted({int(s) for s in self.frame["seed"]}))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The columns that are numbers measured."""
+        import pandas as pd
+
+        skip = {*self.factors, "seed", "key"}
+        return tuple(
+            str(c)
+            for c in self.frame.columns
+            if c not in skip and pd.api.types.is_numeric_dtype(self.frame[c])
+        )
+
+    def metric(self, name: str) -> str:
+        """Return the column that a metric's name means; an error names the nearest one."""
+        return resolve(name, self.metrics, self.bottleneck)
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a metric."""
+        return self.units.get(self.metric(name), "")
+
+    def levels(self, factor: str) -> list[Level]:
+        """Return a factor's levels in the study's order."""
+        self._factor(factor)
+        return list(dict.fromkeys(self.frame[factor].tolist()))
+
+    def where(self, **levels: Level | Sequence[Level]) -> Table:
+        """Return the runs with these levels."""
+        return self.select(levels)
+
+    def select(self, levels: Mapping[str, Level | Sequence[Level]]) -> Table:
+        """Return the runs with these levels (for factors with points in their names)."""
+        frame = self.frame
+        for factor, wanted in levels.items():
+            many = [wanted] if isinstance(wanted, (str, int, float, bool)) else list(wanted)
+            there = self.levels(factor)
+            for level in many:
+                if level not in there:
+                    raise StudyError(
+                        f"no runs with {factor} = {level!r}; there are "
+                        + ", ".join(map(str, there))
+                    )
+            frame = frame[frame[factor].isin(many)]
+        return Table(
+            frame.reset_index(drop=True), self.factors, self.units, self.bottleneck, self.results
+        )
+
+    def _factor(self, name: str) -> str:
+        if name not in self.factors:
+            close = nearest(name, self.factors)
+            hint = f": did you mean {close!r}?" if close else ""
+            known = ", ".join(self.factors) or "none"
+            raise StudyError(f"no factor {name!r}; there are {known}{hint}")
+        return name
+
+    def _by(self, by: str | Sequence[str] | None) -> list[str]:
+        if by is None:
+            return list(self.factors)
+        return [self._factor(f) for f in ([by] if isinstance(by, str) else by)]
+
+    def groups(self, metric: str, by: str | Sequence[str] | None = None) -> dict[Group, Any]:
+        """Return the metric's values in each group, missing ones left out.
+
+        Where runs of several cells fall into one group, a seed's values are averaged: the unit is
+        the seed, and a group's values are as many as its seeds.
+        """
+        column, keys = self.metric(metric), self._by(by)
+        if not keys:
+            return {"all": self.frame.set_index("seed")[column].dropna()}
+        out: dict[Group, Any] = {}
+        for level, rows in self.frame.groupby(keys, sort=False):
+            name = level[0] if isinstance(level, tuple) and len(level) == 1 else level
+            out[name] = rows.groupby("seed")[column].mean().dropna()
+        return out
+
+    def ci(
+        self, metric: str, by: str | Sequence[str] | None = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return mean and interval of a metric for each level of `by` (default: all factors)."""
+        import pandas as pd
+
+        from sojourn.stats import mean_interval
+
+        column, keys = self.metric(metric), self._by(by)
+        total = len(self.seeds)
+        rows = []
+        for name, values in self.groups(metric, keys).items():
+            parts = name if isinstance(name, tuple) else (name,)
+            row: dict[str, Any] = dict(zip(keys, parts, strict=False))
+            if len(values):
+                i = mean_interval(values.to_numpy(), level)
+                row |= {"mean": i.estimate, "low": i.low, "high": i.high, "n": i.n}
+                row["sd"] = float(values.std(ddof=1)) if i.n > 1 else float("nan")
+            else:
+                nan = float("nan")
+                row |= {"mean": nan, "low": nan, "high": nan, "n": 0, "sd": nan}
+            row["missing"] = total - row["n"]
+            rows.append(row)
+        frame = pd.DataFrame(rows)
+        frame.attrs |= {"metric": column, "unit": self.units.get(column, ""), "level": level}
+        return frame
+
+    def _named(self, metric: str, by: str | Sequence[str] | None) -> dict[str, Any]:
+        return {
+            ", ".join(map(str, k)) if isinstance(k, tuple) else str(k): v.to_numpy()
+            for k, v in self.groups(metric, by).items()
+        }
+
+    def anova(self, metric: str, by: str | Sequence[str] | None = None) -> Anova:
+        """Return the one-way analysis of variance."""
+        from sojourn.stats import one_way
+
+        return one_way(self._named(metric, by))
+
+    def welch(self, metric: str, by: str | Sequence[str] | None = None) -> Anova:
+        """Return Welch's analysis of variance, for unequal variances."""
+        from sojourn.stats import welch
+
+        return welch(self._named(metric, by))
+
+    def lsd(
+        self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
+    ) -> PostHoc:
+        """Return Fisher's least significant differences."""
+        from sojourn.stats import lsd
+
+        return lsd(self._named(metric, by), alpha)
+
+    def tukey(
+        self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
+    ) -> PostHoc:
+        """Return Tukey's honestly significant differences."""
+        from sojourn.stats import tukey
+
+        return tukey(self._named(metric, by), alpha)
+
+    def kruskal(self, metric: str, by: str | Sequence[str] | None = None) -> KruskalWallis:
+        """Return the rank test of Kruskal and Wallis."""
+        from sojourn.stats import kruskal_wallis
+
+        return kruskal_wallis(self._named(metric, by))
+
+    def dunn(
+        self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
+    ) -> PostHoc:
+        """Return Dunn's test of all pairs, Holm-corrected."""
+        from sojourn.stats import dunn
+
+        return dunn(self._named(metric, by), alpha)
+
+    def paired(
+        self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level], level: float = 0.95
+    ) -> TTest:
+        """Return the difference a - b of two cells, paired by seed."""
+        from sojourn.stats import by_seed, paired_difference
+        from sojourn.stats.cells import aligned
+
+        column = self.metric(metric)
+        (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
+        return paired_difference(x, y, level)
+
+    def judge(self, claims: Sequence[Claim], alpha: float = 0.05) -> list[Judgement]:
+        """Return the verdicts on claims about this study."""
+        from sojourn.stats import judge
+
+        return judge(claims, self.frame, alpha)
+
+    @property
+    def plot(self) -> TablePlots:
+        """Figures of this table: `.plot.over(...)`, `.plot.box(...)`, ..."""
+        # A convenience for people at a prompt; nothing here depends on it.
+        from importlib import import_module
+
+        plots: TablePlots = import_module("sojourn.show.plots").TablePlots(self)
+        return plots
+
+    def summary(self) -> str:
+        """Return what the study consists of."""
+        lines = [repr(self)[1:-1]]
+        for factor in self.factors:
+            levels = self.levels(factor)
+            lines.append(f"  {factor}: {', '.join(map(str, levels))}")
+        return "\n".join(lines)

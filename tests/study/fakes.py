@@ -1,0 +1,161 @@
+"""A scenario and an engine that stand in for the real ones: small, quick, deterministic."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.scenario import Scenario
+    from sojourn.study.engine import Column, Engine, RunProgress
+
+
+class FakeScenario:
+    """Anything with keys."""
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        self.data = dict(data or {"name": "fake", "queue": "pfifo", "rate": 10})
+
+    @property
+    def name(self) -> str:
+        return str(self.data.get("name", "fake"))
+
+    @property
+    def queue_key(self) -> str:
+        return "queue"
+
+    @property
+    def queue(self) -> str:
+        return str(self.data["queue"])
+
+    @property
+    def bottleneck(self) -> str:
+        return "uplink"
+
+    def replace(self, changes: Mapping[str, Any]) -> FakeScenario:
+        return FakeScenario({**self.data, **changes})
+
+    def with_queue(self, queue: str) -> FakeScenario:
+        return self.replace({"queue": queue})
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.data)
+
+    @property
+    def plan_json(self) -> str:
+        rest = {k: v for k, v in self.data.items() if k != "name"}
+        links = [{"name": "uplink"}]
+        return json.dumps({**rest, "links": links, "observe": {"bottleneck": 0}})
+
+
+def scenario(**data: Any) -> Scenario:
+    base = {"name": "fake", "queue": "pfifo", "rate": 10}
+    return cast("Scenario", FakeScenario({**base, **data}))
+
+
+@dataclass
+class FakeRecord:
+    columns: dict[str, list[Column]]
+    trace_hash: str
+    events: int
+    complete: bool
+    captures: Sequence[bytes] = ()
+
+    def table(self, name: str) -> list[Column]:
+        return self.columns[name]
+
+
+def real(name: str, unit: str, *values: float) -> Column:
+    return name, unit, "f8", struct.pack(f"<{len(values)}d", *values)
+
+
+# Sojourn in seconds and goodput in bit/s of each queue.
+QUEUES = {
+    "pfifo": (0.2, 9.6e6),
+    "codel": (0.02, 9.4e6),
+    "fq_codel": (0.0199, 9.45e6),
+    "red": (0.08, 8e6),
+}
+
+
+class FakeEngine:
+    """Results by a formula; counts what it ran; can be slow, or fail."""
+
+    def __init__(self, mark: str = "engine-1", pause: float = 0.0, fail_at: int = 0) -> None:
+        self.mark = mark
+        self.pause = pause
+        self.fail_at = fail_at
+        self.ran: list[tuple[str, int]] = []
+
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.mark.encode()).hexdigest()[:32]
+
+    def version(self) -> str:
+        return "0.0"
+
+    def simulate(
+        self, plan_json: str, seed: int, progress: RunProgress | None = None
+    ) -> FakeRecord:
+        self.ran.append((plan_json, seed))
+        if self.fail_at and len(self.ran) >= self.fail_at:
+            raise ValueError("the books do not balance")
+        for step in range(5):
+            time.sleep(self.pause / 5)
+            if progress is not None and progress((step + 1) / 5, step * 100) is False:
+                return FakeRecord({}, "", step, complete=False)
+        plan = json.loads(plan_json)
+        queue = str(plan["queue"]).split()[0]
+        sojourn, goodput = QUEUES.get(queue, (0.1, 9e6))
+        # The seed's part is the same for all queues (common random numbers), the rest is their own.
+        common = _noise("seed", seed)
+        own = _noise(plan_json, seed)
+        delay = sojourn * (1 + 0.1 * common + 0.01 * own)
+        rate = goodput * (1 + 0.01 * common + 0.001 * own) * float(plan.get("rate", 10)) / 10
+        mos = 4.4 - 5 * delay
+        summary = [
+            real("sojourn_p95", "s", delay),
+            real("goodput", "bit/s", rate),
+            real("uplink.sojourn_mean", "s", delay / 2),
+            real("uplink.loss", "1", 0.01),
+            real("call.mos", "1", mos),
+            ("uplink.drops", "1", "i8", struct.pack("<q", int(1000 * delay))),
+            ("kind", "", "text", [queue]),
+        ]
+        low = [delay * k / 10 for k in range(10)]
+        times = [float(t) for t in range(20)]
+        tables: dict[str, list[Column]] = {
+            "summary": summary,
+            "flows": [("group", "", "text", ["bulk", "call"]), real("goodput", "bit/s", rate, 1e5)],
+            "queues": [("link", "", "text", ["uplink"]), real("loss", "1", 0.01)],
+            "series": [
+                real("time", "s", *times),
+                ("place", "", "text", ["uplink"] * 20),
+                ("metric", "", "text", ["last_sojourn"] * 20),
+                real("value", "", *(delay * (0.5 + 0.02 * t) for t in times)),
+            ],
+            "distributions": [
+                ("place", "", "text", ["uplink"] * 10),
+                ("metric", "", "text", ["sojourn"] * 10),
+                real("low", "", *low),
+                real("high", "", *(x + delay / 10 for x in low)),
+                ("count", "1", "i8", struct.pack("<10q", *range(10, 0, -1))),
+            ],
+        }
+        digest = hashlib.sha256(f"{plan_json}{seed}{self.mark}".encode()).hexdigest()
+        return FakeRecord(tables, digest[:32], 1000, complete=True)
+
+
+def _noise(text: str, seed: int) -> float:
+    """A deterministic value between -1 and 1."""
+    data = hashlib.sha256(f"{text}|{seed}".encode()).digest()
+    return int.from_bytes(data[:6], "little") / 2**47 - 1
+
+
+def engine(**options: Any) -> Engine:
+    return FakeEngine(**options)

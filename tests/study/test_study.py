@@ -1,0 +1,274 @@
+"""Factors x seeds -> runs -> one table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, replay
+from tests.study.fakes import FakeEngine, scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sojourn.scenario import Scenario
+    from sojourn.study.cells import Level
+
+
+def study(seeds: int = 3) -> Study:
+    return Study(scenario()).vary(queue=["pfifo", "codel"]).vary(rate=[10, 20]).seeds(seeds)
+
+
+def test_the_table_has_a_row_a_run(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    table = study().run(tmp_path / "out", engine=engine)
+    assert len(table) == 12 == len(engine.ran)
+    assert table.factors == ("queue", "rate")
+    assert list(table.frame.columns[:4]) == ["queue", "rate", "seed", "key"]
+    assert table.seeds == (1, 2, 3)
+    assert "kind" not in table.metrics
+    assert table.unit("sojourn_p95") == "s"
+    assert "12 runs" in table.summary()
+
+
+def test_folder_layout(tmp_path: Path) -> None:
+    study(2).run(tmp_path, engine=FakeEngine())
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "manifest.json",
+        "runs",
+        "summary.parquet",
+    ]
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["factors"] == ["queue", "rate"]
+    assert manifest["seeds"] == [1, 2]
+    assert manifest["machine"]["cores"] >= 1
+    runs = list((tmp_path / "runs").iterdir())
+    assert len(runs) == 8
+    assert sorted(p.name for p in runs[0].iterdir()) == [
+        "distributions.parquet",
+        "flows.parquet",
+        "queues.parquet",
+        "run.json",
+        "series.parquet",
+        "summary.parquet",
+    ]
+    about = json.loads((runs[0] / "run.json").read_text())
+    assert set(about["factors"]) == {"queue", "rate"}
+    field = pq.read_schema(runs[0] / "summary.parquet").field("goodput")
+    assert field.metadata[b"unit"] == b"bit/s"
+    compact = pq.read_schema(tmp_path / "summary.parquet")
+    assert compact.names[:4] == ["queue", "rate", "seed", "key"]
+    assert compact.field("sojourn_p95").metadata[b"unit"] == b"s"
+
+
+def test_nothing_is_computed_twice(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    first = study().run(tmp_path, engine=engine)
+    again = study().run(tmp_path, engine=engine)
+    assert len(engine.ran) == 12
+    pd.testing.assert_frame_equal(first.frame, again.frame)
+
+
+def test_more_seeds_and_levels_go_on_from_what_is_there(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    study(2).run(tmp_path, engine=engine)
+    more = study(4).run(tmp_path, engine=engine)
+    assert len(engine.ran) == 16
+    assert len(more) == 16
+    fewer = study(1).run(tmp_path, engine=engine)
+    assert len(fewer) == 4  # only what was asked for
+    assert len(Results.open(tmp_path).table()) == 16  # nothing lost
+    other = Study(scenario()).vary(queue=["red"], rate=[10]).seeds(1)
+    assert len(other.run(tmp_path, engine=engine)) == 1
+    assert Results.open(tmp_path).table().levels("queue") == ["pfifo", "codel", "red"]
+
+
+def test_a_changed_engine_never_mixes(tmp_path: Path) -> None:
+    study(2).run(tmp_path, engine=FakeEngine("old"))
+    new = FakeEngine("new")
+    table = study(1).run(tmp_path, engine=new)
+    assert len(new.ran) == 4
+    assert len(table) == 4
+    results = Results.open(tmp_path)
+    assert len(results.table()) == 4
+    assert results.foreign == 8
+    # Back to the old engine: its runs are still there.
+    old = FakeEngine("old")
+    assert len(study(2).run(tmp_path, engine=old)) == 8
+    assert not old.ran
+
+
+def test_one_run_serves_cells_with_the_same_plan(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    table = (
+        Study(scenario())
+        .vary(load={"a": {"rate": 10}, "b": {"rate": 10}})
+        .seeds(2)
+        .run(tmp_path, engine=engine)
+    )
+    assert len(engine.ran) == 2
+    assert len(table) == 4
+    assert table.levels("load") == ["a", "b"]
+
+
+def test_common_random_numbers(tmp_path: Path) -> None:
+    table = Study(scenario()).vary(queue=["codel", "red"]).seeds(8).run(engine=FakeEngine())
+    paired = table.paired("sojourn_p95", {"queue": "red"}, {"queue": "codel"})
+    assert paired.interval.low > 0.05
+    assert paired.p < 1e-6
+
+
+def test_without_a_folder(tmp_path: Path) -> None:
+    table = study(1).run(engine=FakeEngine())
+    assert table.results is not None
+    folder = table.results.folder
+    assert folder.exists()
+    del table
+    import gc
+
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_statistics_of_the_table() -> None:
+    table = study(6).run(engine=FakeEngine())
+    ci = table.ci("sojourn_p95", by="queue")
+    assert ci["queue"].tolist() == ["pfifo", "codel"]
+    assert ci["n"].tolist() == [6, 6]  # the unit is the seed, not the run
+    assert ((ci["low"] < ci["mean"]) & (ci["mean"] < ci["high"])).all()
+    assert ci.attrs["unit"] == "s"
+    assert len(table.ci("goodput")) == 4
+    assert table.anova("sojourn_p95", "queue").p < 1e-6
+    assert table.welch("sojourn_p95", "queue").p < 1e-3
+    assert table.tukey("sojourn_p95", "queue").groups() == {"pfifo": "a", "codel": "b"}
+    assert table.lsd("sojourn_p95", "queue").pairs[0].differs
+    assert table.kruskal("sojourn_p95", "queue").p < 0.01
+    assert table.dunn("sojourn_p95", "queue").pairs[0].differs
+    assert len(table.where(queue="codel", rate=[10, 20])) == 12
+
+
+def test_metric_names() -> None:
+    table = study(1).run(engine=FakeEngine())
+    assert table.metric("sojourn_p95") == "sojourn_p95"
+    assert table.metric("sojourn_mean") == "uplink.sojourn_mean"
+    assert table.metric("mos") == "call.mos"
+    with pytest.raises(StudyError, match="did you mean 'goodput'"):
+        table.metric("gooodput")
+    with pytest.raises(StudyError, match="did you mean 'queue'"):
+        table.ci("goodput", by="queues")
+    with pytest.raises(StudyError, match="there are pfifo, codel"):
+        table.where(queue="cake")
+
+
+def test_a_factor_named_like_a_metric() -> None:
+    table = (
+        Study(scenario())
+        .vary(goodput={"slow": {"rate": 1}, "fast": {"rate": 9}})
+        .seeds(1)
+        .run(engine=FakeEngine())
+    )
+    assert table.levels("goodput") == ["slow", "fast"]
+    assert "metric.goodput" in table.metrics
+
+
+def test_cells_given_one_by_one(tmp_path: Path) -> None:
+    cells: list[tuple[dict[str, Level], Scenario]] = [
+        ({"mechanism": "TD", "flows": 16}, scenario(rate=1)),
+        ({"mechanism": "RED", "flows": 16}, scenario(rate=2, queue="red")),
+        ({"mechanism": "TD", "flows": 32}, scenario(rate=3)),
+    ]
+    made = Study.of_cells("paper", cells, kind="paper").seeds(2)
+    assert len(made) == 6
+    table = made.run(tmp_path, engine=FakeEngine())
+    assert len(table) == 6
+    assert table.frame["flows"].tolist() == [16, 16, 16, 16, 32, 32]
+    with pytest.raises(StudyError, match="comes twice"):
+        Study.of_cells("x", [cells[0], cells[0]])
+    with pytest.raises(StudyError, match="same factors"):
+        Study.of_cells("x", [*cells, ({"mechanism": "TD"}, scenario())])
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: study().vary(queue=["a"]), "varied already"),
+        (lambda: study().vary(seed=[1]), "every table"),
+        (lambda: study().vary(x=[1, 1]), "twice"),
+        (lambda: study().vary(x=[]), "no levels"),
+        (lambda: study().vary(x=3), "list of levels"),
+        (lambda: study().vary(x=[float("nan")]), "finite"),
+        (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes 'rate' too"),
+        (lambda: study().seeds(0), "at least one"),
+        (lambda: study().seeds([1, 1]), "twice"),
+        (lambda: study().seeds([-1]), "below 2\\^64"),
+        (lambda: study().run(workers=0), "at least one worker"),
+    ],
+)
+def test_studies_that_cannot_be(make: object, says: str) -> None:
+    assert callable(make)
+    with pytest.raises(StudyError, match=says):
+        make()
+
+
+def test_progress(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    study(2).run(tmp_path, workers=2, engine=FakeEngine(pause=0.3), progress=seen.append)
+    assert seen[-1].done == seen[-1].total == 8
+    assert seen[-1].fraction == 1
+    assert seen[-1].remaining == 0
+    assert any(p.running > 0 for p in seen)
+    assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
+    assert "8/8 runs" in str(seen[-1])
+    again: list[Progress] = []
+    study(2).run(tmp_path, engine=FakeEngine(), progress=again.append)
+    assert again[-1].reused == 8
+
+
+def test_stopping_keeps_what_is_done(tmp_path: Path) -> None:
+    engine = FakeEngine(pause=0.1)
+    with pytest.raises(StudyInterrupted, match=r"of 12 runs; kept in"):
+        study().run(tmp_path, workers=2, engine=engine, progress=lambda p: p.done < 3)
+    results = Results.open(tmp_path)
+    kept = 12 - len(results.missing)
+    assert 3 <= kept < 12
+    assert len(results.table()) == kept
+    assert not (tmp_path / "tmp").exists()
+    fresh = FakeEngine()
+    assert len(study().run(tmp_path, engine=fresh)) == 12
+    assert len(fresh.ran) == 12 - kept
+
+
+def test_a_failing_run_is_named_and_the_others_kept(tmp_path: Path) -> None:
+    with pytest.raises(
+        StudyError, match=r"run with queue = .*, rate = .*, seed .* failed: the books"
+    ):
+        study().run(tmp_path, workers=1, engine=FakeEngine(fail_at=5))
+    assert len(Results.open(tmp_path).table()) == 4
+    assert not (tmp_path / "tmp").exists()
+
+
+def test_replay(tmp_path: Path) -> None:
+    study(1).run(tmp_path, engine=FakeEngine())
+    run = Results.open(tmp_path).run(queue="codel", rate=20)
+    record = replay(run.folder / "run.json", FakeEngine())
+    assert record.trace_hash == run.about["trace_hash"]
+    with pytest.raises(StudyError, match="made by engine"):
+        replay(run.folder, FakeEngine("other"))
+    assert replay(run.folder, FakeEngine("other"), any_engine=True).events == 1000
+
+
+def test_single_runs_are_read_back(tmp_path: Path) -> None:
+    table = study(2).run(tmp_path, engine=FakeEngine())
+    results = Results.open(tmp_path)
+    pd.testing.assert_frame_equal(results.table().frame, table.frame)
+    run = results.run(seed=2, queue="codel", rate=10)
+    assert run.seed == 2
+    assert run.factors == {"queue": "codel", "rate": 10}
+    assert len(run.table("series")) == 20
+    assert run.table("summary").attrs["units"]["goodput"] == "bit/s"
+    assert results.bottleneck == "uplink"
+    assert results.check() == []
