@@ -1,0 +1,1 @@
+"""The tail-drop study: `sojourn paper taildrop`."""
