@@ -77,29 +77,28 @@ pub(crate) struct Undo {
     pub(crate) pending: u64,
     /// Any retransmission since.
     pub(crate) any: bool,
-    /// Timestamp of the first retransmission.
-    pub(crate) stamp: Option<u32>,
 }
 
 impl Undo {
-    pub(crate) fn save(una: u64, window: &Window) -> Self {
+    /// `repairs` retransmissions are in flight already.
+    pub(crate) fn save(una: u64, window: &Window, repairs: u64) -> Self {
         Self {
             marker: una,
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
-            pending: 0,
-            any: false,
-            stamp: None,
+            pending: repairs,
+            any: repairs > 0,
         }
     }
 
-    /// Whether all retransmissions are known to have been unnecessary; `echo` is the timestamp
-    /// that the acknowledgement of new data echoes.
-    pub(crate) fn is_mistake(&self, echo: Option<u32>) -> bool {
+    /// Whether all retransmissions are known to have been unnecessary: they came back as
+    /// duplicates, or the acknowledgement of new data echoes a timestamp (`echo`) from before the
+    /// first of them (`stamp`).
+    pub(crate) fn is_mistake(&self, stamp: Option<u32>, echo: Option<u32>) -> bool {
         if self.marker == 0 {
             return false;
         }
-        let before_repair = match (self.stamp, echo) {
+        let before_repair = match (stamp, echo) {
             (Some(stamp), Some(echo)) => (echo.wrapping_sub(stamp) as i32) < 0,
             _ => false,
         };
@@ -134,14 +133,13 @@ mod tests {
     #[test]
     fn a_mistake_needs_proof() {
         let window = Window::new(1000, 10);
-        let mut undo = Undo::save(7, &window);
-        assert!(!undo.is_mistake(Some(5)));
+        let mut undo = Undo::save(7, &window, 0);
+        assert!(!undo.is_mistake(None, Some(5)));
         undo.any = true;
         undo.pending = 1;
-        undo.stamp = Some(100);
-        assert!(!undo.is_mistake(Some(100)));
-        assert!(undo.is_mistake(Some(99)));
+        assert!(!undo.is_mistake(Some(100), Some(100)));
+        assert!(undo.is_mistake(Some(100), Some(99)));
         undo.pending = 0;
-        assert!(undo.is_mistake(None));
+        assert!(undo.is_mistake(None, None));
     }
 }

@@ -105,6 +105,8 @@ pub struct Sender {
     prr: Prr,
     undo: Undo,
     undo_enabled: bool,
+    /// Timestamp of the first of the retransmissions in flight.
+    repair_stamp: Option<u32>,
     frto: Frto,
     frto_enabled: bool,
     /// The retransmission that a recovery begins with leaves whatever cwnd says.
@@ -186,6 +188,7 @@ impl Sender {
             prr: Prr::default(),
             undo: Undo::default(),
             undo_enabled: params.undo,
+            repair_stamp: None,
             frto: Frto::Off,
             frto_enabled: params.frto,
             force: false,
@@ -374,8 +377,12 @@ impl Sender {
         // What the acknowledgement means for the phase.
         let marked = self.on_echo(now, segment, acked);
         let fresh_echo = if acked > 0 { echo } else { None };
-        if self.undo_enabled && (acked > 0 || dsack) && self.undo.is_mistake(fresh_echo) {
+        if self.undo_enabled && (acked > 0 || dsack) && self.undo.is_mistake(self.repair_stamp, fresh_echo)
+        {
             self.take_back();
+        }
+        if self.board.repair_bytes() == 0 {
+            self.repair_stamp = None;
         }
         if self.phase == Phase::Loss && self.frto != Frto::Off {
             self.on_frto(acked, &tally);
@@ -595,7 +602,7 @@ impl Sender {
             self.recover = self.nxt;
             return;
         }
-        self.undo = Undo::save(self.una, &self.window);
+        self.undo = Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
         let flight = self.outstanding();
         self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Loss, now);
         self.prr = Prr::start(flight);
@@ -767,7 +774,7 @@ impl Sender {
         if first || self.backoff == 0 {
             // Not again if the retransmission itself was lost (RFC 5681, section 3.1).
             let saved = if self.phase == Phase::Recovery { self.undo } else { Undo::default() };
-            self.undo = Undo::save(self.una, &self.window);
+            self.undo = Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
             if saved.marker > 0 {
                 self.undo.cwnd = saved.cwnd;
                 self.undo.ssthresh = saved.ssthresh;
@@ -1009,8 +1016,8 @@ impl Sender {
         if self.undo.marker > 0 {
             self.undo.pending += 1;
             self.undo.any = true;
-            self.undo.stamp.get_or_insert(timestamp(now));
         }
+        self.repair_stamp.get_or_insert(timestamp(now));
         if self.paced {
             self.pace(now, u64::from(len));
         }
