@@ -318,7 +318,10 @@ class Options(Described):
 
     @staticmethod
     def kind(parameter: Any) -> str:
-        return str(getattr(parameter.type, "name", "text")).upper()
+        annotation = parameter.type_descriptor.annotation
+        return {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}.get(
+            getattr(annotation, "__name__", ""), "TEXT"
+        )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
