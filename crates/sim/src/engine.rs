@@ -168,7 +168,7 @@ impl<'a> Engine<'a> {
             seed,
             now: EPOCH,
             events: 0,
-            connections: Connections::new(flows.len() as u32),
+            connections: Connections::new(plan, flows.len() as u32),
             series: Series::new(plan),
             net,
             timers,

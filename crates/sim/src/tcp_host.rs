@@ -1,34 +1,477 @@
-//! TCP connections: the two ends of each, in slots that are used again.
+//! TCP connections: both ends of each, in slots that are used again.
+//!
+//! The opener's end stands at an even slot, the other next to it. A connection is gone when both
+//! ends have closed; packets of it that are still on their way then find another number in their
+//! slot, or none, and are thrown away. An end in TIME-WAIT does not hold its slot: the simulator
+//! knows that its peer has heard the last word.
 
-use crate::engine::Engine;
-use crate::flow::Tally;
+use crate::engine::{Engine, NEVER, hash};
+use crate::flow::{Driver, Tally};
 use crate::load::Cargo;
-use crate::slab::{Body, Packet};
-use sojourn_tcp::Segment;
+use crate::routes::Place;
+use crate::slab::{Body, Class, Node, Packet};
+use sojourn_plan::{Plan, Transport};
+use sojourn_queue::Ecn;
+use sojourn_random::Key;
+use sojourn_tcp::connection::Role;
+use sojourn_tcp::{Connection, Flags, Params, Segment};
+use sojourn_units::{Nanos, SECOND};
+use std::sync::Arc;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Data of a flow that has one connection: bulk, or one transfer.
+    Data,
+    /// A Web client's request for the object in this slot.
+    Request(u32),
+    /// A Web server's answer.
+    Answer(u32),
+}
+
+impl Purpose {
+    /// Whether it carries data from the flow's sender to its receiver.
+    fn is_forward(self) -> bool {
+        !matches!(self, Self::Request(_))
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+struct End {
+    tcp: Connection,
+    flow: u32,
+    /// Number of the connection in the run; 0 if the slot is free.
+    number: u32,
+    purpose: Purpose,
+    /// The books of the packets that leave here.
+    account: u32,
+    nodes: (Node, Node),
+    place: Place,
+    hash: u32,
+    tos: u8,
+    /// When the timer is set; it may be set earlier than needed, see [`Engine::arm`].
+    armed: Nanos,
+    /// Payload after which what is received is complete.
+    expected: u64,
+    /// Payload acknowledged so far.
+    acked: u64,
+    /// Window over time, up to when, and the window since then.
+    window: u128,
+    window_since: Nanos,
+    cwnd: u64,
+    opened: Nanos,
+}
+
+impl End {
+    fn tally(&self, now: Nanos, sends: bool) -> Tally {
+        let counters = self.tcp.counters();
+        let receives = !sends && self.purpose.is_forward();
+        let open = sends && self.purpose.is_forward();
+        let last = u128::from(self.cwnd) * u128::from(now - self.window_since);
+        Tally {
+            bytes: if receives { self.tcp.bytes_delivered() } else { 0 },
+            retransmissions: counters.retransmits,
+            timeouts: counters.rtos,
+            recoveries: counters.recoveries,
+            window: if open { self.window + last } else { 0 },
+            time: if open { now - self.opened } else { 0 },
+        }
+    }
+
+    #[inline]
+    fn follow_window(&mut self, now: Nanos) {
+        let cwnd = self.tcp.cwnd();
+        if cwnd != self.cwnd {
+            self.window += u128::from(self.cwnd) * u128::from(now - self.window_since);
+            self.window_since = now;
+            self.cwnd = cwnd;
+        }
+    }
+}
 
 /// All connections.
 #[derive(Clone, Debug)]
-pub struct Connections {}
+pub struct Connections {
+    ends: Vec<End>,
+    free: Vec<u32>,
+    opened: u32,
+    /// Parameters by group.
+    params: Vec<Option<Arc<Params>>>,
+    /// Number of the first end's timer.
+    first_timer: u32,
+}
 
 impl Connections {
     /// None yet; their timers come after those of `flows` flows.
-    pub fn new(_flows: u32) -> Self {
-        Self {}
+    pub fn new(plan: &Plan, flows: u32) -> Self {
+        let params = plan.groups.iter().map(|group| match &group.transport {
+            Transport::Tcp(params) => Some(Arc::new(params.clone())),
+            Transport::Udp => None,
+        });
+        Self {
+            ends: Vec::new(),
+            free: Vec::new(),
+            opened: 0,
+            params: params.collect(),
+            first_timer: flows,
+        }
     }
 
-    /// Congestion window in bytes and smoothed round-trip time in seconds of a connection.
-    pub fn window(&self, _id: u32) -> (f64, f64) {
-        (f64::NAN, f64::NAN)
+    /// Congestion window in bytes and smoothed round-trip time in seconds of the connection in a
+    /// slot.
+    pub fn window(&self, slot: u32) -> (f64, f64) {
+        let tcp = &self.ends[slot as usize].tcp;
+        let srtt = tcp.srtt().map_or(f64::NAN, |rtt| rtt as f64 / SECOND as f64);
+        (tcp.cwnd() as f64, srtt)
+    }
+
+    /// Slots in use or free.
+    pub fn slots(&self) -> usize {
+        self.ends.len()
     }
 }
 
 impl Engine<'_> {
-    pub(crate) fn connection_due(&mut self, _id: u32) {}
-    pub(crate) fn application_due(&mut self, id: u32) {
-        self.timers.clear(id);
+    /// Opens a connection for a flow. `ends` are the opener's node, the other's, the path and the
+    /// way back.
+    fn open(&mut self, flow: u32, purpose: Purpose, ends: (Node, Node, Place, Place)) -> u32 {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        let group = &self.plan.groups[state.group as usize];
+        let count = state.connections;
+        state.connections += 1;
+        let connections = &mut self.connections;
+        connections.opened += 1;
+        let params =
+            connections.params[state.group as usize].clone().expect("the group is of TCP flows");
+        let (near, far, there, back) = ends;
+        let ways = if purpose.is_forward() { [0, 1] } else { [1, 0] };
+        let key =
+            Key::new(self.seed, &group.name).child(u64::from(state.number)).child(u64::from(count));
+        let phase = key.stream("tcp").next_u32();
+        let end = |role, way: u32, nodes, place| {
+            let mut tcp = Connection::new(&params, role, now);
+            tcp.set_phase(phase);
+            End {
+                cwnd: tcp.cwnd(),
+                tcp,
+                flow,
+                number: connections.opened,
+                purpose,
+                account: state.account + way,
+                nodes,
+                place,
+                hash: hash(self.seed, flow, count, way),
+                tos: group.dscp << 2,
+                armed: NEVER,
+                expected: u64::MAX,
+                acked: 0,
+                window: 0,
+                window_since: now,
+                opened: now,
+            }
+        };
+        let pair = [
+            end(Role::Active, ways[0], (near, far), there),
+            end(Role::Passive, ways[1], (far, near), back),
+        ];
+        if let Some(slot) = connections.free.pop() {
+            for (i, end) in pair.into_iter().enumerate() {
+                connections.ends[slot as usize + i] = end;
+            }
+            slot
+        } else {
+            let slot = connections.ends.len() as u32;
+            connections.ends.extend(pair);
+            self.timers.grow(connections.first_timer + slot + 2);
+            slot
+        }
     }
-    pub(crate) fn receive_segment(&mut self, _p: &Packet, _b: &Body<Cargo>, _s: &Segment) {}
+
+    /// A flow's application has something to do: it begins, stops, or starts the next transfer.
+    pub(crate) fn application_due(&mut self, id: u32) {
+        let now = self.now;
+        self.timers.clear(id);
+        let flow = &mut self.flows[id as usize];
+        match &mut flow.driver {
+            Driver::Packets(_) => {}
+            Driver::Bulk => {
+                if let Some(slot) = flow.current {
+                    self.connections.ends[slot as usize].tcp.close();
+                    self.pump(slot);
+                } else {
+                    let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+                    let stop = flow.stop;
+                    self.groups[flow.group as usize].begin(now);
+                    let slot = self.open(id, Purpose::Data, ends);
+                    self.flows[id as usize].current = Some(slot);
+                    self.connections.ends[slot as usize].tcp.write_unlimited();
+                    if stop != NEVER {
+                        self.timers.set(id, stop);
+                    }
+                    self.pump(slot);
+                }
+            }
+            Driver::Transfer(transfers) => {
+                // The first job starts with the flow; later ones were fixed when the last ended.
+                if flow.job.is_none() {
+                    flow.job = transfers.after(flow.start).map(|job| (job.at, job.bytes));
+                }
+                let Some((_, bytes)) = flow.job else { return };
+                let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+                self.groups[flow.group as usize].begin(now);
+                let slot = self.open(id, Purpose::Data, ends);
+                self.flows[id as usize].current = Some(slot);
+                self.offer(slot, bytes);
+            }
+            Driver::Web(_) => self.browse(id),
+        }
+    }
+
+    /// The opener of a connection writes all it has to say.
+    fn offer(&mut self, slot: u32, bytes: u64) {
+        self.connections.ends[slot as usize + 1].expected = bytes;
+        let tcp = &mut self.connections.ends[slot as usize].tcp;
+        tcp.write(bytes);
+        tcp.close();
+        self.pump(slot);
+    }
+
+    /// A Web session requests what is due, and sets its next time.
+    fn browse(&mut self, id: u32) {
+        loop {
+            let flow = &mut self.flows[id as usize];
+            let Driver::Web(web) = &mut flow.driver else { return };
+            if self.now >= flow.stop {
+                return;
+            }
+            let Some(request) = web.session.poll(self.now) else {
+                match web.session.next_event().filter(|&at| at < flow.stop) {
+                    Some(at) => self.timers.set(id, at),
+                    None => self.timers.clear(id),
+                }
+                return;
+            };
+            let object = crate::flow::Object {
+                id: request.object,
+                at: request.at,
+                server: request.server,
+                bytes: request.bytes,
+            };
+            let slot = match web.objects.iter().position(Option::is_none) {
+                Some(slot) => slot,
+                None => {
+                    web.objects.push(None);
+                    web.objects.len() - 1
+                }
+            };
+            web.objects[slot] = Some(object);
+            let (server, down, up) = web.servers[request.server as usize];
+            self.groups[flow.group as usize].begin(self.now);
+            let ends = (flow.nodes.1, server, up, down);
+            let connection = self.open(id, Purpose::Request(slot as u32), ends);
+            self.offer(connection, request.request);
+        }
+    }
+
+    /// An end's timer is due.
+    pub(crate) fn connection_due(&mut self, id: u32) {
+        let now = self.now;
+        let slot = id - self.connections.first_timer;
+        let end = &mut self.connections.ends[slot as usize];
+        match end.tcp.deadline() {
+            Some(at) if at <= now => {
+                end.armed = NEVER;
+                end.tcp.on_deadline(now);
+                end.follow_window(now);
+                self.pump(slot);
+                if self.connections.ends[slot as usize].armed == NEVER {
+                    self.timers.clear(id);
+                }
+            }
+            Some(at) => {
+                end.armed = at;
+                self.timers.set(id, at);
+            }
+            None => {
+                end.armed = NEVER;
+                self.timers.clear(id);
+            }
+        }
+    }
+
+    /// Sends all that an end has to send, and sets its timer.
+    fn pump(&mut self, slot: u32) {
+        let now = self.now;
+        let end = &mut self.connections.ends[slot as usize];
+        while let Some(segment) = end.tcp.poll_transmit(now) {
+            let ecn = if segment.flags.has(Flags::ECT) { Ecn::Ect0 as u8 } else { 0 };
+            let tos = end.tos | ecn;
+            let len = segment.wire_len();
+            let packet = Packet::new(Class::Tcp, end.nodes, end.place, end.hash, len, tos);
+            let body = Body {
+                number: 0,
+                sent_at: now,
+                endpoint: slot ^ 1,
+                connection: end.number,
+                flow: end.account,
+                copies: 1,
+                load: Cargo::Segment(segment),
+            };
+            self.net.send(now, packet, body);
+        }
+        // Deadlines mostly move away: the entry stays where it is, and if it comes too early it is
+        // moved then. Only an earlier deadline must be told at once.
+        if let Some(at) = end.tcp.deadline()
+            && at < end.armed
+        {
+            end.armed = at;
+            self.timers.set(self.connections.first_timer + slot, at.max(now));
+        }
+        if end.tcp.is_closed() {
+            self.part(slot);
+        }
+    }
+
+    /// A segment reached its host.
+    pub(crate) fn receive_segment(
+        &mut self,
+        packet: &Packet,
+        body: &Body<Cargo>,
+        segment: &Segment,
+    ) {
+        let now = self.now;
+        let slot = body.endpoint;
+        let end = &mut self.connections.ends[slot as usize];
+        if end.number != body.connection {
+            return;
+        }
+        end.tcp.on_segment(now, segment, packet.is_ce());
+        end.follow_window(now);
+        let flow = &mut self.flows[end.flow as usize];
+        let group = &mut self.groups[flow.group as usize];
+        if segment.len > 0 && end.purpose.is_forward() {
+            let delay = now - body.sent_at;
+            group.delay.record(delay);
+            if let Some(histogram) = &mut flow.delay {
+                histogram.record(delay);
+            }
+        }
+        let acked = end.tcp.bytes_acked();
+        if acked > end.acked {
+            end.acked = acked;
+            if let Some(rtt) = end.tcp.latest_rtt() {
+                group.rtt.record(rtt);
+            }
+        }
+        let delivered = end.tcp.bytes_delivered() >= end.expected;
+        if delivered {
+            end.expected = u64::MAX;
+        }
+        if end.tcp.peer_finished() {
+            end.tcp.close();
+        }
+        let (flow, purpose) = (end.flow, end.purpose);
+        self.pump(slot);
+        if delivered {
+            self.delivered(flow, purpose, true);
+        }
+    }
+
+    /// All that a connection was to carry has come (or never will).
+    fn delivered(&mut self, id: u32, purpose: Purpose, success: bool) {
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        let group = &mut self.groups[flow.group as usize];
+        match (purpose, &mut flow.driver) {
+            (Purpose::Data, Driver::Transfer(transfers)) => {
+                let Some((start, _)) = flow.job.take() else { return };
+                group.end(now);
+                flow.current = None;
+                if success {
+                    group.fct.record(now - start);
+                    flow.finished += 1;
+                }
+                let next = transfers.after(now).filter(|job| job.at < flow.stop);
+                flow.job = next.map(|job| (job.at, job.bytes));
+                match next {
+                    Some(job) => self.timers.set(id, job.at),
+                    None => flow.end = Some(now),
+                }
+            }
+            (Purpose::Request(object), Driver::Web(web)) if success => {
+                let Some(object_state) = web.objects[object as usize] else { return };
+                let (server, down, up) = web.servers[object_state.server as usize];
+                let ends = (server, flow.nodes.1, down, up);
+                let slot = self.open(id, Purpose::Answer(object), ends);
+                self.offer(slot, object_state.bytes);
+            }
+            (Purpose::Request(object) | Purpose::Answer(object), Driver::Web(web)) => {
+                let Some(done) = web.objects[object as usize].take() else { return };
+                group.end(now);
+                if success {
+                    group.fct.record(now - done.at);
+                    flow.finished += 1;
+                }
+                // The user goes on, also past an object that could not be had.
+                if let Some(page) = web.session.complete(now, done.id)
+                    && success
+                {
+                    group.page.record(page.finished - page.started);
+                    web.pages += 1;
+                }
+                if web.session.is_finished() {
+                    flow.end = Some(now);
+                }
+                self.browse(id);
+            }
+            (Purpose::Data, _) => {
+                group.end(now);
+                flow.current = None;
+                flow.end = Some(now);
+            }
+            _ => unreachable!("only Web flows have requests and answers"),
+        }
+    }
+
+    /// One end of a connection is closed: if the other is too, the connection is gone.
+    fn part(&mut self, slot: u32) {
+        let ends = &mut self.connections.ends;
+        let (this, other) = (slot as usize, (slot ^ 1) as usize);
+        if ends[this].number == 0 {
+            return;
+        }
+        let broken = ends[this].tcp.was_reset();
+        if !broken && !ends[other].tcp.is_closed() {
+            return;
+        }
+        let now = self.now;
+        let (flow, purpose) = (ends[this].flow, ends[this].purpose);
+        let pair = slot & !1;
+        // What was to come and has not is lost with the connection.
+        let unfinished = ends[pair as usize + 1].expected != u64::MAX;
+        for (i, sends) in [(pair, true), (pair + 1, false)] {
+            let end = &mut ends[i as usize];
+            let tally = end.tally(now, sends);
+            self.flows[flow as usize].closed.add(&tally);
+            end.number = 0;
+            end.armed = NEVER;
+            self.timers.clear(self.connections.first_timer + i);
+        }
+        self.connections.free.push(pair);
+        let bulk = matches!(self.flows[flow as usize].driver, Driver::Bulk);
+        if unfinished || bulk {
+            self.delivered(flow, purpose, !unfinished);
+        }
+    }
+
+    /// What TCP did for each flow since the start, open connections included.
     pub(crate) fn tallies(&self) -> Vec<Tally> {
-        self.flows.iter().map(|flow| flow.closed).collect()
+        let mut tallies: Vec<_> = self.flows.iter().map(|flow| flow.closed).collect();
+        for (i, end) in self.connections.ends.iter().enumerate().filter(|(_, e)| e.number != 0) {
+            tallies[end.flow as usize].add(&end.tally(self.now, i.is_multiple_of(2)));
+        }
+        tallies
     }
 }
