@@ -3,7 +3,7 @@
 //! `cargo bench -p sojourn-link`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-use sojourn_link::{Link, Params, Sink};
+use sojourn_link::{Impairments, Link, Params, Sink};
 use sojourn_queue::{Device, Ecn, Packet};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
@@ -68,7 +68,8 @@ fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64,
     const PACKETS: u32 = 2_000_000;
     let rate = Rate::new(rate);
     let queue = sojourn_queue::Params::parse(queue, &Device { rate, ..Device::default() }).unwrap();
-    let mut params = Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
+    let mut params =
+        Params { rate, overhead: 0, delay: 0, impairments: Impairments::default(), queue };
     params.set_netem(netem).unwrap();
     let mut best = (f64::MAX, 0.0);
     for _ in 0..5 {

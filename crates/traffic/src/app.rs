@@ -121,3 +121,98 @@ impl PacketSource {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXTS: &[&str] = &[
+        "bulk",
+        "transfer",
+        "transfer size pareto2(30kb,1.5) forever think exp(1.5s)",
+        "transfer size uniform(1000,2000.5) repeat 7",
+        "cbr rate 250kbit size 573",
+        "cbr rate 1.5mbit payload 200 jitter 5% on exp(1s) off pareto(2s,1.5)",
+        "packets interval exp(3ms) size uniform(64,1514)",
+        "packets interval pareto(3ms,1.9) payload lognormal(200,0.6)",
+        "voip",
+        "voip codec g729 talk exp(1s) silence exp(1.35s) playout 40ms",
+        "voip codec gsm-efr interval 40ms",
+        "voip codec g711-noplc payload 92",
+        "web",
+        "web preset ns2-large once",
+        "web preset red-pd gapfrom start packet 1460 pages 3",
+        "web preset mice-elephants intersession exp(100ms)",
+    ];
+
+    #[test]
+    fn texts_read_back() {
+        for text in TEXTS {
+            let app = App::parse(text).unwrap();
+            assert_eq!(App::parse(&app.to_string()), Ok(app), "{text} -> {app}");
+            assert_eq!(app.packet_source(Key::new(1, "x"), 1).is_some(), app.sends_packets());
+        }
+    }
+
+    #[test]
+    fn every_table_has_its_application() {
+        for table in tables() {
+            let text = if table.name == "cbr" { "cbr rate 1mbit" } else { table.name };
+            assert_eq!(App::parse(text).unwrap().name(), table.name);
+        }
+    }
+
+    /// The defaults that a table shows are those that hold.
+    #[test]
+    fn tables_tell_the_defaults() {
+        for table in tables() {
+            let mut text = table.name.to_owned();
+            for word in table.words {
+                let valued = !matches!(word.kind, words::Kind::Switch { .. } | words::Kind::Flag);
+                if !word.default.is_empty() && valued && word.name != "payload" {
+                    text += &[" ", word.name, " ", word.default].concat();
+                }
+            }
+            let bare = if table.name == "cbr" { "cbr rate 1mbit" } else { table.name };
+            let text = if table.name == "cbr" { text + " rate 1mbit" } else { text };
+            assert_eq!(App::parse(&text), App::parse(bare), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_nearest_word() {
+        let error = |text: &str| App::parse(text).unwrap_err();
+        assert_eq!(error("viop").to_string(), "unknown application `viop`: did you mean `voip`?");
+        let preset = error("web preset pareto2");
+        assert_eq!(preset.nearest.as_deref(), Some("pareto-2"));
+        let size = error("web size paretto2(12,1.2)");
+        assert_eq!(size.at, 9..25);
+        assert_eq!(size.nearest.as_deref(), Some("pareto2"));
+        assert_eq!(size.found, "paretto2");
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(
+            name in proptest::sample::select(vec!["bulk", "transfer", "cbr rate 1mbit", "voip", "packets", "web"]),
+            text in "((size|on|off|think|pages|objects|rate|payload|1s|3|exp\\(1s\\)|pareto2\\(3,2\\)) ){0,6}",
+            any in "\\PC{0,40}",
+        ) {
+            let _ = App::parse(&any);
+            if let Ok(app) = App::parse(&format!("{name} {text}")) {
+                prop_assert_eq!(App::parse(&app.to_string()), Ok(app));
+            }
+        }
+
+        #[test]
+        fn packets_come_in_order(index in 0usize..TEXTS.len(), seed: u64) {
+            let app = App::parse(TEXTS[index]).unwrap();
+            if let Some(mut source) = app.packet_source(Key::new(seed, "x"), 5) {
+                let all: Vec<Emission> = (0..200).map(|_| source.next_packet()).collect();
+                prop_assert!(all.windows(2).all(|w| w[0].at <= w[1].at));
+                prop_assert!(all[0].at >= 5);
+            }
+        }
+    }
+}

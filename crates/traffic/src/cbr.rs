@@ -183,3 +183,81 @@ impl Cbr {
         Emission { at, payload: self.payload }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use sojourn_units::{EPOCH, MILLISECOND};
+
+    fn source(text: &str, seed: u64) -> Cbr {
+        let App::Cbr(params) = App::parse(text).unwrap() else { panic!("{text}") };
+        Cbr::new(&params, Key::new(seed, "cbr"), EPOCH)
+    }
+
+    #[test]
+    fn times_are_exact_for_ever() {
+        let mut source = source("cbr rate 250kbit size 573", 1);
+        let interval = |n: u128| (n * 573 * 8 * u128::from(SECOND) / 250_000) as Nanos;
+        for n in 0..100_000 {
+            assert_eq!(source.next_packet(), Emission { at: EPOCH + interval(n), payload: 531 });
+        }
+    }
+
+    #[test]
+    fn a_rate_that_divides_nothing_does_not_drift() {
+        let mut source = source("cbr rate 333333bit payload 1000", 1);
+        let last = (0..=33_333).map(|_| source.next_packet()).last().unwrap();
+        assert_eq!(last.payload, 1000);
+        assert_eq!(last.at - EPOCH, (33_333u128 * 8000 * u128::from(SECOND) / 333_333) as Nanos);
+    }
+
+    #[test]
+    fn jitter_varies_intervals_within_its_bounds() {
+        let mut source = source("cbr rate 1mbit size 1250 jitter 50%", 2);
+        let times: Vec<Nanos> = (0..20_000).map(|_| source.next_packet().at).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e6).collect();
+        assert!(gaps.iter().all(|gap| (5.0..=15.0).contains(gap)));
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // The deviation is 10 / sqrt(12) ms.
+        assert!((mean - 10.0).abs() < 3.3 * 2.89 / 141.4, "{mean}");
+    }
+
+    #[test]
+    fn spurts_and_silences() {
+        let mut source = source("cbr rate 1mbit size 1250 on 25ms off 1s", 1);
+        let times: Vec<Nanos> =
+            (0..7).map(|_| (source.next_packet().at - EPOCH) / MILLISECOND).collect();
+        // 25 ms hold three packets 10 ms apart; each spurt opens with one.
+        assert_eq!(times, [0, 10, 20, 1025, 1035, 1045, 2050]);
+    }
+
+    #[test]
+    fn on_and_off_have_their_shares() {
+        let mut source = source("cbr rate 1mbit size 125 on exp(500ms) off pareto(1.5s,3)", 4);
+        let n = 400_000u32;
+        let last = (0..n).map(|_| source.next_packet().at).last().unwrap();
+        let rate = f64::from(n) * 1000.0 / ((last - EPOCH) as f64 / 1e9);
+        // A quarter of the time, plus half a packet per spurt of 500.
+        assert!((rate / 250_000.0 - 1.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn is_refused_without_sense() {
+        for (text, why) in [
+            ("cbr", "`cbr` needs `rate`, such as `cbr rate 250kbit`"),
+            (
+                "cbr rate 1mbit size 100 payload 50",
+                "`size` (of the Ethernet frame) and `payload` (of UDP) exclude each other",
+            ),
+            ("cbr rate 1mbit size 42", "`size` must be from 43 to 9014 bytes"),
+            ("cbr rate 1mbit on 1s", "`on` needs `off`"),
+            (
+                "cbr rate 1mbit on exp(1) off 1s",
+                "`on`: `mean` needs a time with its unit, such as 15s; found `1`",
+            ),
+        ] {
+            assert_eq!(App::parse(text).unwrap_err().to_string(), why);
+        }
+    }
+}

@@ -114,3 +114,47 @@ impl Packets {
         Emission { at, payload: self.params.counts.payload(length).max(1) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use sojourn_units::EPOCH;
+
+    fn emissions(text: &str, n: usize) -> Vec<Emission> {
+        let mut source = App::parse(text).unwrap().packet_source(Key::new(9, "p"), EPOCH).unwrap();
+        (0..n).map(|_| source.next_packet()).collect()
+    }
+
+    #[test]
+    fn poisson_arrivals_have_exponential_gaps() {
+        let n = 50_000;
+        let all = emissions("packets interval exp(2ms) size 1514", n);
+        let mut gaps: Vec<f64> = all.windows(2).map(|w| (w[1].at - w[0].at) as f64).collect();
+        gaps.sort_by(f64::total_cmp);
+        let law = Distribution::Exponential { mean: 2e6 };
+        let distance = gaps
+            .iter()
+            .enumerate()
+            .map(|(i, gap)| (law.cdf(*gap) - i as f64 / gaps.len() as f64).abs())
+            .fold(0.0, f64::max);
+        assert!(distance < 1.95 / libm::sqrt(n as f64), "{distance}");
+        assert!(all.iter().all(|e| e.payload == 1472));
+    }
+
+    #[test]
+    fn lengths_are_cut_to_what_a_frame_holds() {
+        let all = emissions("packets interval 1ms payload pareto2(1000,1.1)", 20_000);
+        assert!(all.iter().all(|e| (1..=MAX_PAYLOAD).contains(&e.payload)));
+        assert!(all.iter().any(|e| e.payload == MAX_PAYLOAD));
+        let frames = emissions("packets interval 1ms size uniform(60,100)", 1000);
+        assert!(frames.iter().all(|e| (18..=58).contains(&e.payload)));
+    }
+
+    #[test]
+    fn golden_sequence() {
+        let all = emissions("packets interval weibull(5ms,0.5) size uniform(60,1514)", 3);
+        let numbers: Vec<(Nanos, u32)> = all.iter().map(|e| (e.at - EPOCH, e.payload)).collect();
+        assert_eq!(numbers, [(23_986_213, 811), (24_353_948, 1052), (28_378_158, 563)]);
+    }
+}

@@ -118,3 +118,52 @@ impl Transfers {
         Some(Job { at: time + think, bytes: self.params.size.sample_count(&mut self.sizes) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use sojourn_units::SECOND;
+
+    fn params(text: &str) -> Params {
+        match App::parse(text).unwrap() {
+            App::Transfer(params) => params,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_transfer_by_default() {
+        let mut one = Transfers::new(&params("transfer size 300kb"), Key::new(1, "t"));
+        assert_eq!(one.after(5), Some(Job { at: 5, bytes: 300 << 10 }));
+        assert_eq!(one.after(9), None);
+    }
+
+    #[test]
+    fn repeats_think_between_but_not_before() {
+        let mut three =
+            Transfers::new(&params("transfer size 10kb repeat 3 think 2s"), Key::new(1, "t"));
+        assert_eq!(three.after(SECOND).map(|job| job.at), Some(SECOND));
+        assert_eq!(three.after(4 * SECOND).map(|job| job.at), Some(6 * SECOND));
+        assert_eq!(three.after(7 * SECOND).map(|job| job.at), Some(9 * SECOND));
+        assert_eq!(three.after(10 * SECOND), None);
+    }
+
+    #[test]
+    fn sizes_do_not_depend_on_when_transfers_end() {
+        let words = params("transfer size pareto2(30kb,1.5) forever think exp(1s)");
+        let sizes = |pace: Nanos| -> Vec<Bytes> {
+            let mut source = Transfers::new(&words, Key::new(3, "t"));
+            let mut now = SECOND;
+            (0..500)
+                .map(|_| {
+                    let job = source.after(now).unwrap();
+                    now = job.at + pace;
+                    job.bytes
+                })
+                .collect()
+        };
+        assert_eq!(sizes(1), sizes(SECOND));
+        assert_eq!(sizes(1)[..4], [5114, 31_434, 7923, 2649]);
+    }
+}

@@ -296,3 +296,83 @@ impl Voip {
         Emission { at, payload: self.payload }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use sojourn_units::{EPOCH, SECOND};
+
+    fn params(text: &str) -> Params {
+        let App::Voip(params) = App::parse(text).unwrap() else { panic!("{text}") };
+        params
+    }
+
+    #[test]
+    fn codecs_have_their_packets() {
+        let shape = |text| {
+            let p = params(text);
+            (p.interval / MILLISECOND, p.payload)
+        };
+        assert_eq!(shape("voip"), (20, 172));
+        assert_eq!(shape("voip codec g729"), (20, 32));
+        assert_eq!(shape("voip codec g723"), (30, 36));
+        assert_eq!(shape("voip codec g711 interval 10ms"), (10, 92));
+        assert_eq!(shape("voip codec g729 interval 40ms"), (40, 52));
+        assert_eq!(shape("voip interval 10ms payload 200"), (10, 200));
+        // 64 kbit/s of voice.
+        let mut call = Voip::new(&params("voip"), Key::new(1, "call"), EPOCH);
+        let last = (0..=50).map(|_| call.next_packet()).last().unwrap();
+        assert_eq!(last.at - EPOCH, SECOND);
+    }
+
+    #[test]
+    fn table_and_codecs_name_the_same() {
+        let Kind::Choice { of } = TABLE.words[0].kind else { panic!() };
+        assert!(of.iter().eq(CODECS.iter().map(|codec| &codec.name)));
+    }
+
+    #[test]
+    fn talkspurts_have_their_share() {
+        let words = params("voip talk exp(1s) silence exp(1.35s)");
+        let mut call = Voip::new(&words, Key::new(2, "call"), EPOCH);
+        let n = 200_000u32;
+        let last = (0..n).map(|_| call.next_packet().at).last().unwrap();
+        let talking = f64::from(n) * 0.02 / ((last - EPOCH) as f64 / 1e9);
+        // A spurt's last interval is begun but not finished: one more packet in a hundred.
+        assert!((talking - 1.01 / 2.36).abs() < 0.02, "{talking}");
+    }
+
+    #[test]
+    fn mean_opinion_scores_of_known_ratings() {
+        // G.107's table of ratings and scores, which rounds up here and there.
+        for (rating, score) in
+            [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)]
+        {
+            assert!((mos(rating) - score).abs() < 0.007, "{rating}: {}", mos(rating));
+        }
+        assert!((mos(93.2) - 4.41).abs() < 0.005);
+        assert!((mos(0.0) - 1.0).abs() < 1e-12 && (mos(-5.0) - 1.0).abs() < 1e-12);
+        assert!((mos(100.0) - 4.5).abs() < 1e-12 && (mos(120.0) - 4.5).abs() < 1e-12);
+        let all: Vec<f64> = (0..1000).map(|r| mos(f64::from(r) / 10.0)).collect();
+        assert!(all.windows(2).all(|w| w[0] <= w[1]));
+    }
+
+    #[test]
+    fn delay_and_loss_impair() {
+        let g711 = |delay: Nanos, loss| e_model(delay, loss, 0.0, 25.1, 1.0).rating;
+        assert!((g711(0, 0.0) - 93.2).abs() < 1e-12);
+        assert!((g711(100 * MILLISECOND, 0.0) - 90.8).abs() < 1e-9);
+        // Above 177.3 ms: 0.024 x 200 + 0.11 x 22.7.
+        assert!((g711(200 * MILLISECOND, 0.0) - (93.2 - 4.8 - 2.497)).abs() < 1e-9);
+        // 2 % random loss: 95 x 2 / 27.1.
+        assert!((g711(0, 0.02) - (93.2 - 190.0 / 27.1)).abs() < 1e-9);
+        // Bursts are worse than random loss, and no concealment is worse than any.
+        assert!(e_model(0, 0.02, 0.0, 25.1, 2.0).rating < g711(0, 0.02));
+        assert!(e_model(0, 0.02, 0.0, 4.3, 1.0).rating < g711(0, 0.02) - 20.0);
+        let call = params("voip codec g729");
+        let quality = call.quality(40 * MILLISECOND, 0.0, 1.0);
+        // 40 + 20 + 5 + 60 ms from mouth to ear.
+        assert!((quality.rating - (93.2 - 3.0 - 11.0)).abs() < 1e-9);
+    }
+}

@@ -498,3 +498,206 @@ impl Session {
         self.next_page.is_none() && self.loading.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use sojourn_units::{EPOCH, MILLISECOND, SECOND};
+
+    fn params(text: &str) -> Params {
+        let App::Web(params) = App::parse(text).unwrap() else { panic!("{text}") };
+        params
+    }
+
+    /// Runs a session on a network that takes `fetch` for every object, up to `until`.
+    fn browse(
+        session: &mut Session,
+        fetch: impl Fn(&Request) -> Nanos,
+        until: Nanos,
+    ) -> (Vec<Request>, Vec<Page>) {
+        let (mut requests, mut pages) = (Vec::new(), Vec::new());
+        let mut pending: Vec<(Nanos, ObjectId)> = Vec::new();
+        loop {
+            let done = pending.iter().min().copied();
+            let next = [done.map(|(at, _)| at), session.next_event()].into_iter().flatten().min();
+            let Some(now) = next.filter(|now| *now <= until) else { break };
+            if let Some((at, object)) = done.filter(|(at, _)| *at == now) {
+                pending.retain(|(_, other)| *other != object);
+                pages.extend(session.complete(at, object));
+            }
+            while let Some(request) = session.poll(now) {
+                pending.push((request.at + fetch(&request), request.object));
+                requests.push(request);
+            }
+        }
+        (requests, pages)
+    }
+
+    #[test]
+    fn every_preset_is_complete_and_named() {
+        assert!(PRESETS.iter().map(|preset| preset.name).eq(PRESET_NAMES.iter().copied()));
+        for preset in PRESETS {
+            let tokens = words::tokens(preset.words);
+            let given = words::read(&TABLE, &tokens, preset.words.len()).unwrap();
+            for word in ["pages", "interpage", "objects", "interobject", "size", "packet"] {
+                assert!(given.has(word), "{} lacks {word}", preset.name);
+            }
+            let params = params(&format!("web preset {}", preset.name));
+            assert_eq!(Some(params), Params::preset(preset.name));
+        }
+        assert_eq!(params("web"), Params::preset("pareto-2").unwrap());
+        let large = params("web preset ns2-large packet 1460");
+        assert_eq!(large.size, Distribution::Lomax { mean: 12.0, shape: 1.2 });
+        assert_eq!(large.inter_page, Distribution::Exponential { mean: 15e9 });
+        assert_eq!(large.packet, 1460);
+    }
+
+    #[test]
+    fn objects_overlap_and_pages_wait_for_the_last() {
+        let words = params(
+            "web pages 2 interpage 10s objects 3 interobject 100ms size 2.5 packet 1000 once",
+        );
+        let mut session = Session::new(&words, Key::new(1, "web"), 1, EPOCH);
+        // The first object takes 5 s, the others 1 s.
+        let fetch = |r: &Request| if r.object.object == 0 { 5 * SECOND } else { SECOND };
+        let (requests, pages) = browse(&mut session, fetch, Nanos::MAX);
+        let times: Vec<Nanos> = requests.iter().map(|r| (r.at - EPOCH) / MILLISECOND).collect();
+        assert_eq!(times, [0, 100, 200, 15_000, 15_100, 15_200]);
+        assert!(requests.iter().all(|r| (r.request, r.packets, r.bytes) == (1000, 3, 3000)));
+        assert_eq!(
+            pages[0],
+            Page {
+                number: 0,
+                started: EPOCH,
+                finished: EPOCH + 5 * SECOND,
+                objects: 3,
+                packets: 9
+            }
+        );
+        assert_eq!(pages.len(), 2);
+        assert!(session.is_finished());
+        assert_eq!(session.sessions_finished(), 1);
+    }
+
+    #[test]
+    fn pages_may_count_from_start_to_start() {
+        let words =
+            params("web pages 3 interpage 1s gapfrom start objects 1 interobject 0 size 1 once");
+        let mut session = Session::new(&words, Key::new(1, "web"), 1, EPOCH);
+        let (requests, pages) = browse(&mut session, |_| 5 * SECOND, Nanos::MAX);
+        let times: Vec<Nanos> = requests.iter().map(|r| (r.at - EPOCH) / SECOND).collect();
+        assert_eq!(times, [0, 1, 2]);
+        assert_eq!(pages.len(), 3);
+        assert!(session.is_finished());
+    }
+
+    #[test]
+    fn sessions_are_renewed_when_they_end() {
+        let words = params("web pages 2 interpage 1s objects 1 interobject 0 size 1");
+        let mut session = Session::new(&words, Key::new(1, "web"), 3, EPOCH);
+        let (requests, pages) = browse(&mut session, |_| SECOND, EPOCH + 10 * SECOND);
+        let times: Vec<Nanos> = requests.iter().map(|r| (r.at - EPOCH) / SECOND).collect();
+        assert_eq!(times, [0, 2, 3, 5, 6, 8, 9]);
+        assert!(pages.iter().enumerate().all(|(i, page)| page.number == i as u32));
+        assert_eq!(session.sessions_finished(), 3);
+        assert!(!session.is_finished());
+    }
+
+    #[test]
+    fn one_server_serves_a_page_and_all_serve_alike() {
+        let words =
+            params("web pages 100 interpage 1s objects exp(10) interobject exp(10ms) size 1");
+        let mut session = Session::new(&words, Key::new(5, "web"), 4, EPOCH);
+        let (requests, pages) = browse(&mut session, |_| MILLISECOND, EPOCH + 4000 * SECOND);
+        let mut per_server = [0u32; 4];
+        let mut page_server = std::collections::BTreeMap::new();
+        for request in &requests {
+            let server = *page_server.entry(request.object.page).or_insert(request.server);
+            assert_eq!(server, request.server);
+        }
+        for server in page_server.values() {
+            per_server[*server as usize] += 1;
+        }
+        let expected = page_server.len() as f64 / 4.0;
+        let chi: f64 = per_server
+            .iter()
+            .map(|&n| (f64::from(n) - expected) * (f64::from(n) - expected) / expected)
+            .sum();
+        assert!(chi < 16.3, "{per_server:?}");
+        // ceil(Exp(10)) has mean 1 / (1 - e^-0.1) = 10.51.
+        let objects =
+            pages.iter().map(|page| f64::from(page.objects)).sum::<f64>() / pages.len() as f64;
+        assert!((objects - 10.51).abs() < 3.3 * 10.0 / libm::sqrt(pages.len() as f64), "{objects}");
+    }
+
+    #[test]
+    fn requests_do_not_depend_on_the_network() {
+        let words = params("web preset pareto-2");
+        let what = |fetch: Nanos| -> Vec<(ObjectId, u32, u64)> {
+            let mut session = Session::new(&words, Key::new(7, "web"), 10, EPOCH);
+            let (requests, _) = browse(&mut session, |_| fetch, EPOCH + 3000 * SECOND);
+            let mut all: Vec<_> =
+                requests.iter().map(|r| (r.object, r.server, r.packets)).collect();
+            all.truncate(500);
+            all
+        };
+        assert_eq!(what(MILLISECOND), what(300 * MILLISECOND));
+    }
+
+    #[test]
+    fn object_sizes_are_those_of_ns2() {
+        let words = params("web preset ns2-large");
+        let mut packets = Vec::new();
+        for index in 0..20 {
+            let mut session = Session::new(&words, Key::new(1, "web").child(index), 1, EPOCH);
+            let (requests, _) = browse(&mut session, |_| MILLISECOND, EPOCH + 15_000 * SECOND);
+            packets.extend(requests.iter().map(|r| r.packets));
+        }
+        // P(ceil X > n) = P(X > n) = (1 + n / 2.4)^-1.2.
+        for n in [1u64, 2, 5, 20, 100] {
+            let expected = libm::pow(1.0 + n as f64 / 2.4, -1.2);
+            let ratio = packets.iter().filter(|p| **p > n).count() as f64 / packets.len() as f64;
+            let margin = 3.3 * libm::sqrt(expected * (1.0 - expected) / packets.len() as f64);
+            assert!((ratio - expected).abs() < margin, "{n}: {ratio} for {expected} +- {margin}");
+        }
+    }
+
+    #[test]
+    fn a_late_poll_does_not_move_the_schedule() {
+        let words = params("web pages 1 objects 5 interobject exp(50ms) interpage 1s size 1 once");
+        let at = |late: Nanos| -> Vec<Nanos> {
+            let mut session = Session::new(&words, Key::new(2, "web"), 1, EPOCH);
+            let mut all = Vec::new();
+            while let Some(next) = session.next_event() {
+                while let Some(request) = session.poll(next + late) {
+                    all.push(request.at);
+                }
+            }
+            all
+        };
+        assert_eq!(at(0).len(), 5);
+        assert_eq!(at(0), at(70 * MILLISECOND));
+    }
+
+    #[test]
+    fn sessions_start_one_after_the_other() {
+        let small = params("web preset ns2-small");
+        let starts: Vec<Nanos> =
+            small.session_starts(Key::new(1, "web"), EPOCH).unwrap().take(2).collect();
+        assert_eq!(starts, [EPOCH + 100 * MILLISECOND, EPOCH + 200 * MILLISECOND]);
+        assert!(params("web").session_starts(Key::new(1, "web"), EPOCH).is_none());
+    }
+
+    #[test]
+    fn golden_session() {
+        let mut session = Session::new(&params("web preset red-pd"), Key::new(1, "web"), 5, EPOCH);
+        let (requests, _) = browse(&mut session, |_| 40 * MILLISECOND, EPOCH + 100 * SECOND);
+        let first: Vec<(Nanos, u32, u64)> =
+            requests[..3].iter().map(|r| (r.at - EPOCH, r.server, r.packets)).collect();
+        assert_eq!(
+            (requests.len(), first),
+            (73, vec![(0, 0, 2), (12_426_507, 0, 2), (15_126_795_435, 0, 3)])
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! A packet, a recorder, and ways to drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Backlog, Link, Params, Sink};
+use sojourn_link::{Backlog, Impairments, Link, Params, Sink};
 use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
@@ -108,7 +108,8 @@ pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
     let rate = Rate::new(rate);
     let device = Device { rate, ..Device::default() };
     let queue = sojourn_queue::Params::parse(queue, &device).unwrap();
-    let mut params = Params { rate, overhead: 0, delay: 0, impairments: Default::default(), queue };
+    let mut params =
+        Params { rate, overhead: 0, delay: 0, impairments: Impairments::default(), queue };
     params.set_netem(netem).unwrap();
     params
 }
