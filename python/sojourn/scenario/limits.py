@@ -7,7 +7,8 @@ file, gets a message instead of a full memory.
 from __future__ import annotations
 
 FILE_BYTES = 256 * 1024
-LINE_CHARACTERS = 16 * 1024  # a dotted key of n parts costs `tomllib` n * n
+LINE_CHARACTERS = 16 * 1024
+KEY_PARTS = 32
 TEXT_CHARACTERS = 4096
 DEPTH = 12
 VALUES = 100_000
@@ -16,3 +17,5 @@ HOSTS = 10_000
 GROUPS = 1_000
 FLOWS = 1_000_000
 DURATION_NS = 72 * 3600 * 10**9  # as the engine's
+PROBLEMS = 200
+"""More are not told: nobody reads them."""

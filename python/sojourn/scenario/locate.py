@@ -91,8 +91,8 @@ class _Scanner:
             path = (*path, part)
             if double and i == len(parts) - 1:
                 self.arrays[path] = self.arrays.get(path, -1) + 1
+            self.note(path, start, end)
             if path in self.arrays:
-                self.note(path, start, end)
                 path = (*path, self.arrays[path])
         self.note(path, start, end)
         return path

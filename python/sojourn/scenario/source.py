@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,12 @@ from typing import Any
 from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
+
+
+# `tomllib` takes n * n steps for a dotted key of n parts.
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % limits.KEY_PARTS
+)
 
 
 def dotted(path: Path) -> str:
@@ -113,6 +120,8 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > limits.LINE_CHARACTERS:
             raise refuse(f"line {number} is longer than {limits.LINE_CHARACTERS} characters")
+    if _LONG_KEY.search(text):
+        raise refuse(f"a dotted key of {limits.KEY_PARTS} or more parts")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

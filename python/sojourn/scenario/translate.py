@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from sojourn import _core
+from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
@@ -27,7 +28,7 @@ from sojourn.scenario.words import WORD_ERROR, shown
 
 def problems_of(error: ValidationError, data: Mapping[str, Any], source: Source) -> list[Problem]:
     """All of `error`'s complaints about `data`."""
-    details = error.errors(include_url=False)
+    details = error.errors(include_url=False)[: limits.PROBLEMS]
     found = [(detail, _problem(detail, data, source)) for detail in details]
     # A misspelt key is one mistake, not two: the key it should be is not missing as well.
     meant = {
@@ -173,6 +174,8 @@ def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | N
     With it, mistakes that only show when the parts are put together (an unknown host, say) are
     found in the same go. What is replaced must not cause complaints of its own.
     """
+    if error.error_count() > limits.PROBLEMS:
+        return None
     mended = copy.deepcopy(data)
     for detail in error.errors(include_url=False):
         path = _path(detail["loc"], mended)
