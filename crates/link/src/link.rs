@@ -200,8 +200,8 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.run_timers(now);
     }
 
-    /// When [`Link::advance`] must be called next, if at all. What may be made up for later is no
-    /// event: an empty queue asked in vain, a periodic task.
+    /// When [`Link::advance`] must be called next, if at all; every other call may change it. What may
+    /// be made up for later is no event: an empty queue asked in vain, a periodic task.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         let departure = if self.backlog.packets > 0 { self.due } else { NEVER };

@@ -1,6 +1,8 @@
 //! Impairments in netem's words.
 
-use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder};
+use crate::params::{
+    Chance, Impairments, Jitter, JitterDistribution, LONGEST, Loss, Params, Reorder,
+};
 use sojourn_units::Nanos;
 use sojourn_units::quantity::{format_time, parse_time};
 use sojourn_units::words::{self, Kind, Table, Token, Word, WordError};
@@ -111,7 +113,7 @@ impl<'a> Reader<'a> {
 
     fn time(&mut self, word: &str) -> Result<Nanos, WordError> {
         let token = self.needed(word, "a time", "15ms")?;
-        parse_time(token.text).ok().filter(|&t| t <= Nanos::MAX / 4).ok_or_else(|| {
+        parse_time(token.text).ok().filter(|&t| t <= LONGEST).ok_or_else(|| {
             complaint(token, &format!("`{word}` needs a time with its unit, such as 15ms"), "15ms")
         })
     }
@@ -523,6 +525,13 @@ mod tests {
         fn texts_read_back(netem in any_netem()) {
             let text = netem.to_string();
             prop_assert_eq!(Netem::parse(&text).unwrap(), netem, "{}", text);
+            let queue = sojourn_queue::Params::parse("pfifo", &sojourn_queue::Device::default());
+            let Netem { delay, impairments } = netem;
+            let mut params =
+                Params { rate: None, overhead: 0, delay, impairments, queue: queue.unwrap() };
+            prop_assert_eq!(params.check(), Ok(()));
+            params.impairments.duplicate.probability = 1.5;
+            prop_assert!(params.check().is_err());
         }
 
         #[test]

@@ -24,6 +24,48 @@ pub struct Params {
     pub queue: sojourn_queue::Params,
 }
 
+/// No span of a link is longer: sums of two and a clock stay within 64 bits.
+pub const LONGEST: Nanos = Nanos::MAX / 8;
+
+impl Params {
+    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    ///
+    /// # Errors
+    /// A probability outside 0 to 1, a span that cannot be counted, a reordering that cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        let i = &self.impairments;
+        if self.delay > LONGEST || i.jitter.is_some_and(|jitter| jitter.span > LONGEST) {
+            return Err("delay and jitter must be below 73 years".to_owned());
+        }
+        let mut probabilities = vec![
+            i.duplicate.probability,
+            i.duplicate.correlation,
+            i.corrupt.probability,
+            i.corrupt.correlation,
+            i.jitter.map_or(0.0, |jitter| jitter.correlation),
+        ];
+        match i.loss {
+            Loss::None => {}
+            Loss::Random { probability, correlation } => {
+                probabilities.extend([probability, correlation]);
+            }
+            Loss::Gemodel { p, r, bad_loss, good_loss } => {
+                probabilities.extend([p, r, bad_loss, good_loss]);
+            }
+        }
+        if let Some(Reorder { probability, correlation, gap }) = i.reorder {
+            probabilities.extend([probability, correlation]);
+            if gap == 0 || i.keep_order {
+                return Err("reordering needs a gap above 0, and no kept order".to_owned());
+            }
+        }
+        if probabilities.iter().any(|p| !(0.0..=1.0).contains(p)) {
+            return Err("probabilities and correlations must be from 0 to 1".to_owned());
+        }
+        Ok(())
+    }
+}
+
 /// What the wire does to packets, after netem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

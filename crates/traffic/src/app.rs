@@ -1,8 +1,9 @@
 //! Any application, by name.
 
+use crate::spurts::Spurts;
 use crate::{Emission, bulk, cbr, packets, transfer, voip, web};
 use serde::{Deserialize, Serialize};
-use sojourn_random::Key;
+use sojourn_random::{Key, Unit};
 use sojourn_units::Nanos;
 use sojourn_units::words::{self, Table, WordError};
 use std::fmt;
@@ -48,6 +49,36 @@ impl App {
             "web" => Self::Web(web::Params::read(&given)?),
             _ => Self::Bulk(bulk::Params {}),
         })
+    }
+
+    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    ///
+    /// # Errors
+    /// A distribution without sense, a packet without bytes.
+    pub fn check(&self) -> Result<(), String> {
+        let spurts =
+            |spurts: &Option<Spurts>| spurts.map(|s| vec![s.on, s.off]).unwrap_or_default();
+        let (distributions, length) = match self {
+            Self::Bulk(_) => (Vec::new(), 1),
+            Self::Transfer(params) => (vec![params.size, params.think], 1),
+            Self::Cbr(params) => (spurts(&params.spurts), params.length),
+            Self::Packets(params) => (vec![params.interval, params.length], 1),
+            Self::Voip(params) => (spurts(&params.spurts), params.payload),
+            Self::Web(params) => {
+                let web::Params { pages, inter_page, objects, inter_object, size, .. } = *params;
+                let mut all = vec![pages, inter_page, objects, inter_object, size];
+                all.extend(params.inter_session);
+                (all, params.packet)
+            }
+        };
+        if length == 0 {
+            return Err(format!("`{}`: a packet has at least one byte", self.name()));
+        }
+        for distribution in distributions {
+            let text = || distribution.format(Unit::Number);
+            distribution.check().map_err(|why| format!("`{}`: {}: {why}", self.name(), text()))?;
+        }
+        Ok(())
     }
 
     /// Its words.
@@ -150,6 +181,7 @@ mod tests {
     fn texts_read_back() {
         for text in TEXTS {
             let app = App::parse(text).unwrap();
+            assert_eq!(app.check(), Ok(()));
             assert_eq!(App::parse(&app.to_string()), Ok(app), "{text} -> {app}");
             assert_eq!(app.packet_source(Key::new(1, "x"), 1).is_some(), app.sends_packets());
         }
@@ -178,6 +210,16 @@ mod tests {
             let text = if table.name == "cbr" { text + " rate 1mbit" } else { text };
             assert_eq!(App::parse(&text), App::parse(bare), "{text}");
         }
+    }
+
+    #[test]
+    fn parameters_without_sense_are_found() {
+        let App::Web(mut web) = App::parse("web").unwrap() else { panic!() };
+        web.size = sojourn_random::Distribution::Lomax { mean: 12.0, shape: 1.0 };
+        assert_eq!(
+            App::Web(web).check().unwrap_err(),
+            "`web`: pareto2(12,1): its shape must be above 1, or it has no mean"
+        );
     }
 
     #[test]
