@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from sojourn.scenario import limits
 from sojourn.scenario.words import (
@@ -39,7 +39,8 @@ def _count(least: int, most: int, what: str) -> Any:
             allowed=[f"{least}..{most}"],
         )
 
-    return Annotated[int, BeforeValidator(check), Field(ge=least, le=most)]
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Annotated[int, BeforeValidator(check), WithJsonSchema(schema)]
 
 
 def _flag(value: object) -> bool:

@@ -68,7 +68,7 @@ class Run:
 
     @property
     def series(self) -> pd.DataFrame:
-        """Time series, in long form: time, place, metric, value."""
+        """Time series: a row an instant, a column a place and metric."""
         return self.table("series")
 
     @property

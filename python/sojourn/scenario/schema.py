@@ -55,7 +55,8 @@ def _no_null(node: Any) -> None:
         if "anyOf" in node:
             node["anyOf"] = [s for s in node["anyOf"] if s.get("type") != "null"]
             if len(node["anyOf"]) == 1:
-                node.update(node.pop("anyOf")[0])
+                (only,) = node.pop("anyOf")
+                node.update({key: value for key, value in only.items() if key not in node})
         if "default" in node and node["default"] is None:
             del node["default"]
         for value in node.values():

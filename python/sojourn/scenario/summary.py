@@ -39,6 +39,9 @@ _GROUP = (
     ("page_p95", "95 %"),
     ("mos", "MOS"),
 )
+_QUIET = {"goodput", "udp_goodput", "retransmissions", "marks", "drops_forced", "drops_early"}
+"""Not worth a word if nothing happened."""
+
 _SHARES = {"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"}
 
 
@@ -68,15 +71,15 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
 def summarise(run: Run) -> str:
     """The whole run, its bottleneck and its groups of flows."""
     scenario, plan = run.scenario, run.scenario.plan()
-    simulated = plan["duration"] / 1e9
-    state = "" if run.complete else ", stopped before its end"
+    simulated = run.record.reached / 1e9
+    state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
     lines = [
         f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}",
         "",
         f"{scenario.bottleneck}: {scenario.queue}, "
         + _core.format_quantity("rate", plan["links"][plan["observe"]["bottleneck"]]["params"]["rate"]),
     ]
-    lines += _row(run, f"{scenario.bottleneck}.", _LINK)
+    lines += _row(run, "", _LINK)
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", _GROUP)
@@ -93,6 +96,8 @@ def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str
     for metric, label in wanted:
         value = run.metrics.get(prefix + metric)
         if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        if value == 0 and metric in _QUIET:
             continue
         text = format_value(value, run.units.get(prefix + metric, ""), metric)
         parts.append(f"{label} {text}")

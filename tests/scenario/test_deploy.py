@@ -1,0 +1,120 @@
+"""The commands that put a queue on a real interface."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+
+import pytest
+
+from sojourn.scenario import NoKernelEquivalent, Scenario, ScenarioError
+from tests.scenario.texts import HOME
+
+QUEUES = [
+    "pfifo limit 300p",
+    "bfifo limit 300kb",
+    "codel limit 300p ecn",
+    "fq_codel",
+    "pie limit 500p ecn",
+    "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.1",
+    "cobalt",
+]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_the_queue_is_inside_a_shaper(queue: str) -> None:
+    deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("wan0")
+    root, shaper, leaf = deployment.commands
+    assert root == "tc qdisc replace dev wan0 root handle 1: htb default 10"
+    # 95 % of 20 Mbit/s, and a burst of two frames: the queue forms here.
+    assert "rate 19000kbit ceil 19000kbit burst 3028b" in shaper
+    assert leaf == f"tc qdisc replace dev wan0 parent 1:10 handle 10: {deployment.queue}"
+    assert deployment.undo == ("tc qdisc del dev wan0 root",)
+    assert "`home`" in deployment.where
+    # What is deployed reads back as the same queue.
+    again = Scenario.from_toml(HOME).with_queue(deployment.queue)
+    assert again.plan()["links"][0]["params"]["queue"]["name"] == queue.split()[0] or (
+        queue.split()[0].endswith("fifo")
+    )
+
+
+def test_ingress_goes_through_an_ifb() -> None:
+    deployment = Scenario.from_toml(HOME).to_tc("wan0", ingress=True)
+    text = str(deployment)
+    assert "ip link add name ifb-wan0 type ifb" in text
+    assert "mirred egress redirect dev ifb-wan0" in text
+    assert "dev ifb-wan0 parent 1:10 handle 10: codel" in text
+    assert deployment.undo[-1] == "ip link del dev ifb-wan0"
+    assert "`isp`" in deployment.where
+
+
+def test_overhead_is_the_shapers() -> None:
+    scenario = Scenario.from_toml(HOME).replace({"links.uplink.overhead": 18})
+    assert scenario.to_tc().commands[1].endswith(" overhead 18")
+
+
+def test_the_printed_form_is_a_shell_script() -> None:
+    text = str(Scenario.from_toml(HOME).to_tc("wan0", ingress=True))
+    for line in text.splitlines():
+        words = shlex.split(line, comments=True)
+        assert not words or words[0] in {"tc", "ip"}
+
+
+@pytest.mark.parametrize(
+    ("queue", "reason"),
+    [
+        ("blue", "blue"),
+        ("red limit 300p min 45p max 195p avpkt 1514 unit packets", "bytes"),
+        ("red limit 400kb min 30kb max 90kb avpkt 1000 gentle", "gentle"),
+        ("red limit 400kb min 30kb max 90kb avpkt 1000 feng", "feng"),
+    ],
+)
+def test_what_linux_has_not_is_refused(queue: str, reason: str) -> None:
+    scenario = Scenario.from_toml(HOME).with_queue(queue)
+    with pytest.raises(NoKernelEquivalent, match=reason):
+        scenario.to_tc()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "eth0;reboot", "x" * 16, "-x", "../e"])
+def test_names_that_are_no_interface(name: str) -> None:
+    if name:
+        with pytest.raises(ScenarioError, match="no name of an interface"):
+            Scenario.from_toml(HOME).to_tc(name)
+    else:
+        assert "eth0" in str(Scenario.from_toml(HOME).to_tc(name))
+
+
+@pytest.mark.needs("tc")
+@pytest.mark.needs("ip")
+@pytest.mark.needs("unshare")
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("ingress", [False, True])
+def test_the_kernel_takes_them(queue: str, ingress: bool) -> None:
+    """In a network namespace of its own, with a veth pair for an interface."""
+    deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("v0", ingress=ingress)
+    script = "\n".join(
+        ["set -e", "ip link add v0 type veth peer name v1", *deployment.commands, *deployment.undo]
+    )
+    command = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0 and _lacking(result.stderr):
+        pytest.skip(f"not installed: the kernel's part ({result.stderr.strip()})")
+    assert result.returncode == 0, result.stderr
+
+
+def _lacking(message: str) -> bool:
+    """Whether the machine lacks a module or the right to a namespace, which is not our fault."""
+    return any(
+        words in message
+        for words in (
+            "Specified qdisc kind is unknown",
+            "Unknown device type",
+            "Operation not permitted",
+            "unshare failed",
+            "Operation not supported",
+            "TC classifier not found",
+        )
+    )
+
+
