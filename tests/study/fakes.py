@@ -51,7 +51,9 @@ class FakeScenario:
     def plan_json(self) -> str:
         rest = {k: v for k, v in self.data.items() if k != "name"}
         links = [{"name": "uplink"}]
-        return json.dumps({**rest, "links": links, "observe": {"bottleneck": 0}})
+        groups = [{"name": "call"}, {"name": "bulk"}]
+        observe = {"bottleneck": 0}
+        return json.dumps({**rest, "links": links, "groups": groups, "observe": observe})
 
 
 def scenario(**data: Any) -> Scenario:
@@ -79,7 +81,7 @@ def real(name: str, unit: str, *values: float) -> Column:
 QUEUES = {
     "pfifo": (0.2, 9.6e6),
     "codel": (0.02, 9.4e6),
-    "fq_codel": (0.0199, 9.45e6),
+    "fq_codel": (0.02, 9.45e6),
     "red": (0.08, 8e6),
 }
 

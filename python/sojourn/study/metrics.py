@@ -103,3 +103,8 @@ def resolve(name: str, columns: Iterable[str], bottleneck: str | None = None) ->
         plain = sorted({base(c) for c in there})
         hint = f"; there are {', '.join(plain[:12])}" + (", ..." if len(plain) > 12 else "")
     raise StudyError(f"no metric {name!r}{hint}")
+
+
+def known() -> tuple[str, ...]:
+    """Return the names of all metrics."""
+    return tuple(_registry())

@@ -1,0 +1,126 @@
+"""A comparison's answer in words, and as a plain table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sojourn.study import quantities
+from sojourn.study.metrics import base
+
+if TYPE_CHECKING:
+    from sojourn.study.comparison import Comparison, Entry
+
+_NAMES = {
+    "sojourn_mean": "mean queueing delay",
+    "sojourn_p50": "median queueing delay",
+    "sojourn_p95": "95th percentile of the queueing delay",
+    "sojourn_p99": "99th percentile of the queueing delay",
+    "sojourn_p999": "99.9th percentile of the queueing delay",
+    "sojourn_sd": "deviation of the queueing delay",
+    "goodput": "goodput",
+    "loss": "loss",
+    "utilisation": "utilisation",
+    "mos": "call quality (MOS)",
+    "page_p95": "95th percentile of the page load time",
+    "page_mean": "mean page load time",
+    "delay_p95": "95th percentile of the one-way delay",
+    "delay_mean": "mean one-way delay",
+    "fct_mean": "mean flow completion time",
+    "fct_p95": "95th percentile of the flow completion time",
+    "jain": "fairness (Jain's index)",
+    "jitter": "jitter",
+    "packet_loss": "packet loss",
+    "udp_loss": "UDP loss",
+    "consecutive_loss_mean": "mean number of packets lost in a row",
+}
+
+
+def words(metric: str) -> str:
+    """Return a metric's name for readers, with the link or group it belongs to."""
+    owner = metric.rpartition(".")[0]
+    name = _NAMES.get(base(metric), base(metric).replace("_", " "))
+    return f"{name} of {owner}" if owner else name
+
+
+def listed(names: list[str]) -> str:
+    """Return names joined as in a sentence."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def answer(c: Comparison) -> str:
+    """Return what a reader wants to know first."""
+    unit = c.table.units.get(c.by, "")
+    fit = [e for e in c.entries if e.feasible]
+    if not fit:
+        return f"No queue meets the condition {c.subject_to}. " + _outs(c)
+    best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
+    value = quantities.interval(best.value, unit, c.by)
+    text = f"{best.queue} has the {extreme} {words(c.by)}: {value}"
+    if len(c.seeds) == 1:
+        text += ", in one run. One seed has no interval: nothing can be told apart."
+        return " ".join(filter(None, [text, _outs(c)]))
+    text += f" (mean of {len(c.seeds)} seeds, 95 % interval)."
+    same = [e.queue for e in fit[1:] if e.rank == 1]
+    if same:
+        text += f" {listed(same)} cannot be told apart from it."
+    behind = [e for e in fit if e.rank != 1]
+    if behind:
+        text += f" {_gap(behind[0], best, c, unit)}"
+    return " ".join(filter(None, [text, _outs(c)]))
+
+
+def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
+    text = f"Next comes {second.queue} with {quantities.value(second.value.estimate, unit, c.by)}"
+    a, b = second.value.estimate, best.value.estimate
+    if a > 0 and b > 0:
+        ratio = a / b if c.better == "lower" else b / a
+        if ratio >= 1.5:
+            text += f", {ratio:.1f} times {'as much' if c.better == 'lower' else 'less'}"
+        elif math.isfinite(ratio):
+            text += f", {ratio - 1:.1%} {'more' if c.better == 'lower' else 'less'}"
+    return text + "."
+
+
+def _outs(c: Comparison) -> str:
+    out = [e for e in c.entries if not e.feasible]
+    if not out:
+        edge = [e.queue for e in c.entries if any(k.borderline for k in e.checks)]
+        return f"{listed(edge)}: the condition is met only just." if edge else ""
+    reasons = [f"{e.queue} ({e.reason or c.by + ' was not measured'})" for e in out]
+    return f"Out of the ranking: {'; '.join(reasons)}."
+
+
+def plain_table(c: Comparison) -> str:
+    """Return rank, queue and values in columns that line up."""
+    metrics = [m for m in c.shown_metrics if base(m) != "utilisation"][:6]
+    columns = [_column(c, m) for m in metrics]
+    rank = ["", "rank", *(str(e.rank) if e.rank else quantities.NOTHING for e in c.entries)]
+    name = ["", "queue", *(e.queue for e in c.entries)]
+    texts = [rank, name, *columns]
+    widths = [max(map(len, t)) for t in texts]
+    lines = []
+    for row in zip(*texts, strict=True):
+        cells = [
+            text.ljust(w) if i == 1 else text.rjust(w)
+            for i, (text, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _column(c: Comparison, metric: str) -> list[str]:
+    intervals = [e.value if metric == c.by else e.metrics[metric] for e in c.entries]
+    unit = c.table.units.get(metric, "")
+    scale = quantities.scale(unit, [i.estimate for i in intervals], metric)
+    means = [scale.apply(i.estimate) for i in intervals]
+    halves = [scale.apply(i.half_width) for i in intervals]
+    places = quantities.decimals(means, halves)
+    cells = [
+        quantities.number(m, places)
+        + (f" ± {quantities.number(h, places)}" if math.isfinite(h) else "")
+        for m, h in zip(means, halves, strict=True)
+    ]
+    return [metric, scale.unit, *cells]

@@ -1,0 +1,339 @@
+"""`compare`: which queue is best at the bottleneck, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.study.constraints import Check, check
+from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.expression import parse
+from sojourn.study.metrics import base, direction, nearest, unit
+from sojourn.study.ranking import Ranking, rank
+from sojourn.study.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from sojourn.scenario import Scenario
+    from sojourn.stats import Interval
+    from sojourn.study.engine import Engine
+    from sojourn.study.expression import Comparison as Condition
+    from sojourn.study.metrics import Direction
+    from sojourn.study.progress import Report
+    from sojourn.study.results import Results
+    from sojourn.study.table import Table
+
+BY = "sojourn_p95"
+SUBJECT_TO = "goodput >= 95% of best"
+QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt")
+"""What is compared if nothing is said; the scenario's own queue comes first."""
+
+_SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
+_PER_APP = (
+    "mos",
+    "delay_p95",
+    "jitter",
+    "packet_loss",
+    "page_p95",
+    "page_mean",
+    "fct_mean",
+    "fct_p95",
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One queue of a comparison."""
+
+    queue: str
+    rank: int | None
+    """None if a condition is not met."""
+    letters: str
+    """Queues that share a letter cannot be told apart."""
+    value: Interval
+    """The metric compared by: mean over seeds with its 95 % interval."""
+    difference: Interval | None
+    """Paired difference to the best queue; None for that one."""
+    feasible: bool
+    checks: tuple[Check, ...]
+    """Each condition, with what was found."""
+    metrics: dict[str, Interval]
+    """Further metrics."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is out, or borderline."""
+        return "; ".join(c.reason for c in self.checks if not c.met or c.borderline)
+
+
+class Comparison:
+    """Queues compared on one scenario, by one metric, subject to conditions."""
+
+    def __init__(
+        self, table: Table, by: str = BY, subject_to: str = SUBJECT_TO, alpha: float = 0.05
+    ) -> None:
+        if table.factors != ("queue",):
+            raise StudyError(f"a comparison has the one factor queue, not {table.factors}")
+        self.table = table
+        self.alpha = alpha
+        self.by = table.metric(by)
+        self.subject_to = subject_to
+        self.conditions = parse(subject_to)
+        better = direction(self.by)
+        if better is None:
+            raise StudyError(f"{by}: whether less or more of it is better cannot be said")
+        self.better: Direction = better
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Comparison:
+        """Return the comparison whose results are in a folder."""
+        from sojourn.study.results import Results
+
+        results = Results.open(folder)
+        if results.kind != "comparison":
+            raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
+        question = results.manifest.question
+        return cls(results.table(), question["by"], question["subject_to"])
+
+    @property
+    def results(self) -> Results | None:
+        """The folder."""
+        return self.table.results
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues, in the order given."""
+        return [str(q) for q in self.table.levels("queue")]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+        return self.table.seeds
+
+    def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
+        """Return a metric's values by queue, in the order of the seeds; NaN where missing."""
+        column = self.table.metric(metric)
+        wide = self.table.frame.pivot(index="seed", columns="queue", values=column)
+        return {q: wide[q].to_numpy(dtype=np.float64) for q in self.queues}
+
+    @cached_property
+    def _checks(self) -> dict[str, tuple[Check, ...]]:
+        found: dict[str, list[Check]] = {q: [] for q in self.queues}
+        for condition in self.conditions:
+            column = self.table.metric(condition.metric)
+            for queue, outcome in check(
+                condition, column, self.table.units.get(column, unit(column)), self.values(column)
+            ).items():
+                found[queue].append(outcome)
+        return {q: tuple(c) for q, c in found.items()}
+
+    def _fit(self, queue: str, values: npt.NDArray[np.float64]) -> bool:
+        return all(c.met for c in self._checks[queue]) and bool(np.isfinite(values).any())
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The queues that meet the conditions, ranked."""
+        values = self.values(self.by)
+        return rank({q: x for q, x in values.items() if self._fit(q, x)}, self.better, self.alpha)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All queues, best first; those that do not meet the conditions last."""
+        values, ranking = self.values(self.by), self.ranking
+        sign = 1.0 if self.better == "lower" else -1.0
+
+        def mean(queue: str) -> float:
+            x = values[queue][np.isfinite(values[queue])]
+            return sign * float(x.mean()) if x.size else math.inf
+
+        out = sorted((q for q in self.queues if q not in ranking.ranks), key=mean)
+        best = ranking.order[0] if ranking.order else None
+        shown = [m for m in self.shown_metrics if m != self.by]
+        return tuple(
+            Entry(
+                queue=q,
+                rank=ranking.ranks.get(q),
+                letters=ranking.letters.get(q, ""),
+                value=_mean(values[q]),
+                difference=_difference(values[q], values[best]) if best not in (None, q) else None,
+                feasible=q in ranking.ranks,
+                checks=self._checks[q],
+                metrics={m: _mean(self.values(m)[q]) for m in shown},
+            )
+            for q in (*ranking.order, *out)
+        )
+
+    @cached_property
+    def shown_metrics(self) -> tuple[str, ...]:
+        """The metric compared by, those of the conditions, and what readers expect."""
+        columns = self.table.metrics
+        wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
+        wanted += [m for m in _SHOWN if m in columns]
+        wanted += [c for c in columns if "." in c and base(c) in _PER_APP]
+        there = [m for m in dict.fromkeys(wanted) if self.table.frame[m].notna().any()]
+        return tuple(there)
+
+    @property
+    def winners(self) -> tuple[Entry, ...]:
+        """The best queue and those that cannot be told apart from it."""
+        return tuple(e for e in self.entries if e.rank == 1)
+
+    def entry(self, queue: str) -> Entry:
+        """Return one queue's row."""
+        for e in self.entries:
+            if e.queue == queue:
+                return e
+        close = nearest(queue, self.queues)
+        raise StudyError(
+            f"{queue!r} was not compared" + (f": did you mean {close!r}?" if close else "")
+        )
+
+    def answer(self) -> str:
+        """Return the answer in words."""
+        from sojourn.study.answer import answer
+
+        return answer(self)
+
+    def summary(self) -> str:
+        """Return the answer and the ranked table as plain text."""
+        from sojourn.study.answer import plain_table
+
+        return f"{self.answer()}\n\n{plain_table(self)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        u = self.table.units
+        return {
+            "by": self.by,
+            "unit": u.get(self.by, ""),
+            "better": self.better,
+            "subject_to": self.subject_to,
+            "alpha": self.alpha,
+            "seeds": list(self.seeds),
+            "answer": self.answer(),
+            "folder": str(self.results.folder) if self.results else None,
+            "queues": [
+                {
+                    "queue": e.queue,
+                    "rank": e.rank,
+                    "letters": e.letters,
+                    "feasible": e.feasible,
+                    "reason": e.reason,
+                    "value": _plain(e.value),
+                    "difference_to_best": _plain(e.difference),
+                    "metrics": {
+                        m: {"unit": u.get(m, ""), **(_plain(i) or {})} for m, i in e.metrics.items()
+                    },
+                }
+                for e in self.entries
+            ],
+            "pairs": [
+                {"a": a, "b": b, "p_holm": self.ranking.p[frozenset((a, b))]}
+                for i, a in enumerate(self.ranking.order)
+                for b in self.ranking.order[i + 1 :]
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.queues)} queues by {self.by}, {len(self.seeds)} seeds>"
+
+
+def _mean(values: npt.NDArray[np.float64]) -> Interval:
+    from sojourn.stats import Interval, mean_interval
+
+    x = values[np.isfinite(values)]
+    return mean_interval(x) if x.size else Interval(math.nan, math.nan, math.nan, 0.95, 0)
+
+
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Interval | None:
+    from sojourn.stats import paired_difference
+
+    both = np.isfinite(a) & np.isfinite(b)
+    return paired_difference(a[both], b[both]).interval if both.sum() >= 2 else None
+
+
+def _plain(i: Interval | None) -> dict[str, Any] | None:
+    if i is None:
+        return None
+    limits = {"mean": i.estimate, "low": i.low, "high": i.high}
+    return {k: v if math.isfinite(v) else None for k, v in limits.items()} | {"n": i.n}
+
+
+def compare(
+    scenario: Scenario,
+    queues: Sequence[str] | None = None,
+    seeds: int | Iterable[int] = 10,
+    by: str = BY,
+    subject_to: str = SUBJECT_TO,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Report | None = None,
+    engine: Engine | None = None,
+) -> Comparison:
+    """Run the scenario with each queue at its bottleneck and rank them.
+
+    `by` names a metric (of a link or group of flows: `call.mos`); `subject_to` is a condition such
+    as `goodput >= 95% of best and loss <= 1%`, or empty. Every queue meets the same seeds.
+    """
+    named = tuple(queues) if queues is not None else (scenario.queue, *QUEUES)
+    named = tuple(dict.fromkeys(named)) if queues is None else named
+    if not named:
+        raise StudyError("nothing to compare: give two queues or more")
+    if len(set(named)) < len(named):
+        raise StudyError("a queue stands twice in the list")
+    conditions = parse(subject_to)
+    _early(scenario, by, conditions, named)
+    study = (
+        Study(scenario)
+        .vary(queue=list(named))
+        .seeds(seeds)
+        .asking("comparison", {"by": by, "subject_to": subject_to, "queues": list(named)})
+    )
+    return Comparison(study.run(out, workers, progress, engine), by, subject_to)
+
+
+def _early(
+    scenario: Scenario, by: str, conditions: tuple[Condition, ...], queues: tuple[str, ...]
+) -> None:
+    """Refuse what can be known to be wrong before any run is made."""
+    from sojourn.study.metrics import known
+
+    plan = json.loads(scenario.plan_json)
+    owners = [x["name"] for part in ("links", "groups") for x in plan.get(part, [])]
+    for metric in (by, *(c.metric for c in conditions)):
+        owner, _, name = metric.rpartition(".")
+        if name not in known():
+            close = nearest(name, known())
+            raise StudyError(
+                f"no metric {metric!r}" + (f": did you mean {close!r}?" if close else "")
+            )
+        if owner and owner not in owners:
+            close = nearest(owner, owners)
+            hint = (
+                f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
+            )
+            raise StudyError(f"{metric}: no link or group of flows {owner!r}{hint}")
+    if direction(by) is None:
+        raise StudyError(f"{by}: whether less or more of it is better cannot be said")
+    for condition in conditions:
+        if condition.of is None:
+            condition.absolute(unit(condition.metric))
+        elif condition.of != "best" and condition.of not in queues:
+            close = nearest(condition.of, queues)
+            hint = f": did you mean {close!r}?" if close else f"; there are {', '.join(queues)}"
+            raise StudyError(f"`{condition}`: {condition.of!r} is not compared{hint}")
+        elif condition.of == "best" and direction(condition.metric) is None:
+            raise StudyError(f"`{condition}`: of {condition.metric} there is no best")

@@ -1,0 +1,120 @@
+"""Whether queues meet a condition, judged by their means over the seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sojourn.study import quantities
+from sojourn.study.errors import StudyError
+from sojourn.study.metrics import direction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from sojourn.study.expression import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition on one queue."""
+
+    condition: str
+    met: bool
+    borderline: bool
+    """Whether the interval reaches over the bound: other seeds might decide otherwise."""
+    reason: str
+
+
+def check(
+    condition: Comparison,
+    column: str,
+    unit: str,
+    values: Mapping[str, npt.NDArray[np.float64]],
+) -> dict[str, Check]:
+    """Return the outcome for each queue."""
+    if condition.of is None or condition.share is None:
+        bound = condition.absolute(unit)
+        return {q: _absolute(condition, column, unit, x, bound) for q, x in values.items()}
+    reference = values.get(condition.of)
+    name = condition.of
+    if condition.of == "best":
+        better = direction(column)
+        if better is None:
+            raise StudyError(f"`{condition}`: of {column} there is no best")
+        measured = {q: float(np.nanmean(x)) for q, x in values.items() if np.isfinite(x).any()}
+        if not measured:
+            return {q: _unknown(condition, column) for q in values}
+        pick = min if better == "lower" else max
+        name = pick(measured, key=lambda q: measured[q])
+        reference = values[name]
+    if reference is None:
+        raise StudyError(f"`{condition}`: {condition.of!r} is not compared")
+    return {
+        q: _relative(condition, column, unit, x, reference, name, condition.share)
+        for q, x in values.items()
+    }
+
+
+def _unknown(condition: Comparison, column: str) -> Check:
+    return Check(str(condition), met=False, borderline=False, reason=f"{column} was not measured")
+
+
+def _absolute(
+    condition: Comparison,
+    column: str,
+    unit: str,
+    values: npt.NDArray[np.float64],
+    bound: float,
+) -> Check:
+    from sojourn.stats import mean_interval
+
+    x = values[np.isfinite(values)]
+    if not x.size:
+        return _unknown(condition, column)
+    i = mean_interval(x)
+    met = condition.met(i.estimate, bound)
+    borderline = i.low <= bound <= i.high and x.size > 1
+    found = f"{column} {quantities.interval(i, unit, column)}"
+    return Check(str(condition), met, borderline, _reason(condition, found, met, borderline))
+
+
+def _relative(
+    condition: Comparison,
+    column: str,
+    unit: str,
+    values: npt.NDArray[np.float64],
+    reference: npt.NDArray[np.float64],
+    name: str,
+    share: float,
+) -> Check:
+    from sojourn.stats import one_sample
+
+    both = np.isfinite(values) & np.isfinite(reference)
+    if not both.any():
+        return _unknown(condition, column)
+    x, y = values[both], reference[both]
+    met = condition.met(float(x.mean()), share * float(y.mean()))
+    # Paired: what both owe to the seed cancels.
+    z = x - share * y
+    limits = one_sample(z).interval if z.size > 1 else None
+    borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)
+    mean = quantities.value(float(x.mean()), unit, column)
+    part = f", {x.mean() / y.mean():.1%} of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
+    return Check(
+        str(condition),
+        met,
+        borderline,
+        _reason(condition, f"{column} {mean}{part}", met, borderline),
+    )
+
+
+def _reason(condition: Comparison, found: str, met: bool, borderline: bool) -> str:
+    if met and not borderline:
+        return ""
+    verdict = "met" if met else "not met"
+    return f"{condition}: {verdict}, {found}" + (" (borderline)" if borderline else "")

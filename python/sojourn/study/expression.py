@@ -1,0 +1,111 @@
+"""Conditions such as `goodput >= 95% of best and loss <= 1%`: read, never evaluated as code.
+
+    condition  = comparison { "and" comparison }
+    comparison = METRIC ( ">=" | "<=" | ">" | "<" ) bound
+    bound      = QUANTITY | PERCENT "of" ( "best" | NAME )
+
+A quantity has the metric's unit (`5ms`, `8mbit`); a metric without one takes a number or a
+percentage.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sojourn.study.errors import StudyError
+
+Operator = Literal[">=", "<=", ">", "<"]
+
+_COMPARISON = re.compile(
+    r"\s*(?P<metric>[^\s<>=!]+)\s*(?P<op>[<>=!]+)\s*(?P<bound>\S.*?)\s*", re.DOTALL
+)
+_PERCENT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*%(?:\s+of\s+(?P<of>\S.*))?", re.DOTALL)
+_KINDS: dict[str, Literal["time", "rate", "size"]] = {"s": "time", "bit/s": "rate", "B": "size"}
+_OPERATORS: dict[str, Operator] = {">=": ">=", "<=": "<=", ">": ">", "<": "<"}
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric against one bound."""
+
+    metric: str
+    operator: Operator
+    text: str
+    """The bound as written."""
+    share: float | None = None
+    """For a bound that is a share of another value."""
+    of: str | None = None
+    """Whose value: `best`, or the name of one compared."""
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.operator} {self.text}"
+
+    def met(self, value: float, bound: float) -> bool:
+        """Whether the value is on the right side of the bound."""
+        match self.operator:
+            case ">=":
+                return value >= bound
+            case "<=":
+                return value <= bound
+            case ">":
+                return value > bound
+            case "<":
+                return value < bound
+
+    def absolute(self, unit: str) -> float:
+        """Return the bound as a number in the metric's unit."""
+        percent = _PERCENT.fullmatch(self.text)
+        if percent:
+            if unit not in ("1", ""):
+                raise StudyError(
+                    f"`{self}`: {self.text} of what? Write `{self.text} of best`, or a value in "
+                    f"{unit}"
+                )
+            return float(percent["number"]) / 100
+        if unit in _KINDS:
+            return _quantity(self, unit)
+        try:
+            return float(self.text)
+        except ValueError:
+            raise StudyError(f"`{self}`: {self.text!r} is no number or percentage") from None
+
+
+def _quantity(comparison: Comparison, unit: str) -> float:
+    from sojourn import _core
+
+    try:
+        amount = float(_core.parse_quantity(_KINDS[unit], comparison.text))
+    except ValueError as error:
+        message = getattr(error, "message", None) or str(error)
+        example = {"s": "5ms", "bit/s": "8mbit", "B": "30kb"}[unit]
+        raise StudyError(f"`{comparison}`: {message} (such as {example})") from None
+    return amount / 1e9 if unit == "s" else amount
+
+
+def parse(text: str) -> tuple[Comparison, ...]:
+    """Return the comparisons of a condition; an empty text has none."""
+    if len(text) > _LONGEST:
+        raise StudyError("the condition is too long")
+    if not text.strip():
+        return ()
+    return tuple(_comparison(part) for part in re.split(r"\band\b", text))
+
+
+def _comparison(text: str) -> Comparison:
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        raise StudyError(
+            f"`{text.strip()}` is no condition: write METRIC >= VALUE, as in "
+            "`goodput >= 95% of best`; join several by `and`"
+        )
+    metric, operator, bound = found["metric"], found["op"], found["bound"]
+    if operator not in _OPERATORS:
+        raise StudyError(f"`{text.strip()}`: {operator!r} is none of >=, <=, >, <")
+    percent = _PERCENT.fullmatch(bound)
+    share = of = None
+    if percent and percent["of"]:
+        share, of = float(percent["number"]) / 100, " ".join(percent["of"].split())
+    return Comparison(metric, _OPERATORS[operator], bound, share, of)

@@ -1,0 +1,106 @@
+"""Numbers as people read them: one prefix and as many digits as the interval deserves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sojourn.study.metrics import base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sojourn.stats import Interval
+
+NOTHING = "–"
+"""Stands where nothing was measured."""
+
+_SHARES = frozenset({"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"})
+_PREFIXES = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a number is divided by, and the unit it then has."""
+
+    factor: float
+    unit: str
+
+    def apply(self, value: float) -> float:
+        """Return the value in this unit."""
+        return value / self.factor
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is a part of a whole, shown in percent."""
+    return base(metric) in _SHARES
+
+
+def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
+    """Return the prefix that leaves one to three digits before the point of the largest value."""
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    if unit in _PREFIXES:
+        steps = _PREFIXES[unit]
+        if largest == 0.0:
+            # Nothing to go by: the prefix most used.
+            return Scale(*steps[1]) if unit != "B" else Scale(*steps[-1])
+        for factor, name in steps:
+            # 0.9995 would be rounded to 1.00, hence the margin.
+            if largest >= factor * 0.9995:
+                return Scale(factor, name)
+        return Scale(*steps[-1])
+    if is_share(metric):
+        return Scale(0.01, "%")
+    return Scale(1.0, "" if unit == "1" else unit)
+
+
+def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 6) -> int:
+    """Return how many digits after the point to show.
+
+    Two digits of the largest uncertainty; without one, three digits of the largest value.
+    """
+    doubt = max((d for d in doubts if math.isfinite(d) and d > 0), default=0.0)
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    largest = float(f"{largest:.3g}")  # 0.9999 will be shown as 1
+    if largest == 0.0 and doubt == 0.0:
+        return 0
+    if doubt > 0:
+        places = 1 - math.floor(math.log10(doubt))
+        # More than five digits in all say nothing to a reader, however sure they are.
+        if largest > 0:
+            places = min(places, 4 - math.floor(math.log10(largest)))
+    else:
+        places = 2 - math.floor(math.log10(largest))
+    return min(max(places, 0), most)
+
+
+def number(value: float, places: int) -> str:
+    """Return a number with so many digits after the point."""
+    if not math.isfinite(value):
+        return NOTHING if math.isnan(value) else ("∞" if value > 0 else "-∞")
+    text = f"{value:.{places}f}"
+    return text[1:] if text.startswith("-") and float(text) == 0 else text
+
+
+def value(x: float, unit: str, metric: str = "") -> str:
+    """Return one value with its unit."""
+    s = scale(unit, [x], metric)
+    y = s.apply(x)
+    places = 0 if s.unit in ("", "B") and float(y).is_integer() else decimals([y])
+    return f"{number(y, places)} {s.unit}".rstrip()
+
+
+def interval(i: Interval, unit: str, metric: str = "") -> str:
+    """Return an estimate with its limits."""
+    s = scale(unit, [i.estimate], metric)
+    mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
+    places = decimals([mean], [abs(high - low) / 2])
+    text = number(mean, places)
+    if math.isfinite(low) or math.isfinite(high):
+        text += f" [{number(low, places)}, {number(high, places)}]"
+    return f"{text} {s.unit}".rstrip()

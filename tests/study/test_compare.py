@@ -1,0 +1,195 @@
+"""Queues compared: conditions, ranks, the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sojourn.study import Comparison, ResultsError, StudyError, compare
+from sojourn.study.expression import parse
+from sojourn.study.metrics import direction
+from sojourn.study.ranking import rank
+from tests.study.fakes import QUEUES, FakeEngine, scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(
+    by: str = "sojourn_p95", subject_to: str = "goodput >= 95% of best", seeds: int = 10
+) -> Comparison:
+    return compare(scenario(), list(QUEUES), seeds, by, subject_to, engine=FakeEngine())
+
+
+def test_ranks_and_reasons() -> None:
+    found = run()
+    assert sorted(e.queue for e in found.entries[:2]) == ["codel", "fq_codel"]
+    assert [e.queue for e in found.entries[2:]] == ["pfifo", "red"]
+    assert [e.rank for e in found.entries] == [1, 1, 3, None]
+    assert found.entry("red").reason.startswith("goodput >= 95% of best: not met, goodput ")
+    assert "% of pfifo's" in found.entry("red").reason
+    difference = found.entry("pfifo").difference
+    assert difference is not None
+    assert difference.low > 0.1
+    assert found.entry(found.winners[0].queue).difference is None
+
+
+def test_answer_and_table() -> None:
+    found = run()
+    assert "codel has the lowest 95th percentile of the queueing delay: " in found.answer()
+    assert "codel cannot be told apart from it" in found.answer()
+    assert "Next comes pfifo" in found.answer()
+    assert "Out of the ranking: red" in found.answer()
+    lines = found.summary().split("\n\n")[1].splitlines()
+    assert len({line.index("±") for line in lines[2:]}) == 1
+    assert "ms" in lines[1]
+
+
+def test_json() -> None:
+    found = run()
+    data = json.loads(found.to_json())
+    assert data["queues"][0]["rank"] == 1
+    assert data["better"] == "lower"
+    assert len(data["pairs"]) == 3
+    assert data["queues"][0]["metrics"]["goodput"]["unit"] == "bit/s"
+
+
+def test_no_condition_and_metrics_of_groups() -> None:
+    found = run(by="call.mos", subject_to="")
+    assert found.better == "higher"
+    assert [e.queue for e in found.entries][-1] == "pfifo"
+    assert found.entry("red").rank == 3
+    assert "call quality (MOS) of call" in found.answer()
+
+
+def test_conditions_of_every_kind() -> None:
+    assert not run(subject_to="goodput >= 9mbit").entry("red").feasible
+    assert run(subject_to="goodput >= 7.5mbit").entry("red").feasible
+    assert not run(subject_to="sojourn_p95 < 100ms").entry("pfifo").feasible
+    assert not run(subject_to="goodput >= 99% of pfifo").entry("codel").feasible
+    assert not run(subject_to="goodput>=50% of best and call.mos > 4").entry("pfifo").feasible
+    assert run(subject_to="uplink.loss <= 1%").entry("red").feasible
+    assert run(subject_to="uplink.loss <= 0.01").entry("red").feasible
+    none = run(subject_to="uplink.loss > 2%")
+    assert none.winners == ()
+    assert none.answer().startswith("No queue meets the condition")
+
+
+def test_borderline_is_told() -> None:
+    found = run(subject_to="goodput >= 9.4mbit")
+    entry = found.entry("codel")
+    assert any(c.borderline for c in entry.checks)
+    assert "borderline" in entry.reason
+
+
+def test_one_seed() -> None:
+    found = run(seeds=1)
+    assert [e.rank for e in found.entries if e.feasible] == [1, 1, 1]
+    assert "nothing can be told apart" in found.answer()
+    assert "±" not in found.summary()
+
+
+def test_results_are_read_back(tmp_path: Path) -> None:
+    found = compare(scenario(), ["pfifo", "codel"], 3, out=tmp_path, engine=FakeEngine())
+    again = Comparison.open(tmp_path)
+    assert again.to_dict() == found.to_dict()
+    assert again.results is not None
+    assert again.results.manifest.question["by"] == "sojourn_p95"
+    with pytest.raises(ResultsError, match="no such folder"):
+        Comparison.open(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("by", "subject_to", "says"),
+    [
+        ("sojorn_p95", "", "did you mean 'sojourn_p95'"),
+        ("calll.mos", "", "did you mean call.mos"),
+        ("events", "", "whether less or more"),
+        ("sojourn_p95", "godput >= 95% of best", "did you mean 'goodput'"),
+        ("sojourn_p95", "goodput >= 95%", "of what"),
+        ("sojourn_p95", "goodput >= 5ms", "goodput >= 5ms"),
+        ("sojourn_p95", "loss <= much", "no number or percentage"),
+        ("sojourn_p95", "goodput >= 95% of codl", "did you mean 'codel'"),
+        ("sojourn_p95", "events >= 95% of best", "there is no best"),
+        ("sojourn_p95", "goodput", "no condition"),
+        ("sojourn_p95", "goodput == 3", "none of"),
+        ("sojourn_p95", "goodput >= 95% of best or loss < 1", "not compared"),
+        ("sojourn_p95", "__import__('os')", "no condition"),
+        ("sojourn_p95", "x" * 3000, "too long"),
+    ],
+)
+def test_mistakes_are_told_before_any_run(by: str, subject_to: str, says: str) -> None:
+    engine = FakeEngine()
+    with pytest.raises(StudyError, match=says):
+        compare(scenario(), list(QUEUES), 2, by, subject_to, engine=engine)
+    assert not engine.ran
+
+
+def test_queues_are_checked() -> None:
+    with pytest.raises(StudyError, match="nothing to compare"):
+        compare(scenario(), [], engine=FakeEngine())
+    with pytest.raises(StudyError, match="twice"):
+        compare(scenario(), ["codel", "codel"], engine=FakeEngine())
+    with pytest.raises(StudyError, match="did you mean 'codel'"):
+        run().entry("codl")
+
+
+def test_parse() -> None:
+    first, second = parse("goodput >= 95% of pfifo limit 300p and uplink.loss<=1%")
+    assert (first.metric, first.share, first.of) == ("goodput", 0.95, "pfifo limit 300p")
+    assert (second.metric, second.operator, second.text) == ("uplink.loss", "<=", "1%")
+    assert parse("  ") == ()
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    with contextlib.suppress(StudyError):
+        parse(text)
+
+
+def test_queues_that_cannot_be_told_apart_share_a_rank() -> None:
+    rng = np.random.default_rng(1)
+    common = rng.normal(0, 1, 30)
+    values = {
+        "a": 10 + common + rng.normal(0, 0.1, 30),
+        "b": 10.01 + common + rng.normal(0, 0.1, 30),
+        "c": 12 + common + rng.normal(0, 0.1, 30),
+        "d": 12.02 + common + rng.normal(0, 0.1, 30),
+    }
+    found = rank(values, "lower")
+    assert found.ranks == {"a": 1, "b": 1, "c": 3, "d": 3}
+    assert found.letters["a"] == found.letters["b"] != found.letters["c"]
+    upside = rank(values, "higher")
+    assert upside.ranks == {"a": 3, "b": 3, "c": 1, "d": 1}
+
+
+def test_pairing_tells_apart_what_unpaired_cannot() -> None:
+    rng = np.random.default_rng(2)
+    common = rng.normal(0, 5, 10)
+    values = {"a": common, "b": common + 0.5 + rng.normal(0, 0.1, 10)}
+    assert rank(values, "lower").ranks == {"a": 1, "b": 2}
+
+
+def test_ranking_keeps_its_promise_when_all_are_equal() -> None:
+    """Holm: at most 5 % of comparisons of equal queues find any difference."""
+    rng = np.random.default_rng(3)
+    wrong = sum(
+        set(rank({str(i): rng.normal(0, 1, 8) for i in range(5)}, "lower").ranks.values()) != {1}
+        for _ in range(400)
+    )
+    assert wrong / 400 <= 0.08
+
+
+def test_directions() -> None:
+    assert direction("sojourn_p95") == "lower"
+    assert direction("uplink.consecutive_loss_mean") == "lower"
+    assert direction("bulk.goodput") == "higher"
+    assert direction("voip.mos_min") == "higher"
+    assert direction("flows") is None
+    assert direction("uplink.state.drop_prob") is None

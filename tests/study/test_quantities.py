@@ -1,0 +1,51 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sojourn.stats import Interval
+from sojourn.study import quantities as q
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "metric", "text"),
+    [
+        (0.0123, "s", "", "12.3 ms"),
+        (1.5, "s", "", "1.50 s"),
+        (12e-6, "s", "", "12.0 µs"),
+        (0.0, "s", "", "0 ms"),
+        (9.4e6, "bit/s", "", "9.40 Mbit/s"),
+        (0.9999e9, "bit/s", "", "1.00 Gbit/s"),
+        (0.5, "bit/s", "", "0.500 bit/s"),
+        (1514, "B", "", "1.51 kB"),
+        (64.0, "B", "", "64 B"),
+        (0.0123, "1", "uplink.loss", "1.23 %"),
+        (4.2, "1", "call.mos", "4.20"),
+        (17.0, "1", "drops", "17"),
+        (math.nan, "s", "", "– µs"),
+    ],
+)
+def test_values(value: float, unit: str, metric: str, text: str) -> None:
+    if math.isnan(value):
+        assert q.value(value, unit, metric).startswith("–")
+    else:
+        assert q.value(value, unit, metric) == text
+
+
+def test_intervals_have_the_digits_they_deserve() -> None:
+    assert (
+        q.interval(Interval(0.0123456, 0.0120, 0.0127, 0.95, 9), "s") == "12.35 [12.00, 12.70] ms"
+    )
+    assert q.interval(Interval(0.5, 0.1, 0.9, 0.95, 9), "s") == "500 [100, 900] ms"
+    one = Interval(9.4e6, math.nan, math.nan, 0.95, 1)
+    assert q.interval(one, "bit/s") == "9.40 Mbit/s"
+    sure = Interval(9.4e6, 9.4e6, 9.4e6, 0.95, 5)
+    assert q.interval(sure, "bit/s") == "9.40 [9.40, 9.40] Mbit/s"
+
+
+def test_no_minus_zero() -> None:
+    assert q.number(-0.001, 1) == "0.0"
+    assert q.number(math.inf, 1) == "∞"
