@@ -219,8 +219,8 @@ impl Plan {
         if observe.snaplen == 0 || observe.snaplen > limits::SNAPLEN {
             return fail("observe.snaplen", format!("must lie in 1 to {}", limits::SNAPLEN));
         }
-        if observe.series_interval > 0 {
-            let instants = self.duration / observe.series_interval + 1;
+        if let Some(samples) = self.duration.checked_div(observe.series_interval) {
+            let instants = samples + 1;
             // About five values a link and two a flow shown.
             let values = instants.saturating_mul(5 * n as u64 + 8 * self.groups.len() as u64);
             if values > limits::SERIES_VALUES {

@@ -10,13 +10,14 @@
 //! Nothing else decides, so a run is a function of plan and seed.
 
 use crate::deadlines::Deadlines;
-use crate::flow::{Driver, Flow, GroupProbe, Packets};
+use crate::flow::{Driver, Flow, GroupProbe, Packets, Tally};
 use crate::load::{Cargo, Datagram};
 use crate::network::{Network, Options};
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
 use crate::slab::{Body, Class, Packet, node};
 use crate::tcp_host::Connections;
+use crate::udp::Receiver;
 use sojourn_plan::{Plan, PlanError, Transport};
 use sojourn_random::Key;
 use sojourn_traffic::{App, UDP_HEADERS};
@@ -99,12 +100,11 @@ impl<'a> Engine<'a> {
                 let key = key.child(u64::from(number));
                 let pair = group.pairs[number as usize % group.pairs.len()];
                 let (from, to) = (pair.0 as u32, pair.1 as u32);
-                let start = match &mut sessions {
-                    Some(starts) => starts.next().unwrap_or(NEVER),
-                    None => {
-                        let spread = key.stream("start").below(group.start_spread + 1);
-                        EPOCH + group.start + spread
-                    }
+                let start = if let Some(starts) = &mut sessions {
+                    starts.next().unwrap_or(NEVER)
+                } else {
+                    let spread = key.stream("start").below(group.start_spread + 1);
+                    EPOCH + group.start + spread
                 };
                 let mut path = |from, to| {
                     net.routes.path(from, to).ok_or_else(|| PlanError {
@@ -133,8 +133,8 @@ impl<'a> Engine<'a> {
                     connections: 0,
                     current: None,
                     job: None,
-                    closed: Default::default(),
-                    before: Default::default(),
+                    closed: Tally::default(),
+                    before: Tally::default(),
                     books: Default::default(),
                     bytes_before: 0,
                     delay: plan.observe.per_flow_histograms.then(Default::default),
@@ -396,8 +396,13 @@ fn driver(
                 App::Voip(voip) => Some(voip.playout),
                 _ => None,
             };
-            let receiver = Default::default();
-            Driver::Packets(Box::new(Packets { source, next, seq: 0, playout, receiver }))
+            Driver::Packets(Box::new(Packets {
+                source,
+                next,
+                seq: 0,
+                playout,
+                receiver: Receiver::default(),
+            }))
         }
     })
 }

@@ -90,6 +90,7 @@ impl Tally {
     }
 
     /// What was done since `before`.
+    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
             bytes: self.bytes - before.bytes,

@@ -71,7 +71,7 @@ impl Engine<'_> {
         row.real("start", instant(Some(flow.start)));
         row.real("end", instant(flow.end));
         let span = self.now - self.since;
-        self.transfer_metrics(&mut row, &[*counted], span);
+        Self::transfer_metrics(&mut row, &[*counted], span);
         row.integer("finished", flow.finished);
         row.real("jitter", counted.jitter);
         row.real("mos", counted.mos);
@@ -89,7 +89,7 @@ impl Engine<'_> {
     }
 
     /// What flows and groups have in common.
-    fn transfer_metrics(&self, row: &mut Row, flows: &[Counted], span: Nanos) {
+    fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
         let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
         let tcp = sum(|f| if f.tcp { f.bytes } else { 0 });
         let udp = sum(|f| if f.tcp { 0 } else { f.bytes });
@@ -117,7 +117,7 @@ impl Engine<'_> {
         let now = self.now;
         let mut row = Row::default();
         row.integer("flows", probe.flows);
-        self.transfer_metrics(&mut row, flows, now - self.since);
+        Self::transfer_metrics(&mut row, flows, now - self.since);
         row.real("jain", jain(flows.iter().map(|f| f.bytes as f64)));
         let delay = probe.delay.moments();
         row.real("delay_mean", delay.mean() / SECOND as f64);
@@ -158,7 +158,7 @@ impl Engine<'_> {
         row.real("measured", seconds(self.now - self.since));
         row.integer("events", self.events);
         row.integer("packets", self.net.slab.numbers());
-        self.transfer_metrics(&mut row, flows, self.now - self.since);
+        Self::transfer_metrics(&mut row, flows, self.now - self.since);
         row.real("jain", jain(flows.iter().filter(|f| f.tcp).map(|f| f.bytes as f64)));
         row.integer("finished", self.groups.iter().map(|g| g.fct.moments().count()).sum());
         let active = |g: &GroupProbe| g.active.mean(self.now);

@@ -27,8 +27,9 @@ pub enum Cargo {
 /// Ports of the flow that a body belongs to: the side that its flow's data come from, and the other.
 fn ports(body: &Body<Cargo>) -> (u16, u16) {
     let flow = body.flow / 2;
-    let near = 10_000 + (flow.wrapping_mul(31).wrapping_add(body.connection)) % 50_000;
-    let far = 5_000 + flow / 50_000;
+    // From the dynamic range, which no dissector takes for its own.
+    let near = 49_152 + (flow.wrapping_mul(31).wrapping_add(body.connection)) % 12_000;
+    let far = 61_152 + (flow / 12_000) % 4_000;
     if body.flow.is_multiple_of(2) { (near as u16, far as u16) } else { (far as u16, near as u16) }
 }
 
@@ -74,7 +75,7 @@ fn header(segment: &Segment) -> TcpHeader {
         seq: segment.seq as u32,
         ack: segment.ack as u32,
         flags: bits,
-        window: (segment.window >> if syn.is_some() { 0 } else { WINDOW_SHIFT }).min(0xffff) as u16,
+        window: segment.window,
         payload: segment.len,
         timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
         sack,
@@ -84,6 +85,3 @@ fn header(segment: &Segment) -> TcpHeader {
         window_scale: syn.and_then(|s| s.window_scale),
     }
 }
-
-/// Captured windows are shown with the scale that connections of this simulator agree on.
-const WINDOW_SHIFT: u32 = 7;

@@ -169,7 +169,7 @@ impl<T: Load> Network<T> {
             due: Deadlines::new(hops.len() as u32),
             hops,
             routes: Routes::new(plan.nodes.len(), &plan.links),
-            slab: Slab::new(),
+            slab: Slab::default(),
             accounts: Vec::new(),
             trace: TraceHash::new(),
             moving: Vec::new(),

@@ -4,6 +4,7 @@
 //! and the MAC 02:00:00:00:00:00 + n + 1.
 
 use sojourn_units::{Nanos, SECOND};
+use std::collections::BTreeMap;
 
 /// What a frame's headers say.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +32,8 @@ pub struct TcpHeader {
     pub ack: u32,
     /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the top bit.
     pub flags: u8,
-    /// Window as on the wire.
-    pub window: u16,
+    /// Window in bytes; on the wire it is scaled as this side's SYN said.
+    pub window: u32,
     /// Payload bytes.
     pub payload: u32,
     /// Timestamp value and echo.
@@ -53,13 +54,19 @@ const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
 const UDP: usize = 8;
+const SYN: u8 = 0x02;
 
 /// A capture in memory.
 #[derive(Clone, Debug)]
 pub struct Capture {
     bytes: Vec<u8>,
     snaplen: usize,
+    /// Window scales by nodes and ports.
+    scales: BTreeMap<Side, u8>,
 }
+
+/// One side of a connection: nodes and ports.
+type Side = ((u32, u32), (u16, u16));
 
 /// The Internet checksum (RFC 1071) over `bytes`, starting from `sum`.
 fn checksum(bytes: &[u8], mut sum: u32) -> u16 {
@@ -90,13 +97,14 @@ impl Capture {
         bytes.extend([0; 8]);
         bytes.extend(snaplen.to_le_bytes());
         bytes.extend(1u32.to_le_bytes());
-        Self { bytes, snaplen: snaplen as usize }
+        Self { bytes, snaplen: snaplen as usize, scales: BTreeMap::new() }
     }
 
     /// Appends a frame seen at `at`, counted from the run's start.
     pub fn add(&mut self, at: Nanos, frame: &Frame) {
         let mut head = [0u8; ETHERNET + IPV4 + 60];
-        let written = write_headers(&mut head, frame);
+        let scale = self.scale(frame);
+        let written = write_headers(&mut head, frame, scale);
         let len = frame.len as usize;
         let kept = len.min(self.snaplen);
         self.bytes.extend(((at / SECOND) as u32).to_le_bytes());
@@ -108,6 +116,16 @@ impl Capture {
         self.bytes.resize(self.bytes.len() + kept - headers, 0);
     }
 
+    fn scale(&mut self, frame: &Frame) -> u8 {
+        let Some(tcp) = &frame.tcp else { return 0 };
+        let side = (frame.nodes, frame.ports);
+        if tcp.flags & SYN != 0 {
+            self.scales.insert(side, tcp.window_scale.unwrap_or(0));
+            return 0;
+        }
+        self.scales.get(&side).copied().unwrap_or(0)
+    }
+
     /// The file's bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -115,7 +133,7 @@ impl Capture {
 }
 
 /// Writes the headers and says how long they are.
-fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame) -> usize {
+fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame, scale: u8) -> usize {
     let (from, to) = frame.nodes;
     let total = (frame.len as usize).saturating_sub(ETHERNET).min(usize::from(u16::MAX)) as u16;
     head[0..6].copy_from_slice(&mac(to));
@@ -148,7 +166,7 @@ fn write_headers(head: &mut [u8; ETHERNET + IPV4 + 60], frame: &Frame) -> usize 
             body[4..6].copy_from_slice(&segment.to_be_bytes());
             (UDP, 6)
         }
-        Some(tcp) => (write_tcp(body, tcp, usize::from(segment)), 16),
+        Some(tcp) => (write_tcp(body, tcp, usize::from(segment), scale), 16),
     };
     let mut sum = checksum(&body[..length], pseudo);
     if sum == 0 && frame.tcp.is_none() {
@@ -174,13 +192,14 @@ impl Options<'_> {
 }
 
 /// Writes a TCP header with as many options as the segment's length says it has.
-fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize) -> usize {
+fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize, scale: u8) -> usize {
     let options = (segment.saturating_sub(TCP + tcp.payload as usize)).min(40) / 4 * 4;
     body[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
     body[8..12].copy_from_slice(&tcp.ack.to_be_bytes());
     body[12] = (((TCP + options) / 4) << 4) as u8;
     body[13] = tcp.flags;
-    body[14..16].copy_from_slice(&tcp.window.to_be_bytes());
+    let window = (tcp.window >> scale).min(u32::from(u16::MAX)) as u16;
+    body[14..16].copy_from_slice(&window.to_be_bytes());
     let mut field = Options { bytes: &mut body[TCP..TCP + options], at: 0 };
     if tcp.mss > 0 {
         let [a, b] = tcp.mss.to_be_bytes();

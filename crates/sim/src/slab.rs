@@ -173,12 +173,13 @@ pub struct Slab<T> {
     numbers: u64,
 }
 
-impl<T: Copy> Slab<T> {
-    /// An empty slab.
-    pub fn new() -> Self {
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
         Self { bodies: Vec::new(), free: Vec::new(), numbers: 0 }
     }
+}
 
+impl<T: Copy> Slab<T> {
     /// Stores a body, gives it the next number, and says where it is.
     #[inline]
     pub fn insert(&mut self, mut body: Body<T>) -> u32 {

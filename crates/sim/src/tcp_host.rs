@@ -259,13 +259,10 @@ impl Engine<'_> {
                 server: request.server,
                 bytes: request.bytes,
             };
-            let slot = match web.objects.iter().position(Option::is_none) {
-                Some(slot) => slot,
-                None => {
-                    web.objects.push(None);
-                    web.objects.len() - 1
-                }
-            };
+            let slot = web.objects.iter().position(Option::is_none).unwrap_or(web.objects.len());
+            if slot == web.objects.len() {
+                web.objects.push(None);
+            }
             web.objects[slot] = Some(object);
             let (server, down, up) = web.servers[request.server as usize];
             self.groups[flow.group as usize].begin(self.now);

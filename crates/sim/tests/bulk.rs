@@ -1,5 +1,7 @@
 //! Bulk TCP on dumbbells.
 
+#![allow(clippy::float_cmp, reason = "counts are exact")]
+
 mod common;
 use common::*;
 use sojourn_units::SECOND;

@@ -1,5 +1,7 @@
 //! UDP over links, end to end.
 
+#![allow(clippy::float_cmp, reason = "counts are exact")]
+
 mod common;
 use common::*;
 use sojourn_plan::Transport;

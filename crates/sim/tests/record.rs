@@ -1,0 +1,131 @@
+//! What a record holds.
+
+#![allow(clippy::float_cmp, reason = "counts are exact")]
+
+mod common;
+use common::*;
+use sojourn_measure::metrics;
+use sojourn_plan::Transport;
+use sojourn_sim::{Control, Record};
+
+fn mixed() -> sojourn_plan::Plan {
+    let mut plan = Dumbbell::new(3, 10_000_000, 20 * MS, "codel limit 1000p ecn")
+        .group("ftp", 3, tcp("cubic ecn classic"), "bulk")
+        .group("call", 2, Transport::Udp, "voip")
+        .group("web", 3, tcp("reno"), "web pages 3 interpage exp(1s) objects 2")
+        .group("job", 3, tcp("reno"), "transfer size 30kb forever think exp(1s)")
+        .seconds(2, 10)
+        .plan;
+    plan.observe.series_interval = 100 * MS;
+    plan.observe.per_flow_histograms = true;
+    plan.observe.capture = vec![0, 1];
+    plan
+}
+
+fn tables(record: &Record) -> [(&str, &sojourn_measure::Table); 5] {
+    [
+        ("summary", &record.summary),
+        ("flows", &record.flows),
+        ("queues", &record.queues),
+        ("series", &record.series),
+        ("distributions", &record.distributions),
+    ]
+}
+
+#[test]
+fn every_column_is_registered_with_its_unit() {
+    let record = run(&mixed(), 1).unwrap();
+    for (name, table) in tables(&record) {
+        assert!(table.rows() > 0, "{name} is empty");
+        for column in &table.columns {
+            if column.name.contains(".state.") {
+                continue;
+            }
+            let metric = metrics::of_column(&column.name)
+                .unwrap_or_else(|| panic!("{name}: {} is not registered", column.name));
+            assert_eq!(metric.unit, column.unit, "{}", column.name);
+        }
+    }
+}
+
+#[test]
+fn the_summary_has_what_scenarios_ask_for() {
+    let record = run(&mixed(), 1).unwrap();
+    for name in [
+        "goodput",
+        "udp_loss",
+        "sojourn_mean",
+        "sojourn_sd",
+        "sojourn_p50",
+        "sojourn_p95",
+        "sojourn_p99",
+        "sojourn_p999",
+        "queue_mean",
+        "utilisation",
+        "loss",
+        "jain",
+        "consecutive_loss_mean",
+        "drops_early",
+        "drops_forced",
+        "drops_overflow",
+        "marks",
+        "retransmissions",
+        "ftp.goodput",
+        "ftp.rtt_p99",
+        "ftp.cwnd_mean",
+        "call.mos",
+        "call.jitter",
+        "web.page_p95",
+        "job.fct_p99",
+        "back.sojourn_mean",
+    ] {
+        let _ = metric(&record, name);
+    }
+    assert!(metric(&record, "marks") > 0.0);
+    assert!(metric(&record, "ftp.rtt_p50") > 0.04);
+    assert!(metric(&record, "ftp.cwnd_mean") > 1448.0);
+    // Both ends of the run are sampled.
+    assert_eq!(record.series.rows(), 101);
+    assert!(record.series.column("bottleneck.state.count").is_some());
+    assert!(record.series.column("ftp.0.cwnd").is_some());
+}
+
+#[test]
+fn captures_are_pcap_files() {
+    let record = run(&mixed(), 1).unwrap();
+    assert_eq!(record.captures.len(), 2);
+    let bytes = &record.captures[0];
+    assert_eq!(bytes[..4], 0xa1b2_3c4d_u32.to_le_bytes());
+    // Walk the records: lengths fit, addresses are ours, each has a valid IPv4 header.
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut frames, mut last) = (24, 0, (0, 0));
+    while at < bytes.len() {
+        let (time, kept, len) = ((word(at), word(at + 4)), word(at + 8), word(at + 12));
+        assert!(time >= last && kept <= len.min(128));
+        last = time;
+        let ip = &bytes[at + 16 + 14..at + 16 + 34];
+        assert_eq!(ip[0], 0x45);
+        assert_eq!(u32::from(u16::from_be_bytes([ip[2], ip[3]])), len - 14);
+        let sum: u32 = ip.chunks(2).map(|p| u32::from(p[0]) << 8 | u32::from(p[1])).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+        at += 16 + kept as usize;
+        frames += 1;
+    }
+    assert_eq!(at, bytes.len());
+    assert!(frames > 1000);
+}
+
+#[test]
+fn stopping_keeps_what_is_done() {
+    let plan = mixed();
+    let record = sojourn_sim::run(&plan, 1, &mut |progress| {
+        if progress.fraction() >= 0.5 { Control::Stop } else { Control::Continue }
+    })
+    .unwrap();
+    assert!(!record.complete);
+    assert!(record.reached >= plan.duration / 2 && record.reached < plan.duration * 6 / 10);
+    assert!(metric(&record, "goodput") > 0.0);
+    // Even before anything was measured.
+    let record = sojourn_sim::run(&plan, 1, &mut |_| Control::Stop).unwrap();
+    assert!(!record.complete && record.reached == 0);
+}
