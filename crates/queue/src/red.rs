@@ -286,7 +286,11 @@ fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> 
 
 impl Params {
     pub(crate) fn parse(given: &Given, device: &Device) -> Result<Self, WordError> {
-        let blank = Self {
+        Self::blank(device).restate(given, true)
+    }
+
+    fn blank(device: &Device) -> Self {
+        Self {
             unit: Unit::Bytes,
             limit: 0,
             min: 0,
@@ -301,25 +305,18 @@ impl Params {
             adaptation: Adaptation::Off,
             ramp: Ramp::Steep,
             hz: device.hz,
-        };
-        blank.restate(given, true)
+        }
     }
 
-    /// After `tc`: a change that names `limit` states everything anew but the flags, which stay once
-    /// set. One that does not keeps what it does not name.
+    /// After `tc`: a change that names `limit` states every number anew; flags stay once set, and so
+    /// do a weight and a unit. A change without `limit` keeps what it does not name.
     pub(crate) fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         if !given.has("limit") {
             return self.restate(given, false);
         }
-        let fresh = Self::parse(given, device);
-        let mut kept = Self { averaging: Averaging::Burst(0), min: 0, max: 0, ..*self };
-        kept.avpkt = 1000;
-        kept.bandwidth = Rate::new(10_000_000).expect("10 Mbit/s is above zero");
-        // `nodrop` without `ecn` is an error only where the flags kept do not supply it.
-        match fresh {
-            Err(error) if !(given.has("nodrop") && self.ecn) => Err(error),
-            _ => kept.restate(given, true),
-        }
+        let fresh = Self::blank(device);
+        Self { min: 0, max: 0, avpkt: fresh.avpkt, bandwidth: fresh.bandwidth, ..*self }
+            .restate(given, true)
     }
 
     fn restate(mut self, given: &Given, fresh: bool) -> Result<Self, WordError> {
@@ -350,6 +347,9 @@ impl Params {
         }
         self.flags(given)?;
         match given.real("probability") {
+            Some(p) if probability_q32(p) == 0 => {
+                return Err(given.error("probability", "`probability` is too small"));
+            }
             Some(p) => self.set_probability(p),
             None if fresh => self.set_probability(0.02),
             None => {}
@@ -421,7 +421,7 @@ impl Params {
             self.averaging = self.as_burst(weight).unwrap_or(Averaging::Weight(weight));
         } else if let Some(burst) = given.integer("burst") {
             self.averaging = Averaging::Burst(burst as u32);
-        } else if fresh {
+        } else if fresh && matches!(self.averaging, Averaging::Burst(_)) {
             let sum = 2 * u64::from(self.min) + u64::from(self.max);
             let divisor = match self.unit {
                 Unit::Bytes => 3 * u64::from(self.avpkt),
@@ -489,6 +489,10 @@ impl Params {
             return Err(("weight", "any weight but a power of two".to_owned()));
         };
         let Some(wlog) = wlog(self.min_bytes(), burst, self.avpkt) else {
+            if self.min_bytes() < u64::from(self.avpkt) {
+                let why = "`min` must be at least one packet of `avpkt` bytes";
+                return Err(("min", why.to_owned()));
+            }
             let least = 1 + self.min_bytes() / u64::from(self.avpkt);
             return Err((
                 "burst",

@@ -1,0 +1,211 @@
+//! Packets, draws and a sink for tests.
+#![allow(dead_code)]
+
+use sojourn_queue::{
+    Dequeue, Device, Discipline, Draws, DropReason, Ecn, MarkReason, Packet, Params, Queue, Return,
+    Sink, View,
+};
+use sojourn_units::{EPOCH, Nanos};
+
+/// A packet that knows who it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub id: u64,
+    pub len: u32,
+    pub flow: u32,
+    pub ecn: Ecn,
+}
+
+impl Frame {
+    pub fn new(id: u64, len: u32) -> Self {
+        Self { id, len, flow: 0, ecn: Ecn::NotEct }
+    }
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    fn truesize(&self) -> u32 {
+        self.len + 512
+    }
+
+    fn flow_hash(&self) -> u32 {
+        self.flow.wrapping_mul(0x9e37_79b1)
+    }
+
+    fn hosts(&self) -> (u32, u32) {
+        (self.flow, 0)
+    }
+
+    fn dscp(&self) -> u8 {
+        0
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn set_ce(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}
+
+/// Draws that count how many were asked for.
+#[derive(Clone, Debug)]
+pub struct Dice {
+    state: u64,
+    pub asked: usize,
+}
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed, asked: 0 }
+    }
+}
+
+impl Draws for Dice {
+    fn draw_u16(&mut self) -> u16 {
+        self.draw_u64() as u16
+    }
+
+    fn draw_u32(&mut self) -> u32 {
+        (self.draw_u64() >> 32) as u32
+    }
+
+    fn draw_u64(&mut self) -> u64 {
+        self.asked += 1;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Keeps what it is handed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub dropped: Vec<(Frame, DropReason, bool)>,
+    pub marked: Vec<(u64, MarkReason)>,
+}
+
+impl Sink<Frame> for Kept {
+    fn dropped(&mut self, packet: Frame, reason: DropReason, queued: bool) {
+        self.dropped.push((packet, reason, queued));
+    }
+
+    fn marked(&mut self, packet: &Frame, reason: MarkReason) {
+        self.marked.push((packet.id, reason));
+    }
+}
+
+/// A queue with its dice, its sink and its clock.
+pub struct Bench {
+    pub queue: Queue<Frame>,
+    pub params: Params,
+    pub dice: Dice,
+    pub kept: Kept,
+    pub now: Nanos,
+    pub next_id: u64,
+}
+
+impl Bench {
+    pub fn new(text: &str) -> Self {
+        let params = Params::parse(text, &Device::default()).unwrap_or_else(|e| panic!("{e}"));
+        Self {
+            queue: params.build(EPOCH),
+            params,
+            dice: Dice::new(1),
+            kept: Kept::default(),
+            now: EPOCH,
+            next_id: 0,
+        }
+    }
+
+    /// Moves the clock on, running the periodic task when it is due.
+    pub fn wait(&mut self, span: Nanos) {
+        let until = self.now + span;
+        while let Some(due) = self.queue.next_timer().filter(|due| *due <= until) {
+            self.queue.on_timer(due);
+        }
+        self.now = until;
+    }
+
+    pub fn offer(&mut self, mut frame: Frame) -> Return {
+        frame.id = self.next_id;
+        self.next_id += 1;
+        self.queue.enqueue(self.now, frame, &mut self.dice, &mut self.kept)
+    }
+
+    pub fn arrive(&mut self, len: u32) -> Return {
+        self.offer(Frame::new(0, len))
+    }
+
+    pub fn take(&mut self) -> Option<Frame> {
+        match self.queue.dequeue(self.now, &mut self.dice, &mut self.kept) {
+            Dequeue::Packet(frame) => Some(frame),
+            Dequeue::Empty => None,
+            Dequeue::NotBefore(time) => panic!("no shaper here, but not before {time}"),
+        }
+    }
+
+    pub fn change(&mut self, text: &str) {
+        self.params = self.params.change(text, &Device::default()).expect("a valid change");
+        self.queue.change(&self.params, self.now, &mut self.kept).expect("the same discipline");
+    }
+
+    pub fn state(&self, name: &str) -> i128 {
+        let mut value = None;
+        self.queue.state(&mut |field, v| {
+            if field == name {
+                value = Some(v);
+            }
+        });
+        value.unwrap_or_else(|| panic!("no state `{name}`"))
+    }
+
+    pub fn flow(&self, flow: usize, name: &str) -> i128 {
+        let mut value = None;
+        self.queue.flow_state(flow, &mut |field, v| {
+            if field == name {
+                value = Some(v);
+            }
+        });
+        value.unwrap_or_else(|| panic!("no state `{name}` of flow {flow}"))
+    }
+
+    pub fn counter(&self, name: &str) -> u64 {
+        let mut value = None;
+        self.queue.counters(&mut |field, v| {
+            if field == name {
+                value = Some(v);
+            }
+        });
+        value.unwrap_or_else(|| panic!("no counter `{name}`"))
+    }
+
+    /// Everything that can be read, to compare.
+    pub fn picture(&self) -> Vec<(String, i128)> {
+        let mut all = Vec::new();
+        self.queue.state(&mut |name, value| all.push((name.to_owned(), value)));
+        for flow in 0..64 {
+            self.queue.flow_state(flow, &mut |name, v| all.push((format!("{flow}.{name}"), v)));
+        }
+        self.queue.lists(&mut |list, flow| all.push((format!("list {list}"), flow as i128)));
+        self.queue.counters(&mut |name, value| all.push((name.to_owned(), value.into())));
+        for n in 0..=self.queue.packets() {
+            all.push((format!("at {n}"), self.queue.enqueued_at(n).map_or(-1, i128::from)));
+        }
+        all
+    }
+
+    pub fn dropped_ids(&self) -> Vec<u64> {
+        self.kept.dropped.iter().map(|(frame, ..)| frame.id).collect()
+    }
+}

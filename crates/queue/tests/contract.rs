@@ -1,0 +1,307 @@
+//! What every discipline promises, on random schedules.
+
+mod common;
+
+use common::{Bench, Frame};
+use proptest::prelude::*;
+use sojourn_queue::{Device, Discipline, Ecn, Params, Return, Unit, View, tables};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Settings that reach the branches of each discipline quickly; the second text is a change.
+const CASES: &[(&str, &str)] = &[
+    ("pfifo limit 12", "pfifo limit 5"),
+    ("bfifo limit 9kb", "bfifo limit 4000"),
+    (
+        "red limit 20000 min 3000 max 9000 avpkt 700 burst 8 probability 0.2",
+        "red limit 9000 avpkt 500",
+    ),
+    (
+        "red limit 9000 min 1500 max 6000 avpkt 500 burst 5 probability 1 ecn adaptive",
+        "red probability 0.5",
+    ),
+    ("red limit 20000 min 2000 max 5000 avpkt 500 burst 6 ecn nodrop", "red limit 6000 avpkt 500"),
+    ("red limit 20000 min 2000 max 5000 avpkt 500 burst 6 ecn harddrop", "red max 4000"),
+    ("red limit 12 min 2 max 6 unit packets weight 0.3 probability 0.3 gentle ecn", "red limit 6"),
+    (
+        "red limit 16p min 2p max 6p unit packets probability 0.3 burst 5 feng",
+        "red limit 24 burst 7",
+    ),
+    (
+        "red limit 15000 min 2000 max 6000 weight 0.17 gentle-limit probability 0.4",
+        "red limit 12000",
+    ),
+    ("blue limit 9 increment 20% decrement 5% freeze 1ms", "blue limit 4 ecn"),
+    ("blue limit 9 increment 0.1 decrement 0.01 freeze 3ms ecn", "blue freeze 1ms"),
+    ("codel limit 14 target 1ms interval 4ms", "codel limit 4 interval 2ms"),
+    ("codel limit 30 target 300us interval 2ms ecn ce_threshold 1ms", "codel limit 3 noecn"),
+    (
+        "fq_codel limit 25 flows 4 quantum 300 target 500us interval 3ms drop_batch 3",
+        "fq_codel limit 6",
+    ),
+    (
+        "fq_codel flows 8 memory_limit 12kb target 1ms interval 3ms ce_threshold 2ms",
+        "fq_codel memory_limit 4kb",
+    ),
+    ("pie limit 25 target 1ms tupdate 2ms alpha 32 beta 32", "pie limit 6 target 2ms"),
+    (
+        "pie limit 40 target 500us tupdate 1ms ecn bytemode dq_rate_estimator",
+        "pie limit 9 nobytemode",
+    ),
+    ("cobalt interval 4ms target 500us memlimit 20kb", "cobalt memlimit 9kb"),
+    ("cake unlimited besteffort flowblind rtt 2ms memlimit 12kb", "cake memlimit 30kb"),
+];
+
+#[test]
+fn every_discipline_is_tried() {
+    for table in tables() {
+        let tried = CASES.iter().any(|(text, _)| text.split(' ').next() == Some(table.name));
+        assert!(tried, "no case for `{}`", table.name);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Arrive { flow: u32, len: u32, ecn: u8 },
+    Take,
+    Change,
+}
+
+fn schedule() -> impl Strategy<Value = Vec<(u64, Op)>> {
+    let len = prop_oneof![Just(64), Just(1514), 40u32..2000];
+    // One wait in eight is long: a stall, or an idle period.
+    let wait = prop_oneof![7 => 0u64..1_500_000, 1 => 0u64..400_000_000];
+    let op = prop_oneof![
+        60 => (0u32..5, len, 0u8..4).prop_map(|(flow, len, ecn)| Op::Arrive { flow, len, ecn }),
+        40 => Just(Op::Take),
+        1 => Just(Op::Change),
+    ];
+    // Runs of one kind fill and drain the queue.
+    prop::collection::vec((wait, op, 1usize..9), 1..120).prop_map(|runs| {
+        let mut all = Vec::new();
+        for (wait, op, times) in runs {
+            let times = if matches!(op, Op::Change) { 1 } else { times };
+            all.push((wait, op.clone()));
+            all.extend((1..times).map(|i| (u64::from(i as u32 % 3) * 90_000, op.clone())));
+        }
+        all
+    })
+}
+
+fn ecn(bits: u8) -> Ecn {
+    match bits {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// The most that may be queued: packets, bytes, memory.
+fn limits(params: &Params) -> (u64, u64, u64) {
+    const NONE: u64 = u64::MAX;
+    let by_unit = |unit, limit: u32| match unit {
+        Unit::Packets => (u64::from(limit), NONE, NONE),
+        Unit::Bytes => (NONE, u64::from(limit), NONE),
+    };
+    match params {
+        Params::Fifo(p) => by_unit(p.unit, p.limit),
+        Params::Red(p) => by_unit(p.unit, p.limit),
+        Params::Blue(p) => (p.limit.into(), NONE, NONE),
+        Params::Codel(p) => (p.limit.into(), NONE, NONE),
+        Params::FqCodel(p) => (p.limit.into(), NONE, NONE),
+        Params::Pie(p) => (p.limit.into(), NONE, NONE),
+        Params::Cobalt(p) => (NONE, NONE, p.buffer_limit().into()),
+    }
+}
+
+/// The test's own ledger of what is in the queue.
+#[derive(Default)]
+struct Ledger {
+    queued: BTreeMap<u64, (u64, Frame)>,
+    by_flow: BTreeMap<u32, VecDeque<u64>>,
+    offered: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Ledger {
+    fn forget(&mut self, frame: &Frame) {
+        let (_, known) = self.queued.remove(&frame.id).expect("it was queued, once");
+        assert_eq!((known.len, known.flow), (frame.len, frame.flow));
+        let flow = self.by_flow.get_mut(&frame.flow).expect("its flow has packets");
+        flow.retain(|id| *id != frame.id);
+    }
+
+    fn compare(&self, bench: &Bench, check_limit: bool) {
+        let queue = &bench.queue;
+        assert_eq!(queue.packets(), self.queued.len());
+        let bytes: u64 = self.queued.values().map(|(_, frame)| u64::from(frame.len)).sum();
+        assert_eq!(queue.bytes(), bytes);
+        assert_eq!(self.offered, self.delivered + self.lost + queue.packets() as u64);
+        if check_limit {
+            let (packets, most_bytes, memory) = limits(&bench.params);
+            assert!(self.queued.len() as u64 <= packets, "more packets than the limit");
+            assert!(bytes <= most_bytes, "more bytes than the limit");
+            let charged: u64 = self.queued.values().map(|(_, f)| u64::from(f.len) + 512).sum();
+            assert!(charged <= memory, "more memory than the limit");
+        }
+        let mut times: Vec<u64> = self.queued.values().map(|(at, _)| *at).collect();
+        times.sort_unstable();
+        let seen: Vec<u64> =
+            (0..queue.packets()).map(|n| queue.enqueued_at(n).expect("it is queued")).collect();
+        assert_eq!(seen, times);
+        assert_eq!(queue.enqueued_at(queue.packets()), None);
+        assert_eq!(bench.counter("qlen"), queue.packets() as u64);
+        assert_eq!(bench.counter("backlog"), bytes);
+        // FQ-CoDel counts as sent what a change throws away, as the kernel does.
+        let sent = bench.counter("packets");
+        if matches!(bench.params, Params::FqCodel(_)) {
+            assert!(sent >= self.delivered);
+        } else {
+            assert_eq!(sent, self.delivered);
+            assert_eq!(bench.counter("drops"), self.lost);
+        }
+    }
+}
+
+/// Runs `ops` and checks the contract after each; gives all that happened.
+fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
+    let mut bench = Bench::new(case.0);
+    let mut ledger = Ledger::default();
+    let mut trace = Vec::new();
+    let mut is_changed = false;
+    for (wait, op) in ops {
+        let before_timer = bench.queue.next_timer();
+        bench.wait(*wait);
+        if let (Some(before), Some(after)) = (before_timer, bench.queue.next_timer()) {
+            assert!(after >= before && after > bench.now, "timers move on");
+        }
+        let (drops, marks) = (bench.kept.dropped.len(), bench.kept.marked.len());
+        let mut arrived = None;
+        match op {
+            Op::Arrive { flow, len, ecn: bits } => {
+                let frame = Frame { id: bench.next_id, len: *len, flow: *flow, ecn: ecn(*bits) };
+                ledger.offered += 1;
+                ledger.queued.insert(frame.id, (bench.now, frame.clone()));
+                ledger.by_flow.entry(*flow).or_default().push_back(frame.id);
+                arrived = Some(frame.id);
+                let given = bench.offer(frame);
+                let refused =
+                    bench.kept.dropped[drops..].iter().any(|(f, ..)| Some(f.id) == arrived);
+                match given {
+                    Return::Drop => assert!(refused),
+                    Return::Congestion => assert!(bench.kept.dropped.len() > drops),
+                    // FQ-CoDel may drop another flow's packets and call it a success.
+                    Return::Success => assert!(!refused),
+                }
+                trace.push(format!("{given:?}"));
+            }
+            Op::Take => {
+                let had = bench.queue.packets();
+                let next = bench.queue.enqueued_at(0);
+                let taken = bench.take();
+                assert_eq!(taken.is_some(), had > 0, "work conservation");
+                if let Some(frame) = &taken {
+                    assert!(next.is_some());
+                    let first = ledger.by_flow[&frame.flow]
+                        .iter()
+                        .find(|id| !bench.kept.dropped[drops..].iter().any(|(f, ..)| f.id == **id));
+                    assert_eq!(first, Some(&frame.id), "order within a flow");
+                    ledger.delivered += 1;
+                    ledger.forget(frame);
+                }
+                trace.push(format!("{taken:?}"));
+            }
+            Op::Change => {
+                bench.change(case.1);
+                is_changed = true;
+            }
+        }
+        for (frame, reason, queued) in bench.kept.dropped[drops..].to_vec() {
+            assert!(queued || Some(frame.id) == arrived, "an unqueued packet is the arriving one");
+            ledger.lost += 1;
+            ledger.forget(&frame);
+            trace.push(format!("x {} {reason:?} {queued}", frame.id));
+        }
+        for (id, reason) in &bench.kept.marked[marks..] {
+            trace.push(format!("m {id} {reason:?}"));
+        }
+        // A lower limit drops nothing from fifos, and from COBALT at the next arrival only; one batch
+        // of FQ-CoDel's may not bring memory below its limit.
+        let lax = is_changed && matches!(bench.params, Params::Fifo(_) | Params::Cobalt(_));
+        if reading {
+            ledger.compare(&bench, !lax);
+            let picture = bench.picture();
+            assert_eq!(picture, bench.picture());
+        }
+    }
+    trace.push(format!("{:?} {}", bench.picture(), bench.dice.asked));
+    trace
+}
+
+/// The packet that `frame` was before it was marked differs only in its ECN field.
+#[test]
+fn marks_only_what_is_capable() {
+    for (text, _) in CASES {
+        let mut bench = Bench::new(text);
+        for i in 0..4000u32 {
+            bench.wait(700_000);
+            let bits = (i % 2) as u8 * 2;
+            bench.offer(Frame { id: 0, len: 1000, flow: i % 3, ecn: ecn(bits) });
+            if i % 3 == 0 {
+                if let Some(frame) = bench.take() {
+                    let capable = frame.id % 2 == 1;
+                    assert_eq!(frame.ecn == Ecn::NotEct, !capable, "{text}");
+                }
+            }
+        }
+        assert!(bench.kept.marked.iter().all(|(id, _)| id % 2 == 1), "{text}");
+        let marks = match &bench.params {
+            Params::Red(p) => p.ecn,
+            Params::Blue(p) => p.ecn,
+            Params::Codel(p) => p.ecn,
+            Params::FqCodel(p) => p.ecn,
+            Params::Pie(p) => p.ecn,
+            Params::Cobalt(_) => true,
+            Params::Fifo(_) => false,
+        };
+        assert!(
+            !marks || !bench.kept.marked.is_empty() || matches!(bench.params, Params::Pie(_)),
+            "{text}"
+        );
+        assert!(marks || bench.kept.marked.is_empty(), "{text}");
+        assert!(!bench.kept.dropped.is_empty(), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Conservation, order, limits, work conservation, times of arrival; the same again; the same
+    /// without reading.
+    #[test]
+    fn the_contract_holds(ops in schedule()) {
+        for case in CASES {
+            let first = run(*case, &ops, true);
+            prop_assert_eq!(&first, &run(*case, &ops, false), "{}", case.0);
+        }
+    }
+}
+
+/// A queue refuses the parameters of another discipline and stays what it is.
+#[test]
+fn a_queue_keeps_its_discipline() {
+    let device = Device::default();
+    for (text, _) in CASES {
+        for (other, _) in CASES {
+            let mut bench = Bench::new(text);
+            bench.arrive(100);
+            let params = Params::parse(other, &device).unwrap();
+            let same = params.name() == bench.params.name();
+            let before = bench.picture();
+            let result = bench.queue.change(&params, bench.now, &mut bench.kept);
+            assert_eq!(result.is_ok(), same, "{text} -> {other}");
+            assert!(same || bench.picture() == before);
+        }
+    }
+}
