@@ -26,13 +26,14 @@ extensions = [
 
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
-nitpicky = False
+# Docstrings write `code` in single backquotes.
+default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 
 html_theme = "furo"

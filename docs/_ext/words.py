@@ -51,6 +51,8 @@ def takes(word: dict[str, Any]) -> str:
         case "choice":
             choices = [f"`{choice}`" for choice in word["of"]]
             return " or ".join(choices) if len(choices) == 2 else "one of " + ", ".join(choices)
+        case "name":
+            return "text, see there"
         case other:
             return str(other)
 
@@ -208,7 +210,12 @@ class Describe(Described):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec: ClassVar = {"columns": directives.unchanged, "code": directives.unchanged}
+    option_spec: ClassVar = {
+        "columns": directives.unchanged,
+        "code": directives.unchanged,
+        "widths": directives.positive_int_list,
+        "where": directives.unchanged,
+    }
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         found: Any = engine
@@ -219,6 +226,9 @@ class Describe(Described):
             if isinstance(found, dict)
             else found
         )
+        if "where" in self.options:
+            key, _, value = self.options["where"].partition("=")
+            records = [record for record in records if record[key] == value]
         columns = self.options.get("columns", " ".join(records[0])).split()
         literal = self.options.get("code", "name").split()
 
@@ -229,7 +239,8 @@ class Describe(Described):
             )
 
         rows = [[text(record, column) for column in columns] for record in records]
-        return [table(columns, rows, [100 // len(columns)] * len(columns))]
+        widths = self.options.get("widths", [100 // len(columns)] * len(columns))
+        return [table(columns, rows, widths)]
 
 
 def example(schema: dict[str, Any]) -> str:
