@@ -5,8 +5,8 @@ from it (base round-trip times of 120 to 180 ms), TCP frames of 1514 bytes, in t
 1400 to 1628 bytes, four UDP sources of 1 Mbit/s together in frames of 573 bytes, starts spread over
 10 s, 100 s of warm-up. Delays lie on the way of the data, as the paper's machines added them.
 
-Not from the paper: its table of Web distributions is lost. The preset is Feldmann's second set as a
-later script quotes it; which one and why is said where the study is documented.
+Not from the paper: its table of Web distributions is lost. The preset is the first of Feldmann's
+two sets, the only one whose link fills up between 800 and 1400 sessions, as the paper's does.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ WEB_FRAMES = (1400, 1457, 1514, 1571, 1628)
 HEADERS = 54
 #: TCP of the study: SACK, Reno's window, no timestamps.
 TCP = "reno profile sack-2001"
-#: Web sessions: values of Feldmann's second set (see the module's comment).
-WEB = "web preset pareto-2"
+#: Web sessions: values of Feldmann's first set (see the module's comment).
+WEB = "web preset pareto-1"
 
 _NETWORK = """
 [topology]
