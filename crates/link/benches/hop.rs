@@ -1,6 +1,6 @@
 //! Nanoseconds that a hop costs: `offer` and the `advance`s it needs, without the event queue around.
 //!
-//! `cargo bench -p sojourn-link`
+//! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use sojourn_link::{Impairments, Link, Params, Sink};
@@ -111,7 +111,11 @@ fn main() {
         ("congested fq_codel", "delay 1ms", "fq_codel", 12_112 * 8, 8),
         ("congested pie", "delay 1ms", "pie", 12_112 * 8, 8),
     ];
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, netem, queue, gap, burst) in cases {
+        if wanted.as_ref().is_some_and(|part| !name.contains(part)) {
+            continue;
+        }
         let (nanos, events) = measure(GIGABIT, netem, queue, gap, burst);
         println!("{name:24} {nanos:6.1} ns a packet, {events:.2} events");
     }

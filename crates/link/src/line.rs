@@ -86,9 +86,8 @@ impl<P> DelayLine<P> {
     /// kept (the delay may have been shortened since).
     #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
-        if let Some(heap) = &mut self.heap {
-            heap.push(at, packet);
-            self.head = self.head.min(at);
+        if self.heap.is_some() {
+            self.push_unordered(at, packet);
         } else {
             let at = at.max(self.tail);
             self.tail = at;
@@ -97,18 +96,33 @@ impl<P> DelayLine<P> {
         }
     }
 
+    // Apart, so that the usual case stays small enough to be inlined.
+    #[inline(never)]
+    fn push_unordered(&mut self, at: Nanos, packet: P) {
+        if let Some(heap) = &mut self.heap {
+            heap.push(at, packet);
+            self.head = self.head.min(at);
+        }
+    }
+
     /// Takes the packet that arrives next.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        if let Some(heap) = &mut self.heap {
-            let next = heap.packets.pop().map(|Reverse(next)| next.packet);
-            self.head = heap.packets.peek().map_or(NEVER, |Reverse(next)| next.at);
-            next
+        if self.heap.is_some() {
+            self.pop_unordered()
         } else {
             let next = self.ring.pop_front().map(|(_, packet)| packet);
             self.head = self.ring.front().map_or(NEVER, |(at, _)| *at);
             next
         }
+    }
+
+    #[inline(never)]
+    fn pop_unordered(&mut self) -> Option<P> {
+        let heap = self.heap.as_mut()?;
+        let next = heap.packets.pop().map(|Reverse(next)| next.packet);
+        self.head = heap.packets.peek().map_or(NEVER, |Reverse(next)| next.at);
+        next
     }
 
     /// Packets on the wire.

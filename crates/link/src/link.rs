@@ -105,7 +105,10 @@ impl<P: Packet + Clone> Link<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<(), OtherDiscipline> {
         self.advance(now, sink);
-        self.tap(now, sink, |queue, _, tap| queue.change(&params.queue, now, tap))?;
+        let mut tap =
+            Tap { at: now, backlog: &mut self.backlog, counters: &mut self.counters, sink };
+        self.queue.change(&params.queue, now, &mut tap)?;
+        self.timer = self.queue.next_timer().unwrap_or(NEVER);
         self.set_wire(now, params, sink);
         Ok(())
     }
@@ -211,6 +214,13 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     #[inline]
     fn run_timers(&mut self, until: Nanos) {
+        if self.timer <= until {
+            self.run_due_timers(until);
+        }
+    }
+
+    #[inline(never)]
+    fn run_due_timers(&mut self, until: Nanos) {
         while self.timer <= until {
             let at = self.timer;
             self.queue.on_timer(at);
@@ -228,7 +238,11 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     ) -> R {
         let mut tap = Tap { at, backlog: &mut self.backlog, counters: &mut self.counters, sink };
         let result = call(&mut self.queue, &mut self.draws, &mut tap);
-        self.timer = self.queue.next_timer().unwrap_or(NEVER);
+        // Most disciplines have no periodic task; one that has it, has it always.
+        if self.timer != NEVER {
+            self.timer = self.queue.next_timer().unwrap_or(NEVER);
+        }
+        debug_assert_eq!(self.queue.next_timer().unwrap_or(NEVER), self.timer);
         result
     }
 
