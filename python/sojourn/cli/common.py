@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
@@ -16,10 +16,15 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from sojourn import study
     from sojourn.scenario import Scenario
+    from sojourn.study.progress import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+LINE_EVERY = 10.0
+"""Seconds between lines of progress where there is no terminal for a bar."""
 
 OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -91,8 +96,8 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
         as_json = bool(kwargs.get("as_json"))
         try:
             return function(*args, **kwargs)
-        except KeyboardInterrupt:
-            note("interrupted")
+        except KeyboardInterrupt as stop:
+            note(str(stop) or "interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # The reader, `head` perhaps, has seen enough.
@@ -107,8 +112,9 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             if isinstance(error, ScenarioError):
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
             from sojourn._core import NoKernelEquivalent, PlanError, WordError
+            from sojourn.study.errors import StudyError
 
-            if isinstance(error, NoKernelEquivalent | PlanError | WordError):
+            if isinstance(error, NoKernelEquivalent | PlanError | WordError | StudyError):
                 fail(str(error), as_json=as_json)
             raise
 
@@ -146,12 +152,11 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 @contextmanager
-def progress_bar(quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on standard error with rate and remaining time."""
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on standard error with rate (field `rate`) and remaining time."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TaskProgressColumn,
         TextColumn,
@@ -163,7 +168,6 @@ def progress_bar(quiet: bool = False) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        MofNCompleteColumn() if not quiet else TextColumn(""),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(compact=True),
         console=console,
@@ -171,6 +175,41 @@ def progress_bar(quiet: bool = False) -> Iterator[Progress]:
         disable=not console.is_terminal,
     ) as progress:
         yield progress
+
+
+@contextmanager
+def study_progress(description: str) -> Iterator[Report]:
+    """What to hand to a study as its progress: shows it, and stops it on Ctrl-C.
+
+    Where standard error is no terminal, a line every ten seconds or so takes the bar's place.
+    """
+    with interruptible() as interrupt, progress_bar() as bar:
+        task = bar.add_task(description, total=1.0, rate="")
+        told = 0.0
+
+        def report(now: study.Progress) -> bool:
+            nonlocal told
+            events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
+            bar.update(task, completed=now.fraction, rate=f"{now.done}/{now.total} runs{events}")
+            if bar.disable and now.seconds - told >= LINE_EVERY:
+                told = now.seconds
+                note(f"{description}: {now}")
+            return not interrupt.asked
+
+        yield report
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], Report]]:
+    """A progress bar a stage, for work that is several studies: told a name, gives its report."""
+    with ExitStack() as stack:
+
+        def stage(name: str) -> Report:
+            stack.close()
+            note(name)
+            return stack.enter_context(study_progress(name))
+
+        yield stage
 
 
 def table(rows: list[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sojourn.cli import common
 
-QUEUES = (
-    "pfifo limit 1000p",
-    "red limit 1000kb avpkt 1000",
-    "codel",
-    "fq_codel",
-    "pie",
-    "cobalt",
-)
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+    from sojourn.study import Comparison
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +22,95 @@ def register(app: typer.Typer) -> None:
 @common.command
 def compare(
     file: common.ScenarioFile,
-    queues: Annotated[list[str] | None, typer.Option("--queues")] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queues",
+            metavar='"QUEUE" ...',
+            help="Queues in tc's words, all words up to the next option; without it the "
+            "scenario's own, pfifo, red, codel, fq_codel, pie and cobalt.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each queue.")] = 10,
+    by: Annotated[
+        str, typer.Option("--by", metavar="METRIC", help="What decides: see `sojourn list metric`.")
+    ] = "sojourn_p95",
+    subject_to: Annotated[
+        str,
+        typer.Option(
+            "--subject-to",
+            metavar="EXPR",
+            help='What a queue must keep to, such as "goodput >= 95% of best and loss <= 1%".',
+        ),
+    ] = "goodput >= 95% of best",
+    settings: common.Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
+    ] = None,
+    workers: common.Workers = None,
+    as_json: common.AsJson = False,
 ) -> None:
-    """Rank queues."""
+    """Rank queues on a scenario, and say which differences are real.
+
+    Every queue meets the same seeds, hence the same arrivals; queues that cannot be told apart share
+    a rank. Without --out the runs are forgotten.
+    """
+    from sojourn import study
+
+    scenario = common.load(file, settings)
+    listed = queues if queues else default_queues(scenario)
+    for queue in listed:
+        scenario.with_queue(queue)  # complains about this queue before anything runs
+    with common.study_progress(f"comparing {len(listed)} queues") as report:
+        found = study.compare(
+            scenario, listed, seeds, by, subject_to, workers=workers, out=out, progress=report
+        )
+    if as_json:
+        common.print_json(found.to_dict())
+        return
+    show(found, scenario)
+    if out is not None:
+        typer.echo(f"\nThe runs are in {out}; `sojourn report {out}` makes figures and a page.")
+
+
+def default_queues(scenario: Scenario) -> list[str]:
+    """The scenario's own queue and the usual ones, RED with thresholds that suit the rate."""
+    from sojourn import _core
+
+    rate = _bottleneck(scenario)["rate"]
+    # Floyd, Gummadi, Shenker 2001: min is what half of 5 ms carries, at least five packets; max
+    # three times that.
+    least = max(5 * 1514, rate // 8 // 400)
+    red = (
+        f"red limit {max(1000 * 1514, 12 * least)} min {least} max {3 * least} avpkt 1000 "
+        f"bandwidth {_core.format_quantity('rate', rate)} adaptive"
+    )
+    usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt"]
+    own = _bottleneck(scenario)["queue"]
+    others = [q for q in usual if _bottleneck(scenario.with_queue(q))["queue"] != own]
+    return [scenario.queue, *others]
+
+
+def _bottleneck(scenario: Scenario) -> dict[str, Any]:
+    plan = scenario.plan()
+    params: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]]["params"]
+    return params
+
+
+def show(found: Comparison, scenario: Scenario) -> None:
+    """Prints the answer, the ranked table, and how to put the best queue to work."""
+    from sojourn._core import NoKernelEquivalent
+
+    typer.echo(found.summary())
+    if not found.winners:
+        return
+    best = scenario.with_queue(found.winners[0].queue)
+    try:
+        deployment = best.to_tc()
+    except NoKernelEquivalent as error:
+        typer.echo(f"\n{error}")
+        return
+    typer.echo(f"\nTo use {best.queue}:\n")
+    for command in deployment.commands:
+        typer.echo(f"  {command}")

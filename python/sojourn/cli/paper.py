@@ -1,3 +1,67 @@
-"""placeholder"""
+"""`sojourn paper`: published studies, repeated."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
 import typer
-def register(app: typer.Typer) -> None: ...
+
+from sojourn.cli import common
+
+PAPERS = ("taildrop",)
+
+
+class Outcome(Protocol):
+    """What a paper's study found."""
+
+    judgements: Any
+    folder: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every claim with its verdict and figures."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(paper)
+
+
+@common.command
+def paper(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(PAPERS)}.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter and fewer runs, for minutes on two cores.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
+    ] = None,
+    workers: common.Workers = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Repeat a published study and judge its findings.
+
+    Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
+    whatever the verdicts. What the folder holds already is not run again.
+    """
+    if name not in PAPERS:
+        from sojourn import _core
+
+        near = _core.nearest(name, list(PAPERS))
+        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
+        common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
+    study = import_module(f"sojourn.papers.{name}.study")
+    folder = out or Path("results") / f"paper-{name}{'-quick' if quick else ''}"
+    with common.stages() as stage:
+        outcome: Outcome = study.run(folder, quick, workers, stage)
+    if hasattr(study, "show"):  # figures laid out as the paper's
+        for path in study.show(outcome):
+            common.note(f"written: {path}")
+    if as_json:
+        common.print_json(outcome.as_dict())
+        return
+    for judgement in outcome.judgements:
+        typer.echo(judgement.summary())
+    typer.echo(f"\nThe runs are in {outcome.folder}.")

@@ -1,3 +1,35 @@
-"""placeholder"""
+"""`sojourn report`: figures and a page from a folder of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
 import typer
-def register(app: typer.Typer) -> None: ...
+
+from sojourn.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(report)
+
+
+@common.command
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="What --out of run, compare or study wrote.")
+    ],
+    as_json: common.AsJson = False,
+) -> None:
+    """Write figures and one self-contained HTML page, and say where they are."""
+    from sojourn import show
+
+    if not folder.is_dir():
+        common.fail(f"{folder}: there is no such folder", as_json=as_json)
+    written = show.report(folder)
+    if as_json:
+        common.print_json({"written": [str(path) for path in written]})
+        return
+    for path in written:
+        typer.echo(f"written: {path}")

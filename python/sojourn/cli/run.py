@@ -10,7 +10,9 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
+    from sojourn import _core
     from sojourn.scenario import Run, Scenario
+    from sojourn.study.engine import RunProgress
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +35,7 @@ def run(
     scenario = common.load(file, settings)
     result = simulate(scenario, seed)
     if out is not None:
-        from sojourn.study import write_run
-
-        folder = write_run(result, out)
-        common.note(f"written to {folder}")
+        keep(result, out)
     if as_json:
         common.print_json(result.as_dict())
     else:
@@ -48,7 +47,7 @@ def run(
 
 def simulate(scenario: Scenario, seed: int) -> Run:
     """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps what was measured."""
-    with common.interruptible() as interrupt, common.progress_bar(quiet=True) as bar:
+    with common.interruptible() as interrupt, common.progress_bar() as bar:
         task = bar.add_task(scenario.name, total=1.0, rate="")
 
         def progress(fraction: float, events: int) -> bool:
@@ -58,3 +57,37 @@ def simulate(scenario: Scenario, seed: int) -> Run:
             return not interrupt.asked
 
         return scenario.run(seed, progress)
+
+
+class _Made:
+    """An engine that has made its one run already."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def fingerprint(self) -> str:
+        from sojourn import _core
+
+        return _core.fingerprint()
+
+    def version(self) -> str:
+        from sojourn import _core
+
+        return _core.version()
+
+    def simulate(
+        self, plan_json: str, seed: int, progress: RunProgress | None = None
+    ) -> _core.Record:
+        del plan_json, seed, progress
+        return self._run.record
+
+
+def keep(run: Run, folder: Path) -> None:
+    """Writes a run as a study of one, so that whatever reads studies reads it."""
+    if not run.complete:
+        common.note("not written: only whole runs are kept")
+        return
+    from sojourn.study import Study
+
+    Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=_Made(run))
+    common.note(f"written to {folder}")

@@ -1,3 +1,72 @@
-"""placeholder"""
+"""`sojourn study run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
-def register(app: typer.Typer) -> None: ...
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.study import Table
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(help="Factors x seeds -> runs -> one table.", no_args_is_help=True)
+    family.command("run")(run)
+    app.add_typer(family, name="study")
+
+
+@common.command
+def run(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A scenario with a table [study], or a study.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder of results; results/NAME by default."),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="METRIC", help="Show this one. Repeat for more."),
+    ] = None,
+    workers: common.Workers = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Run a study, or go on with it: what its folder holds already is not run again."""
+    import re
+
+    from sojourn import study
+
+    asked = study.load(file)
+    folder = out or Path("results") / (re.sub(r"[^\w.-]+", "-", asked.name).strip("-.") or "study")
+    with common.study_progress(asked.name) as report:
+        table = asked.run(folder, workers, report)
+    if as_json:
+        common.print_json(
+            {
+                "folder": str(folder),
+                "runs": len(asked),
+                "factors": list(table.factors),
+                "units": {name: unit for name, unit in table.units.items() if unit},
+                "rows": rows(table),
+            }
+        )
+        return
+    for metric in metrics or ["sojourn_p95", "goodput"]:
+        frame = table.ci(metric)
+        typer.echo(f"{metric}\n{frame.to_string(index=False)}\n")
+    typer.echo(f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page.")
+
+
+def rows(table: Table) -> list[dict[str, Any]]:
+    """A table's rows as JSON can hold them."""
+    from sojourn.scenario.run import plain
+
+    return [
+        {name: plain(value) for name, value in row.items()}
+        for row in table.frame.to_dict(orient="records")
+    ]

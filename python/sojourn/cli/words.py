@@ -48,7 +48,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
 
 
 def _template(name: str, model: Any) -> dict[str, Any]:
-    doc = " ".join((model.__doc__ or "").split())
+    doc = " ".join((model.__doc__ or "").split("\n\n")[0].split())
     words = [
         {
             "name": field.alias or key,

@@ -1,0 +1,407 @@
+"""The commands as a user meets them: output, exit status, JSON, and no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.cli.arguments import spread
+from tests.conftest import ROOT
+from tests.scenario.texts import HOME
+
+SHORT = HOME.replace('"60s"', '"4s"').replace('"10s"', '"1s"')
+
+
+@dataclass
+class Result:
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
+    """Runs the command in a process of its own, as a shell would."""
+    code = "from sojourn.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=240,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home.toml"
+    path.write_text(SHORT)
+    return path
+
+
+def test_values_of_an_option_are_all_words_up_to_the_next() -> None:
+    assert spread(["compare", "f", "--queues", "a", "b c", "--seeds", "3"]) == [
+        *["compare", "f", "--queues", "a", "--queues", "b c", "--seeds", "3"]
+    ]
+    assert spread(["compare", "--queues", "a", "--queues", "b"]) == [
+        *["compare", "--queues", "a", "--queues", "b"]
+    ]
+    assert spread(["compare", "f", "--queues"]) == ["compare", "f", "--queues"]
+    assert spread(["compare", "f", "--queues", "--json"]) == ["compare", "f", "--queues", "--json"]
+    assert spread(["run", "f", "--queues", "a", "b"]) == ["run", "f", "--queues", "a", "b"]
+    assert spread(["compare", "--queues", "a", "--", "f"]) == [
+        *["compare", "--queues", "a", "--", "f"]
+    ]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "import sojourn\n"
+        "from sojourn.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'pandas', 'scipy', 'matplotlib', 'plotly', 'pyarrow', 'pydantic'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    for word in ("run", "compare", "study", "report", "verify", "explain", "list", "tune", "paper"):
+        assert f" {word} " in done.stdout
+
+
+def test_every_command_has_help() -> None:
+    from typer.main import get_command
+
+    from sojourn.cli.app import app
+
+    def walk(command: Any, path: list[str]) -> None:
+        assert command.help, path
+        for parameter in command.params:
+            assert parameter.help or parameter.name == "help", (path, parameter.name)
+        for name, inner in getattr(command, "commands", {}).items():
+            walk(inner, [*path, name])
+
+    walk(get_command(app), [])
+
+
+def test_run(home: Path) -> None:
+    result = sojourn("run", home)
+    assert result.status == 0
+    assert result.out.startswith("home: seed 1, 4 s")
+    assert "codel limit 1000p" in result.out
+    again = sojourn("run", home, "--json", "--seed", "7").json()
+    assert again["seed"] == 7
+    assert again["complete"] is True
+    assert again["metrics"]["voip.mos"] > 1
+    assert again["metrics"]["bulk.mos"] is None
+    assert again["units"]["sojourn_p95"] == "s"
+    assert sojourn("run", home, "--json", "--seed", "7").json()["trace_hash"] == again["trace_hash"]
+
+
+def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = sojourn(
+        *["run", home, "--out", out, "--set", "links.uplink.queue=pfifo limit 9p"],
+        *["--set", "flows.bulk.count=2", "--set", 'observe.capture="uplink"'],
+    )
+    assert result.status == 0
+    assert "pfifo limit 9p" in result.out
+    (run,) = (out / "runs").iterdir()
+    assert {p.name for p in run.glob("*.parquet")} >= {"summary.parquet", "flows.parquet"}
+    assert list(run.glob("*.pcap"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nowhere.toml"], "nowhere.toml: cannot be read"),
+        (["run", "."], "cannot be read"),
+        (["run", "FILE", "--set", "links.uplnk.rate=1mbit"], "did you mean `uplink`?"),
+        (["run", "FILE", "--set", "rate"], "key=value"),
+        (["run", "FILE", "--set", "duration=5"], "needs a time"),
+        (["run", "FILE", "--seed", "-1"], "seed"),
+        (["run", "FILE", "--seed", "x"], "seed"),
+        (["compare", "FILE", "--queues", "codle", "pie"], "did you mean `codel`?"),
+        (["compare", "FILE", "--queues", "codel", "pie", "--by", "sojourn_p59"], "sojourn_p"),
+        (["compare", "FILE", "--queues", "codel", "pie", "--subject-to", "goodput > 3"], "unit"),
+        (["compare", "FILE", "--queues"], "queues"),
+        (["compare", "--queues", "codel", "FILE"], "FILE"),
+        (["tc", "nowhere.toml"], "cannot be read"),
+        (["tc", "FILE", "--interface", "a b"], "no name of an interface"),
+        (["verify", "nowhere"], "there is no such folder"),
+        (["verify", "."], "no decision vectors"),
+        (["list", "quues"], "did you mean `queue`?"),
+        (["explain", "codle"], "did you mean `codel`?"),
+        (["explain", "xyzzy"], "`sojourn list` shows all"),
+        (["study", "run", "nowhere.toml"], "cannot be read"),
+        (["study", "run", "FILE"], "[study]"),
+        (["report", "nowhere"], "there is no such folder"),
+        (["report", "."], ""),
+        (["paper", "taildorp"], "did you mean `taildrop`?"),
+        (["tune", "redopt", "--rate", "10", "--rtt", "1ms", "--flows", "3"], "needs its unit"),
+        (["tune", "redopt", "--rate", "1mbit", "--rtt", "1ms", "--flows", "0"], "flows"),
+        (["nonsense"], "nonsense"),
+        (["run"], "FILE"),
+        (["run", "FILE", "--nonsense"], "nonsense"),
+    ],
+)
+def test_bad_input(arguments: list[str], words: str, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    given = [str(home) if a == "FILE" else a for a in arguments]
+    result = sojourn(*given, cwd=folder)
+    assert result.status == 2
+    assert result.out == ""
+    assert words.lower() in result.err.lower()
+
+
+def test_bad_input_for_machines(home: Path) -> None:
+    result = sojourn("run", home, "--json", "--set", "links.uplink.queue=codle")
+    assert result.status == 2
+    (problem,) = result.json()["problems"]
+    assert problem["key"] == "links.uplink.queue"
+    assert problem["nearest"] == "codel"
+
+
+def test_a_folder_that_cannot_be_written(home: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = sojourn("run", home, "--out", blocked)
+    assert result.status == 2
+    assert str(blocked) in result.err
+
+
+def test_compare(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = sojourn(
+        *["compare", home, "--queues", "pfifo limit 300p", "codel", "--seeds", "3", "--out", out],
+        *["--set", "duration=12s", "--set", "warmup=4s"],
+    )
+    assert result.status == 0, result.err
+    assert result.out.startswith("codel has the lowest")
+    assert "tc qdisc replace dev eth0 parent 1:10 handle 10: codel" in result.out
+    data = sojourn(
+        *["compare", home, "--json", "--seeds", "3", "--by", "voip.mos", "--subject-to", ""],
+        *["--queues", "pfifo limit 300p", "codel", "--out", out],
+        *["--set", "duration=12s", "--set", "warmup=4s"],
+    ).json()
+    assert data["by"] == "voip.mos"
+    assert {q["queue"] for q in data["queues"]} == {"pfifo limit 300p", "codel"}
+
+
+def test_compare_has_queues_of_its_own(home: Path) -> None:
+    data = sojourn("compare", home, "--seeds", "2", "--json", "--subject-to", "").json()
+    names = {q["queue"].split()[0] for q in data["queues"]}
+    assert names == {"pfifo", "red", "codel", "fq_codel", "pie", "cobalt"}
+
+
+def test_study_and_report(home: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        SHORT + '\n[study]\nname = "rates"\nseeds = 2\n'
+        '[study.vary]\n"links.uplink.rate" = ["5mbit", "10mbit"]\n'
+    )
+    result = sojourn("study", "run", study, cwd=tmp_path)
+    assert result.status == 0, result.err
+    assert "4 runs in results/rates" in result.out
+    data = sojourn("study", "run", study, "--json", cwd=tmp_path).json()
+    assert len(data["rows"]) == 4
+    assert {row["links.uplink.rate"] for row in data["rows"]} == {"5mbit", "10mbit"}
+    written = sojourn("report", "results/rates", "--json", cwd=tmp_path)
+    assert written.status == 0, written.err
+    paths = [tmp_path / path for path in written.json()["written"]]
+    assert any(path.suffix == ".html" for path in paths)
+    assert all(path.stat().st_size > 0 for path in paths)
+
+
+def test_tc(home: Path) -> None:
+    result = sojourn("tc", home, "-i", "wan0", "--ingress")
+    assert result.status == 0
+    assert "dev ifb-wan0 parent 1:10 handle 10: codel" in result.out
+    assert sojourn("tc", home, "--json").json()["commands"][0].startswith("tc qdisc")
+    none = sojourn("tc", home, "--set", "links.uplink.queue=blue", "--json")
+    assert none.status == 1
+    assert "blue" in none.json()["no_kernel_equivalent"]
+
+
+def test_list_and_explain() -> None:
+    everything = sojourn("list", "--json").json()
+    assert {"queue", "tcp", "app", "netem", "profile", "preset", "metric", "template"} == set(
+        everything
+    )
+    assert sojourn("list").status == 0
+    for kind, items in everything.items():
+        assert items, kind
+        name = items[0]["name"]
+        assert sojourn("explain", name).status == 0
+        assert sojourn("explain", name, "--json").json()[0]["name"] == name
+    shown = sojourn("explain", "codel").out
+    for words in ("limit", "1000p", "target", "5ms", "RFC 8289", "ecn"):
+        assert words in shown
+    assert "codec" in sojourn("explain", "voip").out
+    assert "Unit: s" in sojourn("explain", "sojourn_p95").out
+
+
+def test_schema() -> None:
+    assert sojourn("schema").json()["properties"]["links"]
+
+
+def test_version() -> None:
+    from sojourn import _core
+
+    assert _core.fingerprint() in sojourn("--version").out
+
+
+def test_tune_redopt() -> None:
+    arguments = ["tune", "redopt", "--rate", "10mbit", "--rtt", "140ms", "--flows", "32"]
+    model = sojourn(*arguments, "--model-only", "--json").json()
+    assert model["queue"].startswith("red unit packets")
+    assert model["accepted"] is None
+
+
+# verify
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three recorded scenarios from the project's own copy, unpacked."""
+    folder = tmp_path_factory.mktemp("vectors")
+    found = sorted((ROOT / "crates" / "vectors").rglob("*.jsonl*"))
+    chosen = [p for p in found if p.name.startswith(("codel-01", "pie-01", "fifo"))]
+    assert chosen, "the project's copy of the vectors"
+    for path in chosen:
+        opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+        with opened(path, "rb") as file:
+            (folder / path.name.removesuffix(path.suffix)).with_suffix(".jsonl").write_bytes(
+                file.read()
+            )
+    return folder
+
+
+def test_verify(vectors: Path, tmp_path: Path) -> None:
+    result = sojourn("verify", vectors)
+    assert result.status == 0, result.out
+    assert "agrees" in result.out
+    data = sojourn("verify", vectors, "--json").json()
+    assert data["agrees"] is True
+    assert all(d["known"] for d in data["disciplines"])
+
+    packed = tmp_path / "packed" / "deep"
+    packed.mkdir(parents=True)
+    for i, path in enumerate(sorted(vectors.iterdir())):
+        opened: Any = (gzip.open, lzma.open)[i % 2]
+        with opened(packed / f"{path.name}.{('gz', 'xz')[i % 2]}", "wb") as file:
+            file.write(path.read_bytes())
+    assert sojourn("verify", tmp_path / "packed").status == 0
+
+
+def test_verify_tells_what_differs(vectors: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    shutil.copytree(vectors, folder)
+    path = next(folder.glob("codel*"))
+    lines = path.read_text().splitlines()
+    number = next(i for i, line in enumerate(lines) if i > 20 and '"v"' in line)
+    row = json.loads(lines[number])
+    row["v"] = 1 - row["v"] if "e" in row else (row["v"] or 0) + 1
+    lines[number] = json.dumps(row)
+    path.write_text("\n".join(lines) + "\n")
+    result = sojourn("verify", folder)
+    assert result.status == 1
+    assert f"{path.name}, line {number + 1}" in result.out
+    assert sojourn("verify", folder, "--json").json()["agrees"] is False
+
+
+def test_verify_lists_what_it_does_not_know(vectors: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    folder.mkdir()
+    text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"sfb"', 1)
+    (folder / "sfb.jsonl").write_text(text)
+    alone = sojourn("verify", folder)
+    assert alone.status == 1
+    assert "unknown, not counted" in alone.out
+    shutil.copy(next(vectors.glob("codel*")), folder)
+    assert sojourn("verify", folder).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", b""),
+        ("a.jsonl", b"\xff\xfe"),
+        ("a.jsonl", b"{}\n"),
+        ("a.jsonl", b"[" * 100_000),
+        ("a.jsonl", b'{"discipline": "codel"}\n'),
+        ("a.jsonl.gz", b"not gzip"),
+        ("a.jsonl.xz", b"not xz"),
+        ("a.jsonl.gz", gzip.compress(b"{}", mtime=0)[:-3]),
+    ],
+)
+def test_verify_counts_what_cannot_be_read_as_a_failure(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = sojourn("verify", tmp_path)
+    assert result.status == 1
+    assert name in result.out
+
+
+def test_verify_of_a_cut_file(vectors: Path, tmp_path: Path) -> None:
+    lines = next(vectors.glob("codel*")).read_text().splitlines()
+    (tmp_path / "codel.jsonl").write_text("\n".join(lines[: len(lines) // 2]) + "\n")
+    assert sojourn("verify", tmp_path).status == 1
+
+
+# Interruption
+
+
+def interrupted(arguments: list[str], after: float) -> Result:
+    code = "from sojourn.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    return Result(process.returncode, out, err)
+
+
+def test_an_interrupted_run_keeps_what_was_measured(home: Path) -> None:
+    settings = ["--set", "duration=20000s", "--set", "links.uplink.rate=1gbit"]
+    result = interrupted(["run", str(home), "--json", *settings], 3.0)
+    assert result.status == 130
+    assert result.json()["complete"] is False
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["compare", str(home), "--out", str(out), "--queues", "codel", "pie"]
+    result = interrupted([*arguments, "--seeds", "500", "--set", "duration=30s"], 6.0)
+    assert result.status == 130
+    assert "stopped after" in result.err
+    kept = len(list((out / "runs").iterdir()))
+    assert kept > 0
+    again = sojourn(*arguments, "--seeds", "2", "--set", "duration=30s")
+    assert again.status == 0
+    assert len(list((out / "runs").iterdir())) <= kept + 4
