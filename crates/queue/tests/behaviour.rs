@@ -146,8 +146,8 @@ mod codel {
             }
             (times, bench.kept.dropped.len(), bench.kept.marked.len())
         };
-        let (dropping, drops, _) = signals("codel");
-        let (marking, none, marks) = signals("codel ecn");
+        let (dropping, drops, _) = signals("codel limit 5000");
+        let (marking, none, marks) = signals("codel limit 5000 ecn");
         assert_eq!(dropping, marking);
         assert_eq!((drops, none), (marks, 0));
         assert!(marks > 50);
@@ -239,7 +239,7 @@ mod fq_codel {
 
     #[test]
     fn a_change_dequeues_what_no_longer_fits() {
-        let mut bench = Bench::new("fq_codel flows 4 quantum 300");
+        let mut bench = Bench::new("fq_codel quantum 300");
         for flow in [0, 1, 2] {
             (0..4).for_each(|_| _ = bench.offer(Frame { flow, ..Frame::new(0, 300) }));
         }
@@ -296,23 +296,25 @@ mod pie {
     #[test]
     fn ecn_marks_up_to_ten_percent() {
         let mut bench = Bench::new("pie ecn");
-        let mut high = false;
-        for i in 0..20_000u32 {
-            bench.wait(500_000);
+        let tenth = i128::from((u64::MAX >> 8) / 10);
+        let mut dropped_high = false;
+        for i in 0..40_000u32 {
+            // 3 % more than the link at first, then three times the link.
+            bench.wait(if i < 20_000 { 970_000 } else { 333_333 });
             let (drops, marks) = (bench.kept.dropped.len(), bench.kept.marked.len());
             bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1000) });
             let prob = bench.state("prob");
-            let tenth = ((u64::MAX >> 8) / 10).into();
             if bench.kept.dropped.len() > drops {
                 assert!(prob > tenth);
-                high = true;
+                dropped_high = true;
             }
             assert!(bench.kept.marked.len() == marks || prob <= tenth);
-            if i % 2 == 0 {
+            if if i < 20_000 { i % 33 != 0 } else { i % 3 == 0 } {
                 bench.take();
             }
         }
-        assert!(high && bench.kept.marked.len() > 10);
+        assert!(dropped_high);
+        assert!(bench.kept.marked.len() > 100);
     }
 
     /// At a steady probability the accumulator lets no gap between drops be shorter than 0.85 / p.
@@ -446,9 +448,9 @@ mod cobalt {
         open_loop(&mut bench, 1000, 950_000, 1_000_000, 20 * SECOND);
         assert_eq!(bench.flow(0, "p_drop"), 0);
         assert!(drops(&bench, DropReason::Early) > 10);
-        // Only the scheduler's quantum: one draw for each 1513 bytes.
-        let sent = bench.counter("bytes") / 1513;
-        assert!((sent..=sent + 2).contains(&(bench.dice.asked as u64)));
+        // Only the scheduler's quantum: one draw for each 1513 or 1514 bytes.
+        let bytes = bench.counter("bytes");
+        assert!((bytes / 1514..=bytes / 1513 + 2).contains(&(bench.dice.asked as u64)));
     }
 
     #[test]
@@ -466,9 +468,26 @@ mod cobalt {
     #[test]
     fn the_control_law_from_rest() {
         let mut bench = Bench::new("cobalt memlimit 1gb");
-        // A first packet sets drop_next an interval ahead.
-        bench.arrive(100);
-        bench.take();
+        // A fresh queue has no root yet and signals at once; one episode gives it one.
+        (0..300).for_each(|_| _ = bench.arrive(100));
+        for _ in 0..2000 {
+            bench.wait(MS);
+            bench.take();
+            bench.arrive(100);
+            if bench.queue.packets() < 4 {
+                break;
+            }
+        }
+        while bench.queue.packets() > 0 {
+            bench.take();
+        }
+        for _ in 0..400 {
+            bench.wait(100 * MS);
+            bench.arrive(100);
+            bench.take();
+        }
+        assert_eq!(bench.flow(0, "count"), 0);
+        bench.kept.dropped.clear();
         (0..40_000).for_each(|_| _ = bench.arrive(100));
         let start = bench.now;
         let mut times = Vec::new();
@@ -479,7 +498,8 @@ mod cobalt {
             times.extend((before..bench.kept.dropped.len()).map(|_| bench.now - start));
         }
         for (time, ideal) in times.iter().zip([100.0, 170.7, 228.5, 278.5, 323.2, 364.0]) {
-            let found = *time as f64 / MS as f64;
+            // The delay passes target 5 ms after the burst.
+            let found = *time as f64 / MS as f64 - 5.0;
             assert!((found - ideal).abs() < 0.2, "{found} ms, ideal {ideal} ms");
         }
     }
@@ -655,17 +675,18 @@ mod red {
     #[test]
     fn feng_moves_once_per_crossing() {
         let mut bench =
-            Bench::new("red limit 200 min 10 max 30 unit packets weight 1 probability 0.01 feng");
+            Bench::new("red limit 200 min 10 max 30 unit packets weight 0.3 probability 0.01 feng");
         let start = bench.state("max_P");
-        while bench.state("qavg") >> 24 <= 30 {
-            bench.arrive(100);
-        }
-        (0..50).for_each(|_| _ = bench.arrive(100));
+        (0..100).for_each(|_| _ = bench.arrive(100));
+        assert!(bench.state("qavg") >> 24 >= 30);
         assert_eq!(bench.state("max_P"), 2 * start);
         while bench.queue.packets() > 5 {
             bench.take();
         }
-        (0..3).for_each(|_| _ = bench.arrive(100));
+        for _ in 0..30 {
+            bench.arrive(100);
+            bench.take();
+        }
         assert_eq!(bench.state("max_P"), 2 * start / 3);
     }
 
