@@ -280,7 +280,9 @@ impl Connection {
     fn on_control(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             if segment.seq >= self.receiver.nxt && self.receiver.accepts(segment) {
-                self.reset = true;
+                // In the last states both streams are complete.
+                self.reset =
+                    !matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
                 self.set_state(State::Closed);
             }
         } else if self.state == State::SynReceived {

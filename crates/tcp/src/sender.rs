@@ -82,6 +82,8 @@ enum Frto {
 pub struct Sender {
     pub(crate) una: u64,
     pub(crate) nxt: u64,
+    /// What was outstanding when the present acknowledgement or timer came.
+    flight: u64,
     /// Right edge of the peer's window, and the window it last announced.
     edge: u64,
     last_window: u32,
@@ -113,6 +115,7 @@ pub struct Sender {
     force: bool,
     rescue: u64,
     sack: bool,
+    careful: bool,
     limited_transmit: bool,
     nagle: bool,
     idle_restart: IdleRestart,
@@ -167,6 +170,7 @@ impl Sender {
         Self {
             una: 0,
             nxt: 0,
+            flight: 0,
             edge: 0,
             last_window: 0,
             max_window: 0,
@@ -194,6 +198,7 @@ impl Sender {
             force: false,
             rescue: 0,
             sack: false,
+            careful: params.slow_start.limit <= 2,
             limited_transmit: params.limited_transmit,
             nagle: params.nagle,
             idle_restart: params.idle_restart,
@@ -337,7 +342,9 @@ impl Sender {
         }
         let prior_una = self.una;
         let prior_pipe = self.pipe();
+        let prior_phase = self.phase;
         let acked = ack - prior_una;
+        self.flight = self.outstanding();
         let mut tally = Tally {
             orig_bound: self.recovery_point,
             highest: self.board.highest(),
@@ -399,12 +406,19 @@ impl Sender {
         let in_recovery = matches!(self.phase, Phase::Recovery | Phase::Reduced);
         let pipe = self.pipe();
         let slow = self.window.in_slow_start();
+        // What had been acknowledged selectively has been counted, or came during a recovery. RFC
+        // 3465, section 2.3: one segment an ACK after a timeout.
+        let mut counted = acked.min(tally.delivered);
+        if prior_phase == Phase::Loss && self.careful {
+            counted = counted.min(self.mss);
+        }
+        let repairing = matches!(prior_phase, Phase::Recovery | Phase::Reduced);
         let report = Ack {
             now,
-            acked,
+            acked: counted,
             delivered: tally.delivered,
             lost,
-            marked,
+            marked: marked.min(counted),
             una: self.una,
             nxt: self.nxt,
             prior_in_flight: prior_pipe,
@@ -412,7 +426,7 @@ impl Sender {
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
-            may_grow: !in_recovery && acked > 0,
+            may_grow: !in_recovery && !repairing && acked > 0,
             cwnd_limited: prior_una <= self.limited_end
                 || (slow && self.window.cwnd < 2 * prior_pipe),
             in_recovery: self.phase != Phase::Open && self.phase != Phase::Reduced,
@@ -603,7 +617,7 @@ impl Sender {
             return;
         }
         self.undo = Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
-        let flight = self.outstanding();
+        let flight = self.flight;
         self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Loss, now);
         self.prr = Prr::start(flight);
         self.phase = Phase::Recovery;
@@ -618,9 +632,9 @@ impl Sender {
     fn reduce(&mut self, now: Nanos, cause: Cause) {
         self.event();
         self.undo = Undo::default();
-        let flight = self.outstanding();
+        let flight = self.flight;
         self.window.ssthresh = self.control.reduce(&self.window, flight, cause, now);
-        self.prr = Prr::start(flight.max(1));
+        self.prr = Prr::start(flight);
         self.phase = Phase::Reduced;
         self.recovery_point = self.nxt;
         if self.recovery != Recovery::Prr && !self.owns_window {
@@ -729,6 +743,7 @@ impl Sender {
     }
 
     pub(crate) fn on_timer(&mut self, now: Nanos) {
+        self.flight = self.outstanding();
         if now >= self.reorder_at {
             self.reorder_at = NEVER;
             let lost = self.find_late(now);
@@ -801,10 +816,10 @@ impl Sender {
     /// What leaves now, if anything does.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
+        self.pace_wait = false;
         if self.board.is_empty() && self.nxt >= self.end && !(self.fin && !self.fin_sent) {
             return None;
         }
-        self.pace_wait = false;
         if self.window_probe_due {
             self.window_probe_due = false;
             return Some(self.probe_window(now));
