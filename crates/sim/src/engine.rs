@@ -89,7 +89,9 @@ impl<'a> Engine<'a> {
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Result<Self, RunError> {
         plan.validate()?;
         let mut net = Network::new(plan, seed, options);
-        let mut flows = Vec::new();
+        let count = plan.groups.iter().map(|g| g.count as usize).sum();
+        let mut flows = Vec::with_capacity(count);
+        net.accounts.reserve_exact(2 * count);
         for (g, group) in plan.groups.iter().enumerate() {
             let key = Key::new(seed, &group.name);
             let mut sessions = match &group.app {

@@ -15,6 +15,7 @@ use sojourn_queue::Ecn;
 use sojourn_random::Key;
 use sojourn_tcp::connection::Role;
 use sojourn_tcp::{Connection, Flags, Params, Segment};
+use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;
 
@@ -109,8 +110,12 @@ impl Connections {
             Transport::Tcp(params) => Some(Arc::new(params.clone())),
             Transport::Udp => None,
         });
+        // Flows with one connection at a time: their number is known, and room for it is not to be
+        // found by doubling.
+        let single = plan.groups.iter().filter(|g| matches!(g.app, App::Bulk(_) | App::Transfer(_)));
+        let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
-            ends: Vec::new(),
+            ends: Vec::with_capacity(2 * pairs),
             free: Vec::new(),
             opened: 0,
             params: params.collect(),

@@ -1,0 +1,93 @@
+//! Memory: none is asked for on the packet path, and a flow takes little.
+#![allow(unsafe_code, reason = "a counting allocator")]
+
+mod common;
+use common::*;
+use sojourn_plan::Transport;
+use sojourn_sim::Control;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
+/// The counters are the process's: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+// SAFETY: everything is handed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size() as u64, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size() as u64, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations and events in the second half of a run.
+fn second_half(plan: &sojourn_plan::Plan) -> (u64, u64) {
+    let _alone = ALONE.lock().unwrap();
+    let (mut half, mut end) = (None, (0, 0));
+    sojourn_sim::run(plan, 1, &mut |progress| {
+        let now = (CALLS.load(Relaxed), progress.events);
+        if progress.fraction() >= 0.5 {
+            half.get_or_insert(now);
+        }
+        end = now;
+        Control::Continue
+    })
+    .unwrap();
+    let half = half.unwrap();
+    (end.0 - half.0, end.1 - half.1)
+}
+
+#[test]
+fn no_allocation_in_steady_state() {
+    for queue in ["pfifo limit 300p", "codel", "fq_codel", "pie"] {
+        let plan = Dumbbell::new(10, 100_000_000, 10 * MS, queue)
+            .group("ftp", 10, tcp("cubic"), "bulk")
+            .group("cbr", 2, Transport::Udp, "cbr rate 5mbit")
+            .seconds(1, 40)
+            .plan;
+        let (calls, events) = second_half(&plan);
+        println!("{queue}: {calls} allocations in {events} events");
+        assert!(events > 500_000);
+        // Rings grow when a maximum is exceeded; that becomes rarer and rarer.
+        assert!(calls * 100_000 < events, "{queue}: {calls} allocations in {events} events");
+    }
+}
+
+#[test]
+fn a_flow_takes_few_kilobytes() {
+    let held = |flows: u32| {
+        let _alone = ALONE.lock().unwrap();
+        let mut plan = Dumbbell::new(1, 1_000_000_000, 10 * MS, "pfifo limit 10p")
+            .group("ftp", flows, tcp("cubic"), "bulk")
+            .seconds(1, 10)
+            .plan;
+        // Every flow has its connection, and very little in the network.
+        plan.links[0].params.impairments.loss =
+            sojourn_link::Loss::Random { probability: 1.0, correlation: 0.0 };
+        let before = BYTES.load(Relaxed);
+        let mut most = 0;
+        sojourn_sim::run(&plan, 1, &mut |_| {
+            most = BYTES.load(Relaxed).max(most);
+            Control::Continue
+        })
+        .unwrap();
+        most - before
+    };
+    let each = (held(11_000) - held(1_000)) / 10_000;
+    println!("{each} bytes a flow");
+    assert!(each <= 4096, "{each} bytes a flow");
+}

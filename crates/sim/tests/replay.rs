@@ -1,0 +1,94 @@
+//! Same plan, seed and engine: the same run, everywhere.
+#![allow(clippy::float_cmp, reason = "counts are exact")]
+
+mod common;
+use common::*;
+use sojourn_plan::{Plan, Transport};
+
+fn udp() -> Plan {
+    Dumbbell::new(3, 10_000_000, 20 * MS, "pfifo limit 20p")
+        .group("cbr", 2, Transport::Udp, "cbr rate 4mbit jitter 50%")
+        .group("poisson", 1, Transport::Udp, "packets interval exp(3ms) size uniform(60,1514)")
+        .seconds(1, 5)
+        .plan
+}
+
+fn tcp_mix(queue: &str) -> Plan {
+    let mut plan = Dumbbell::new(4, 20_000_000, 20 * MS, queue)
+        .group("cubic", 3, tcp("cubic"), "bulk")
+        .group("reno", 2, tcp("reno"), "bulk")
+        .group("call", 2, Transport::Udp, "voip")
+        .group("web", 4, tcp("cubic"), "web pages 3 interpage exp(1s) objects 2")
+        .seconds(1, 5)
+        .plan;
+    plan.links[1].params.impairments.duplicate.probability = 0.01;
+    plan.links[0].params.impairments.loss =
+        sojourn_link::Loss::Random { probability: 0.001, correlation: 0.0 };
+    plan
+}
+
+fn plans() -> Vec<(&'static str, Plan)> {
+    vec![
+        ("udp", udp()),
+        ("pfifo", tcp_mix("pfifo limit 100p")),
+        ("codel", tcp_mix("codel")),
+        ("fq_codel", tcp_mix("fq_codel")),
+        ("pie", tcp_mix("pie")),
+        (
+            "red",
+            tcp_mix("red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit"),
+        ),
+    ]
+}
+
+#[test]
+fn the_same_run_twice_and_on_other_threads() {
+    let plans = plans();
+    let once: Vec<_> = plans.iter().map(|(_, plan)| run(plan, 7).unwrap()).collect();
+    let threads: Vec<_> = plans
+        .clone()
+        .into_iter()
+        .map(|(_, plan)| std::thread::Builder::new().spawn(move || run(&plan, 7).unwrap()).unwrap())
+        .collect();
+    for ((first, second), (name, plan)) in once.iter().zip(threads).zip(&plans) {
+        let second = second.join().unwrap();
+        assert_eq!(first.trace_hash, second.trace_hash, "{name}");
+        assert_eq!(first.events, second.events, "{name}");
+        // NaN is not equal to itself; its text is.
+        assert_eq!(format!("{:?}", first.summary), format!("{:?}", second.summary), "{name}");
+        assert_ne!(first.trace_hash, run(plan, 8).unwrap().trace_hash, "{name}");
+    }
+}
+
+/// Recorded in debug and in release, which agree. They change with every change of a policy, of TCP
+/// or of the order of events: that is what they are for. The new values stand in the message.
+const GOLDEN: &[(&str, u128)] = &[];
+
+#[test]
+fn golden_hashes() {
+    let now: Vec<_> =
+        plans().into_iter().map(|(name, plan)| (name, run(&plan, 1).unwrap().trace_hash)).collect();
+    let text = |hashes: &[(&str, u128)]| {
+        hashes.iter().map(|(n, h)| format!("    (\"{n}\", 0x{h:032x}),\n")).collect::<String>()
+    };
+    assert!(now == GOLDEN, "was\n{}\nis\n{}", text(GOLDEN), text(&now));
+}
+
+#[test]
+fn another_queue_gets_the_same_arrivals() {
+    let arrivals = |queue: &str| {
+        let mut plan = udp();
+        plan.links[0].params.queue = common::queue(queue);
+        // The access links of both senders.
+        plan.observe.capture = vec![2, 6];
+        let record = run(&plan, 5).unwrap();
+        let (offered, drops) = (metric(&record, "arrivals"), metric(&record, "drops"));
+        (record.captures, offered, drops)
+    };
+    let (fifo, codel, short) =
+        (arrivals("pfifo limit 20p"), arrivals("codel limit 50p"), arrivals("pfifo limit 2p"));
+    assert!(fifo.0 == codel.0 && fifo.0 == short.0, "the sources' packets differ");
+    assert!(fifo.0.iter().all(|capture| capture.len() > 10_000));
+    assert_eq!(fifo.1, codel.1);
+    assert!(short.2 > fifo.2);
+}
