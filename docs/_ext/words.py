@@ -137,7 +137,8 @@ class Words(Described):
         self.env.note_dependency(__file__)
         summary = nodes.paragraph()
         summary += nodes.literal(name, name)
-        summary += inline(f": {found['summary']}. Source: {found['source']}.")
+        source = f" Source: {found['source']}." if found["source"] else ""
+        summary += inline(f": {found['summary']}.{source}")
         if "beyond" in self.options:
             other = component(engine, section, self.options["beyond"])
             known = {word["name"] for word in other["words"]}

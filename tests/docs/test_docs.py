@@ -3,6 +3,7 @@
 A line `% test: ...` before a fence is a MyST comment and is not shown:
 
     % test: file NAME      the block is a file of that name; scenarios are loaded and resolved
+                           (`file NAME; OLD -> NEW; ...` replaces texts, to make runs shorter)
     % test: fragment       TOML that is a part of a scenario: it is parsed
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: exec           Python, run in the page's folder; names live on from block to block
@@ -130,12 +131,18 @@ def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def _file(block: Block, folder: Path) -> None:
-    target = folder / block.argument
+    name, *changes = block.argument.split("; ")
+    text = block.text
+    for change in changes:
+        old, new = change.split(" -> ")
+        assert old in text, f"{block.where}: no {old!r} in the block"
+        text = text.replace(old, new)
+    target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(block.text, encoding="utf-8")
+    target.write_text(text, encoding="utf-8")
     if target.suffix != ".toml":
         return
-    data = tomllib.loads(block.text)
+    data = tomllib.loads(text)
     if "flows" in data:
         import sojourn
 
