@@ -254,18 +254,14 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.store.pop() {
-            Some(queued) => {
-                self.totals.sent(queued.packet.len());
-                Dequeue::Packet(queued.packet)
-            }
-            None => {
-                if self.state.idle_since == 0 {
-                    self.state.idle_since = now;
-                }
-                Dequeue::Empty
-            }
+        if let Some(queued) = self.store.pop() {
+            self.totals.sent(queued.packet.len());
+            return Dequeue::Packet(queued.packet);
         }
+        if self.state.idle_since == 0 {
+            self.state.idle_since = now;
+        }
+        Dequeue::Empty
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -180,7 +180,8 @@ impl Params {
         let mut text =
             format!("cake unlimited besteffort flowblind rtt {}", time_text(self.interval_us));
         if self.memlimit != 0 {
-            text.push_str(&format!(" memlimit {}", self.memlimit));
+            text.push_str(" memlimit ");
+            text.push_str(&self.memlimit.to_string());
         }
         Ok(text)
     }

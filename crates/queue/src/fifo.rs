@@ -72,7 +72,7 @@ impl Params {
         Ok(())
     }
 
-    pub(crate) fn table(&self) -> &'static Table {
+    pub(crate) fn table(self) -> &'static Table {
         match self.unit {
             Unit::Packets => &PFIFO,
             Unit::Bytes => &BFIFO,

@@ -201,10 +201,9 @@ impl Params {
             text.push_str(&time_text(threshold));
         }
         if self.ce_threshold_selector != 0 || self.ce_threshold_mask != 0 {
-            text.push_str(&format!(
-                " ce_threshold_selector {:#x}/{:#x}",
-                self.ce_threshold_selector, self.ce_threshold_mask
-            ));
+            let (selector, mask) = (self.ce_threshold_selector, self.ce_threshold_mask);
+            let more = format!(" ce_threshold_selector {selector:#x}/{mask:#x}");
+            text.push_str(&more);
         }
         text.push_str(if self.ecn { " ecn" } else { " noecn" });
         text

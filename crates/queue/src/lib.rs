@@ -6,6 +6,8 @@
 //!
 //! [`Params::parse`] reads a description in `tc` syntax, [`Params::build`] makes the [`Queue`].
 
+#![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
+
 pub mod blue;
 pub mod cobalt;
 pub mod codel;

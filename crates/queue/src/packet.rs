@@ -16,6 +16,7 @@ pub enum Ecn {
 }
 
 /// A packet as a queue sees it.
+#[expect(clippy::len_without_is_empty, reason = "no packet is empty")]
 pub trait Packet {
     /// Length in bytes: the Ethernet frame without FCS, plus any configured overhead.
     fn len(&self) -> u32;

@@ -434,7 +434,8 @@ impl Params {
 
     /// The burst that gives `weight`, if it is a power of two and one does.
     fn as_burst(&self, weight: f64) -> Option<Averaging> {
-        let log = (1u8..32).find(|&log| weight * (1u64 << log) as f64 == 1.0)?;
+        let log =
+            (1u8..32).find(|&log| (weight * (1u64 << log) as f64).to_bits() == 1f64.to_bits())?;
         // The constant never falls as the burst grows, so halving finds the least burst.
         let (mut low, mut high) = ((self.min_bytes() / u64::from(self.avpkt)) as u32, u32::MAX);
         while low < high {
@@ -992,18 +993,14 @@ impl<P: Packet> Discipline<P> for Red<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.store.pop() {
-            Some(queued) => {
-                self.totals.sent(queued.packet.len());
-                Dequeue::Packet(queued.packet)
-            }
-            None => {
-                if self.state.qidlestart == 0 {
-                    self.state.qidlestart = now;
-                }
-                Dequeue::Empty
-            }
+        if let Some(queued) = self.store.pop() {
+            self.totals.sent(queued.packet.len());
+            return Dequeue::Packet(queued.packet);
         }
+        if self.state.qidlestart == 0 {
+            self.state.qidlestart = now;
+        }
+        Dequeue::Empty
     }
 
     #[inline]

@@ -579,7 +579,7 @@ mod red {
                 .to_vec();
             for (mean, backlog) in means.iter().zip([15.0, 25.0, 35.0, 45.0]) {
                 let p = 0.2 * (backlog - 10.0) / 40.0;
-                let ideal = (1.0 + 1.0 / p) / 2.0;
+                let ideal = f64::midpoint(1.0, 1.0 / p);
                 assert!((mean / ideal - 1.0).abs() < 0.1, "{text}: {mean}, ideal {ideal}");
             }
         }
@@ -639,7 +639,7 @@ mod red {
                 } else {
                     0.2 + 0.8 * f64::from(backlog - 30) / f64::from(end - 30)
                 };
-                let ideal = (1.0 + 1.0 / p) / 2.0;
+                let ideal = f64::midpoint(1.0, 1.0 / p);
                 assert!((mean - ideal).abs() < 0.6, "{ramp} at {backlog}: {mean}, ideal {ideal}");
             }
             assert_eq!(drops(&bench, DropReason::Forced), 0);

@@ -217,10 +217,10 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 is_changed = true;
             }
         }
-        for (frame, reason, queued) in bench.kept.dropped[drops..].to_vec() {
-            assert!(queued || Some(frame.id) == arrived, "an unqueued packet is the arriving one");
+        for (frame, reason, queued) in &bench.kept.dropped[drops..] {
+            assert!(*queued || Some(frame.id) == arrived, "an unqueued packet is the arriving one");
             ledger.lost += 1;
-            ledger.forget(&frame);
+            ledger.forget(frame);
             trace.push(format!("x {} {reason:?} {queued}", frame.id));
         }
         for (id, reason) in &bench.kept.marked[marks..] {
@@ -248,11 +248,11 @@ fn marks_only_what_is_capable() {
             bench.wait(700_000);
             let bits = (i % 2) as u8 * 2;
             bench.offer(Frame { id: 0, len: 1000, flow: i % 3, ecn: ecn(bits) });
-            if i % 3 == 0 {
-                if let Some(frame) = bench.take() {
-                    let capable = frame.id % 2 == 1;
-                    assert_eq!(frame.ecn == Ecn::NotEct, !capable, "{text}");
-                }
+            if i % 3 == 0
+                && let Some(frame) = bench.take()
+            {
+                let capable = frame.id % 2 == 1;
+                assert_eq!(frame.ecn == Ecn::NotEct, !capable, "{text}");
             }
         }
         assert!(bench.kept.marked.iter().all(|(id, _)| id % 2 == 1), "{text}");

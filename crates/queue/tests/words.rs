@@ -28,8 +28,8 @@ fn documented_defaults_are_true() {
                 continue;
             }
             match word.kind {
-                Kind::Switch { .. } => text.push_str(&format!(" {}", word.default)),
-                _ => text.push_str(&format!(" {} {}", word.name, word.default)),
+                Kind::Switch { .. } => text.extend([" ", word.default]),
+                _ => text.extend([" ", word.name, " ", word.default]),
             }
         }
         assert_eq!(parse(&text), parse(bare), "{text}");
@@ -223,7 +223,7 @@ fn descriptions() -> impl Strategy<Value = String> {
             "ce_threshold_selector",
             (0u8..=255, 0u8..=255).prop_map(|(a, b)| format!("{a:#x}/{b}")),
         ),
-        codel.clone_parts(),
+        shared_words(),
     );
     let pie = (
         option("limit", count(u32::MAX)),
@@ -261,17 +261,9 @@ fn descriptions() -> impl Strategy<Value = String> {
     ]
 }
 
-/// CoDel's words once more, for FQ-CoDel, without its limit.
-trait CloneParts {
-    fn clone_parts(&self) -> BoxedStrategy<String>;
-}
-
-impl<T> CloneParts for T {
-    fn clone_parts(&self) -> BoxedStrategy<String> {
-        (option("limit", count(u32::MAX)), option("target", time()), switch(&["", "ecn", "noecn"]))
-            .prop_map(|(a, b, c)| a + &b + &c)
-            .boxed()
-    }
+fn shared_words() -> impl Strategy<Value = String> {
+    (option("limit", count(u32::MAX)), option("target", time()), switch(&["", "ecn", "noecn"]))
+        .prop_map(|(a, b, c)| a + &b + &c)
 }
 
 proptest! {
@@ -303,9 +295,9 @@ proptest! {
         let mut text = name.to_owned();
         for (index, value) in words {
             let word = index.get(table.words);
-            text.push_str(&format!(" {}", word.name));
+            text.extend([" ", word.name]);
             if !matches!(word.kind, Kind::Flag | Kind::Switch { .. }) {
-                text.push_str(&format!(" {value}"));
+                text.extend([" ", value]);
             }
         }
         let device = Device::default();

@@ -64,7 +64,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     }
     let stated = plain.and_then(|text| Params::parse(text, device).ok());
     let stated = stated.filter(|params| kind(params) == discipline);
-    by_hand(discipline, recorded, stated, device, t0)
+    by_hand(discipline, recorded, stated.as_ref(), device, t0)
 }
 
 /// The folder's name for a discipline.
@@ -181,7 +181,7 @@ fn red_numbers(params: &red::Params, options: &Options) -> Json {
 fn by_hand(
     discipline: &str,
     recorded: &Object,
-    stated: Option<Params>,
+    stated: Option<&Params>,
     device: &Device,
     t0: Nanos,
 ) -> Result<Made> {
@@ -193,13 +193,13 @@ fn by_hand(
         _ => number(key).map(Some),
     };
     let defaults = |name: &str| {
-        stated.clone().or_else(|| Params::parse(name, device).ok()).ok_or_else(|| {
+        stated.cloned().or_else(|| Params::parse(name, device).ok()).ok_or_else(|| {
             Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
         })
     };
     let params = match discipline {
         "fifo" => {
-            let Some(Params::Fifo(p)) = stated else {
+            let Some(&Params::Fifo(p)) = stated else {
                 return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo"));
             };
             Params::Fifo(sojourn_queue::fifo::Params { limit: number("limit")?, ..p })

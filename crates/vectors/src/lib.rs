@@ -7,6 +7,8 @@
 //!
 //! Nothing is read from disk here; a scenario is a text.
 
+#![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
+
 mod header;
 mod play;
 mod read;

@@ -485,10 +485,8 @@ impl Player {
             }
         }
         draws.finish(line)?;
-        if !matches!(op, "e" | "d") {
-            if row.get("v").is_some_and(|v| !v.is_null()) {
-                return Err(Outcome::malformed(line, format!("`v` in a row of `{op}`")));
-            }
+        if !matches!(op, "e" | "d") && row.get("v").is_some_and(|v| !v.is_null()) {
+            return Err(Outcome::malformed(line, format!("`v` in a row of `{op}`")));
         }
         if op != "e" {
             compare_return(line, row, Return::Success)?;

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fmt::Write;
+
 use sojourn_vectors::{Outcome, replay};
 
 #[test]
@@ -54,7 +56,7 @@ mod change {
         let mut text = format!("{HEAD}\n");
         for id in 0..3 {
             let (n, bytes) = (id + 1, 100 * (id + 1));
-            text.push_str(&format!("{{\"e\":[2000,{id},100,0,0],\"v\":1,\"q\":[{n},{bytes}]}}\n"));
+            _ = writeln!(text, "{{\"e\":[2000,{id},100,0,0],\"v\":1,\"q\":[{n},{bytes}]}}");
         }
         replay("", &format!("{text}{row}\n{END}\n"))
     }
