@@ -200,3 +200,29 @@ def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
         for line in text.splitlines():
             if "<script" in line or 'rel="stylesheet"' in line:
                 assert not re.search("https?://", line), f"{page.name}: {line[:200]}"
+
+
+def test_every_command_has_a_section() -> None:
+    import typer
+
+    from sojourn.cli.app import app
+
+    def leaves(command: Any, name: str) -> list[str]:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            return [name]
+        return [leaf for key, sub in inner.items() for leaf in leaves(sub, f"{name} {key}")]
+
+    page = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    for name in leaves(typer.main.get_command(app), "sojourn"):
+        assert f"## `{name}`\n" in page, f"{name} is not documented"
+
+
+def test_every_queue_has_a_page() -> None:
+    import json
+
+    from sojourn import _core
+
+    text = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "reference/queues").glob("*.md"))
+    for table in json.loads(_core.describe())["queue"]:
+        assert f"{{words}} queue {table['name']}\n" in text, f"{table['name']} has no page"
