@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry
 
 _NAMES = {
+    "sojourn": "queueing delay",
+    "last_sojourn": "queueing delay",
+    "delay": "one-way delay",
+    "rtt": "round-trip time",
+    "fct": "flow completion time",
+    "page": "page load time",
+    "consecutive_loss": "packets lost in a row",
+    "queue": "queue length",
+    "queue_mean": "mean queue length",
+    "cwnd": "congestion window",
     "sojourn_mean": "mean queueing delay",
     "sojourn_p50": "median queueing delay",
     "sojourn_p95": "95th percentile of the queueing delay",
@@ -80,7 +90,7 @@ def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
         if ratio >= 1.5:
             text += f", {ratio:.1f} times {'as much' if c.better == 'lower' else 'less'}"
         elif math.isfinite(ratio):
-            text += f", {ratio - 1:.1%} {'more' if c.better == 'lower' else 'less'}"
+            text += f", {100 * (ratio - 1):.2g} % {'more' if c.better == 'lower' else 'less'}"
     return text + "."
 
 
@@ -93,9 +103,16 @@ def _outs(c: Comparison) -> str:
     return f"Out of the ranking: {'; '.join(reasons)}."
 
 
+def table_metrics(c: Comparison, most: int = 7) -> list[str]:
+    """Return the metrics for a table as wide as a terminal."""
+    first = [m for m in c.shown_metrics if "." not in m and m != "utilisation"]
+    apps = [m for m in c.shown_metrics if base(m) in ("mos", "page_p95", "fct_p95")]
+    return list(dict.fromkeys([c.by, *first[: most - min(len(apps), 3)], *apps]))[:most]
+
+
 def plain_table(c: Comparison) -> str:
     """Return rank, queue and values in columns that line up."""
-    metrics = [m for m in c.shown_metrics if base(m) != "utilisation"][:6]
+    metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
     rank = ["", "rank", *(str(e.rank) if e.rank else quantities.NOTHING for e in c.entries)]
     name = ["", "queue", *(e.queue for e in c.entries)]

@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
-from sojourn.study.metrics import base, direction, nearest, unit
+from sojourn.study.metrics import direction, nearest, unit
 from sojourn.study.ranking import Ranking, rank
 from sojourn.study.study import Study
 
@@ -38,16 +38,13 @@ QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt")
 """What is compared if nothing is said; the scenario's own queue comes first."""
 
 _SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
-_PER_APP = (
-    "mos",
-    "delay_p95",
-    "jitter",
-    "packet_loss",
-    "page_p95",
-    "page_mean",
-    "fct_mean",
-    "fct_p95",
-)
+_PER_APP = {
+    "mos": ("mos",),
+    "jitter": ("delay_p95", "jitter", "packet_loss"),
+    "page_mean": ("page_p95", "page_mean"),
+    "fct_mean": ("fct_mean", "fct_p95"),
+}
+"""What to show of a group of flows, by a metric that only groups of that kind have."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +175,14 @@ class Comparison:
         columns = self.table.metrics
         wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
         wanted += [m for m in _SHOWN if m in columns]
-        wanted += [c for c in columns if "." in c and base(c) in _PER_APP]
-        there = [m for m in dict.fromkeys(wanted) if self.table.frame[m].notna().any()]
-        return tuple(there)
+        for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
+            for sign, of_app in _PER_APP.items():
+                if self._measured(f"{group}.{sign}"):
+                    wanted += [f"{group}.{m}" for m in of_app if f"{group}.{m}" in columns]
+        return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
+
+    def _measured(self, column: str) -> bool:
+        return column in self.table.frame and bool(self.table.frame[column].notna().any())
 
     @property
     def winners(self) -> tuple[Entry, ...]:

@@ -104,7 +104,7 @@ def _relative(
     limits = one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)
     mean = quantities.value(float(x.mean()), unit, column)
-    part = f", {x.mean() / y.mean():.1%} of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
+    part = f", {100 * x.mean() / y.mean():.1f} % of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
     return Check(
         str(condition),
         met,

@@ -62,9 +62,10 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
 def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 6) -> int:
     """Return how many digits after the point to show.
 
-    Two digits of the largest uncertainty; without one, three digits of the largest value.
+    Two digits of the middle uncertainty; without one, three digits of the largest value.
     """
-    doubt = max((d for d in doubts if math.isfinite(d) and d > 0), default=0.0)
+    uncertain = sorted(d for d in doubts if math.isfinite(d) and d > 0)
+    doubt = uncertain[len(uncertain) // 2] if uncertain else 0.0
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     largest = float(f"{largest:.3g}")  # 0.9999 will be shown as 1
     if largest == 0.0 and doubt == 0.0:

@@ -1,0 +1,143 @@
+"""What figures are made from: distributions pooled over seeds, and time series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from sojourn.study.errors import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+    import pandas as pd
+
+    from sojourn.study.results import Results
+
+    Floats = npt.NDArray[np.float64]
+
+
+class HasTables(Protocol):
+    """A run: fresh (`scenario.Run`) or stored (`study.StoredRun`)."""
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return one of its tables."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values with how often each occurred, ascending."""
+
+    values: Floats
+    """Upper edges of the bins."""
+    counts: Floats
+    runs: int
+
+    @property
+    def total(self) -> float:
+        """Number of values."""
+        return float(self.counts.sum())
+
+    def cdf(self) -> tuple[Floats, Floats]:
+        """Return the points of the distribution function."""
+        return self.values, np.cumsum(self.counts) / self.total
+
+    def quantile(self, q: float) -> float:
+        """Return the least value with at least the share `q` at or below it."""
+        below = np.cumsum(self.counts) / self.total
+        return float(self.values[min(int(np.searchsorted(below, q)), self.values.size - 1)])
+
+    def thinned(self, most: int = 400) -> tuple[Floats, Floats]:
+        """Return the function's points, no more than can be seen; tails are kept in detail."""
+        x, p = self.cdf()
+        if x.size <= most:
+            return x, p
+        # Evenly spaced in probability for the body, in the logarithm of the rest for the tail.
+        body = np.searchsorted(p, np.linspace(0, 1, most // 2))
+        rest = np.maximum(1 - p, 1e-12)
+        tail = np.searchsorted(
+            -rest, -np.logspace(0, np.log10(rest[rest > 1e-12].min()), most // 2)
+        )
+        keep = np.unique(np.clip(np.concatenate([[0], body, tail, [x.size - 1]]), 0, x.size - 1))
+        return x[keep], p[keep]
+
+
+def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> Distribution | None:
+    """Return a metric's distribution at a place, pooled over runs; None if there is none."""
+    parts = []
+    for run in runs:
+        frame = run.table("distributions")
+        chosen = frame[frame["metric"] == metric]
+        if place is not None:
+            chosen = chosen[chosen["place"] == place]
+        if len(chosen):
+            parts.append(chosen[["high", "count"]].to_numpy(dtype=np.float64))
+    if not parts:
+        return None
+    both = np.concatenate(parts)
+    values, inverse = np.unique(both[:, 0], return_inverse=True)
+    counts = np.bincount(inverse, weights=both[:, 1]).astype(np.float64)
+    return Distribution(values, counts, len(parts)) if counts.sum() > 0 else None
+
+
+def places(run: HasTables, metric: str) -> list[str]:
+    """Return the links or groups that have a distribution of the metric."""
+    frame = run.table("distributions")
+    found = dict.fromkeys(frame.loc[frame["metric"] == metric, "place"].tolist())
+    return [str(place) for place in found]
+
+
+def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | None:
+    """Return times and values of a time series; None if it was not recorded.
+
+    Both layouts are understood: a column for each series, or place, metric and value in rows.
+    """
+    frame = run.table("series")
+    if "time" not in frame.columns or not len(frame):
+        return None
+    column = f"{place}.{metric}"
+    if column in frame.columns:
+        return _finite(frame["time"], frame[column])
+    if {"place", "metric", "value"} <= set(frame.columns):
+        rows = frame[(frame["place"] == place) & (frame["metric"] == metric)]
+        return _finite(rows["time"], rows["value"]) if len(rows) else None
+    return None
+
+
+def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:
+    x = np.asarray(times, dtype=np.float64)
+    y = np.asarray(values, dtype=np.float64)
+    keep = np.isfinite(y)
+    return (x[keep], y[keep]) if keep.any() else None
+
+
+def series_unit(run: HasTables, metric: str, place: str) -> str:
+    """Return the unit of a time series."""
+    from sojourn.study.metrics import unit
+
+    units = run.table("series").attrs.get("units", {})
+    return str(units.get(f"{place}.{metric}") or unit(metric))
+
+
+def thin(x: Floats, y: Floats, most: int = 1200) -> tuple[Floats, Floats]:
+    """Return fewer points that look the same: least and greatest value of each stretch."""
+    if x.size <= most:
+        return x, y
+    keep: list[int] = []
+    for part in np.array_split(np.arange(x.size), most // 2):
+        low, high = part[int(np.argmin(y[part]))], part[int(np.argmax(y[part]))]
+        keep += sorted({int(low), int(high)})
+    return x[keep], y[keep]
+
+
+def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
+    """Return the runs of each level of a factor; one group if there is none."""
+    if not factor:
+        return {results.name: list(results.runs())}
+    if factor not in results.factors:
+        raise StudyError(f"no factor {factor!r}; there are {', '.join(results.factors)}")
+    levels = dict.fromkeys(cell["factors"][factor] for cell in results.manifest.cells)
+    return {str(level): results.runs(**{factor: level}) for level in levels}

@@ -1,0 +1,343 @@
+"""Figures fit for a paper, by matplotlib: each function returns a figure, `save` writes it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.show import labels, style
+from sojourn.show.data import by_level, distribution, series_unit
+from sojourn.show.data import series as series_of
+from sojourn.show.style import save, svg
+from sojourn.study import quantities
+from sojourn.study.errors import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.study.results import Results
+    from sojourn.study.table import Table
+
+__all__ = ["bars", "box", "cdf", "draw_over", "over", "save", "series", "svg", "tradeoff"]
+
+
+def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    return {str(k): v.to_numpy(dtype=np.float64) for k, v in table.groups(metric, by).items()}
+
+
+def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
+    """Means with 95 % intervals: a bar for each level, or dots where values lie far apart."""
+    from sojourn.stats import mean_interval
+
+    column = table.metric(metric)
+    groups = _groups(table, metric, by)
+    names = labels.short_names(list(groups))
+    found = {k: mean_interval(v) for k, v in groups.items() if v.size}
+    means = [i.estimate for i in found.values()]
+    scale = labels.scale_of(column, table.unit(column), means)
+    places = quantities.decimals(
+        [scale.apply(m) for m in means], [scale.apply(i.half_width) for i in found.values()]
+    )
+    wide = style.wide(means)
+    with style.styled():
+        figure = style.figure(width, 0.6 + 0.27 * len(groups))
+        axes = figure.add_subplot()
+        # Numbers stand in a column of their own at the right, clear of every bar.
+        aside: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "xytext": (4, 0),
+            "textcoords": "offset points",
+            "va": "center",
+            "fontsize": 7,
+            "annotation_clip": False,
+        }
+        for row, name in enumerate(groups):
+            if name not in found:
+                axes.annotate("not measured", (1, row), color="#666666", **aside)
+                continue
+            i = found[name]
+            mean, colour = scale.apply(i.estimate), style.colour(row)
+            if not wide:
+                axes.barh(row, mean, height=0.62, color=colour, alpha=0.85)
+            text = quantities.number(mean, places)
+            if i.n > 1:
+                reach = [[mean - scale.apply(i.low)], [scale.apply(i.high) - mean]]
+                axes.errorbar(mean, row, xerr=reach, color=colour if wide else "#222222",
+                              linewidth=0.9, capsize=2.5)  # fmt: skip
+                text += f" ± {quantities.number(scale.apply(i.half_width), places)}"
+            if wide:
+                axes.plot(mean, row, style.marker(row), color=colour)
+            axes.annotate(text, (1, row), **aside)
+        axes.set_yticks(range(len(groups)), [labels.wrap(names[n], 24) for n in groups])
+        axes.set_ylim(len(groups) - 0.5, -0.5)
+        axes.grid(visible=wide, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(labels.axis(column, scale))
+        if wide:
+            style.logarithmic(axes, "x")
+        elif all(m >= 0 for m in means):
+            axes.set_xlim(left=0)
+    return figure
+
+
+def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
+    """Boxes over the seeds, every run a dot; too few runs for a box stay dots, and that is said."""
+    column = table.metric(metric)
+    groups = _groups(table, metric, by)
+    names = labels.short_names(list(groups))
+    everything = [float(x) for v in groups.values() for x in v]
+    scale = labels.scale_of(column, table.unit(column), everything)
+    with style.styled():
+        figure = style.figure(width, 2.4)
+        axes = figure.add_subplot()
+        told: list[str] = []
+        for at, (name, values) in enumerate(groups.items()):
+            y = values / scale.factor
+            line: dict[str, Any] = {"color": style.colour(at)}
+            if values.size >= 5:
+                axes.boxplot(y, positions=[at], widths=0.5, showfliers=False, boxprops=line,
+                             medianprops=line, whiskerprops=line, capprops=line)  # fmt: skip
+            else:
+                told.append(name)
+            spread = np.linspace(-0.12, 0.12, values.size) if values.size > 1 else np.zeros(1)
+            if values.size:
+                axes.plot(at + spread, y, style.marker(at), alpha=0.6, markersize=2.6,
+                          markeredgewidth=0, linestyle="none", **line)  # fmt: skip
+        axes.set_xticks(range(len(groups)), [labels.wrap(names[n], 10) for n in groups])
+        axes.set_xlim(-0.6, len(groups) - 0.4)
+        axes.grid(visible=False, axis="x")
+        axes.set_ylabel(labels.axis(column, scale))
+        if style.wide(everything):
+            style.logarithmic(axes, "y")
+        if told:
+            few = {names[n]: groups[n].size for n in told}
+            if len(set(few.values())) == 1 and len(few) == len(groups):
+                n = next(iter(few.values()))
+                text = f"{n} run{'s' * (n != 1)} each: too few for a box (5 are needed)"
+            else:
+                text = "too few runs for a box: " + ", ".join(f"{k} ({n})" for k, n in few.items())
+            figure.supxlabel(labels.wrap(text, 60), fontsize=6.5, color="#666666")
+    return figure
+
+
+def cdf(
+    results: Results,
+    metric: str = "sojourn",
+    by: str = "queue",
+    place: str | None = None,
+    width: float = style.COLUMN,
+    *,
+    tail: bool = False,
+) -> Figure:
+    """Distribution of a metric for each level, all seeds pooled; `tail` shows the rest above it."""
+    where = place or results.bottleneck
+    found = {k: distribution(runs, metric, where) for k, runs in by_level(results, by).items()}
+    there = {k: d for k, d in found.items() if d is not None}
+    if not there:
+        raise StudyError(f"no distribution of {metric} at {where} was recorded")
+    names = labels.short_names(list(found))
+    high = [d.quantile(0.99) for d in there.values()]
+    scale = labels.scale_of(metric, "", high)
+    with style.styled():
+        figure = style.figure(width, 2.7)
+        axes = figure.add_subplot()
+        for at, name in enumerate(found):
+            if name not in there:
+                continue
+            x, p = there[name].thinned()
+            x, p = np.concatenate([[x[0]], x]), np.concatenate([[0.0], p])
+            y = 1 - p if tail else p
+            axes.plot(x / scale.factor, y, drawstyle="steps-post", color=style.colour(at),
+                      linestyle=style.line(at), label=names[name])  # fmt: skip
+        most = max(d.quantile(0.999) for d in there.values())
+        axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
+        if style.wide(high):
+            # Far below the smallest tail there is nothing to see.
+            axes.set_xlim(scale.apply(min(h for h in high if h > 0)) / 30, scale.apply(most) * 1.2)
+            style.logarithmic(axes, "x")
+        if tail:
+            axes.set_yscale("log")
+            axes.set_ylim(1e-5, 1.2)
+            axes.set_ylabel("Share above")
+        else:
+            axes.set_ylim(0, 1.01)
+            axes.set_ylabel(f"Share {'of packets ' * (metric == 'sojourn')}at or below")
+        axes.set_xlabel(labels.axis(metric, scale))
+        style.legend_above(figure, axes)
+    return figure
+
+
+def series(
+    results: Results,
+    metric: str = "last_sojourn",
+    by: str = "queue",
+    place: str | None = None,
+    seed: int | None = None,
+    width: float = style.PAGE,
+) -> Figure:
+    """Time series of one run for each level, below each other on equal axes."""
+    where = place or results.bottleneck or ""
+    drawn: list[tuple[str, Any, Any]] = []
+    unit, chosen = "", seed
+    for name, runs in by_level(results, by).items():
+        run = next((r for r in runs if seed is None or r.seed == seed), None)
+        found = series_of(run, metric, where) if run is not None else None
+        if run is not None and found is not None:
+            chosen = run.seed
+            unit = series_unit(run, metric, where)
+            drawn.append((name, *found))
+    if not drawn:
+        raise StudyError(f"no time series of {metric} at {where} was recorded")
+    names = labels.short_names([d[0] for d in drawn])
+    middle = [float(np.median(y)) for _, _, y in drawn]
+    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, _, y in drawn])
+    with style.styled():
+        figure = style.figure(width, 0.6 + 0.85 * len(drawn))
+        panels = figure.subplots(len(drawn), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for at, ((name, x, y), axes) in enumerate(zip(drawn, panels, strict=True)):
+            axes.plot(x, y / scale.factor, color=style.colour(at), linewidth=0.7)
+            axes.set_title(names[name], pad=4)
+            axes.margins(x=0.01)
+        panels[0].set_ylim(bottom=0)
+        if style.wide(middle):
+            low = min(m for m in middle if m > 0)
+            panels[0].set_ylim(bottom=scale.apply(low) / 10)
+            for axes in panels:
+                style.logarithmic(axes, "y")
+        panels[-1].set_xlabel(f"Time (s), seed {chosen}")
+        figure.supylabel(labels.axis(metric, scale), fontsize=8)
+    return figure
+
+
+def tradeoff(
+    table: Table,
+    delay: str = "sojourn_mean",
+    goodput: str = "goodput",
+    by: str = "queue",
+    width: float = style.COLUMN,
+) -> Figure:
+    """Goodput over delay: the mean of each level with its 95 % intervals and confidence ellipse."""
+    from matplotlib.patches import Ellipse
+
+    dx, gy = table.metric(delay), table.metric(goodput)
+    xs, ys = table.groups(delay, by), table.groups(goodput, by)
+    names = labels.short_names([str(k) for k in xs])
+    delays = [float(v.mean()) for v in xs.values() if len(v)]
+    sx = labels.scale_of(dx, table.unit(dx), delays)
+    sy = labels.scale_of(gy, table.unit(gy), [float(v.mean()) for v in ys.values()])
+    wide = style.wide(delays)
+    with style.styled():
+        figure = style.figure(width, 3.0)
+        axes = figure.add_subplot()
+        for at, level in enumerate(xs):
+            both = np.array(
+                [(xs[level][s], ys[level][s]) for s in xs[level].index if s in ys[level].index]
+            ).reshape(-1, 2)
+            if not len(both):
+                continue
+            both = both / [sx.factor, sy.factor]
+            mean, colour = both.mean(axis=0), style.colour(at)
+            # On a logarithmic axis an ellipse would not be one.
+            if len(both) > 2 and not wide:
+                breadth, height, angle = ellipse(both)
+                axes.add_patch(
+                    Ellipse((mean[0], mean[1]), breadth, height, angle=angle, alpha=0.25,
+                            facecolor=colour, edgecolor=colour, linewidth=0.8)
+                )  # fmt: skip
+            half = _half(both) if len(both) > 1 else np.zeros(2)
+            axes.errorbar(mean[0], mean[1], xerr=half[0], yerr=half[1], fmt=style.marker(at),
+                          color=colour, linewidth=0.9, label=names[str(level)])  # fmt: skip
+        axes.margins(0.12)
+        if wide:
+            style.logarithmic(axes, "x")
+        axes.set_xlabel(labels.axis(dx, sx))
+        axes.set_ylabel(labels.axis(gy, sy))
+        style.legend_above(figure, axes)
+        axes.set_title("better: up and to the left", loc="right", fontsize=6.5,
+                       color="#666666", fontweight="normal", pad=3)  # fmt: skip
+    return figure
+
+
+def _half(points: Any) -> Any:
+    from sojourn.stats import mean_interval
+
+    return np.array([mean_interval(points[:, k]).half_width for k in (0, 1)])
+
+
+def ellipse(points: Any, level: float = 0.95) -> tuple[float, float, float]:
+    """Return width, height and angle (degrees) of the confidence ellipse of a mean of pairs.
+
+    Hotelling's T squared: the region that holds the true mean with probability `level`.
+    """
+    from scipy import stats
+
+    n = len(points)
+    values, vectors = np.linalg.eigh(np.cov(points, rowvar=False))
+    reach = 2 * (n - 1) / (n * (n - 2)) * float(stats.f.ppf(level, 2, n - 2))
+    width, height = 2 * np.sqrt(np.maximum(values[::-1], 0) * reach)
+    angle = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
+    return float(width), float(height), angle
+
+
+def over(
+    table: Table,
+    metric: str,
+    over: str,
+    by: str,
+    width: float = style.COLUMN,
+) -> Figure:
+    """Return a metric over a factor with 95 % intervals, a line for each level of another."""
+    with style.styled():
+        figure = style.figure(width, 2.5)
+        axes = figure.add_subplot()
+        draw_over(axes, table, metric, over, by)
+        style.legend_above(figure, axes)
+    return figure
+
+
+def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None:
+    """Draw it into given axes."""
+    column = table.metric(metric)
+    levels, groups = table.levels(over), [str(g) for g in table.levels(by)]
+    numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels)
+    at = {x: float(x) if numeric else float(i) for i, x in enumerate(levels)}
+    names = labels.short_names(groups)
+    found = table.ci(metric, by=[by, over])
+    scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
+    geometric = numeric and _geometric([at[x] for x in levels])
+    for k, group in enumerate(groups):
+        rows = found[found[by].astype(str) == group]
+        # Side by side by a little, so that intervals do not hide each other.
+        shift = (k - (len(groups) - 1) / 2) * 0.012
+        x = np.array([at[v] for v in rows[over]])
+        x = x * (1 + 2 * shift) if geometric else x + shift * _span(list(at.values()))
+        y = rows["mean"].to_numpy() / scale.factor
+        low = y - rows["low"].to_numpy() / scale.factor
+        high = rows["high"].to_numpy() / scale.factor - y
+        axes.errorbar(x, y, yerr=np.nan_to_num([low, high]), color=style.colour(k),
+                      marker=style.marker(k), linestyle=style.line(k), label=names[group],
+                      elinewidth=0.8)  # fmt: skip
+    if geometric:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks([at[x] for x in levels], [str(x) for x in levels])
+    axes.minorticks_off()
+    axes.set_xlabel(over.replace("_", " ").capitalize())
+    axes.set_ylabel(labels.axis(column, scale))
+
+
+def _geometric(values: Sequence[float]) -> bool:
+    """Whether numbers grow by about equal factors, of 1.5 or more."""
+    if len(values) < 3 or min(values) <= 0:
+        return False
+    ratios = [b / a for a, b in pairwise(values)]
+    return min(ratios) >= 1.5 and max(ratios) / min(ratios) < 1.6
+
+
+def _span(values: Sequence[float]) -> float:
+    return max(values) - min(values) or 1.0

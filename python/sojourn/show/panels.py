@@ -1,0 +1,105 @@
+"""Several panels in one figure, laid out as in the papers that are reproduced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.show import figures, labels, style
+from sojourn.show.data import distribution
+from sojourn.study.errors import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.study.table import Table
+
+
+@dataclass(frozen=True)
+class Over:
+    """A metric over a factor, with 95 % intervals, a line for each level of `by`."""
+
+    metric: str
+    over: str
+    by: str
+    title: str = ""
+    label: str = ""
+    """The axis title, if not the metric's."""
+    zero: bool = True
+    """Whether the axis starts at zero."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """How probable n losses in a row are, for each level of `by`, on a logarithmic axis."""
+
+    by: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """The cell, such as `{"flows": 128}`."""
+    title: str = ""
+    metric: str = "consecutive_loss"
+    most: int = 40
+
+
+Panel = Over | Losses
+
+
+def panels(
+    table: Table, contents: Sequence[Panel], columns: int = 2, width: float = style.PAGE
+) -> Figure:
+    """Return a figure with a panel for each content, lettered, under one legend."""
+    if not contents:
+        raise StudyError("a figure needs at least one panel")
+    rows = math.ceil(len(contents) / columns)
+    with style.styled():
+        figure = style.figure(width, 0.3 + 2.25 * rows)
+        grid = figure.subplots(rows, columns, squeeze=False).flatten()
+        for letter, content, axes in zip("abcdefghijklmnop", contents, grid, strict=False):
+            _draw(axes, table, content)
+            axes.set_title(f"({letter}) {content.title or labels.title(content.metric)}")
+        for axes in grid[len(contents) :]:
+            axes.set_visible(False)
+        style.legend_above(figure, grid[0], columns=6)
+    return figure
+
+
+def _draw(axes: Axes, table: Table, content: Panel) -> None:
+    if isinstance(content, Losses):
+        _losses(axes, table, content)
+        return
+    figures.draw_over(axes, table, content.metric, content.over, content.by)
+    if content.zero:
+        axes.set_ylim(bottom=0)
+    if content.label:
+        axes.set_ylabel(content.label)
+
+
+def _losses(axes: Axes, table: Table, content: Losses) -> None:
+    results = table.results
+    if results is None:
+        raise StudyError("the distributions are in the results folder, which this table has not")
+    levels = [str(x) for x in table.levels(content.by)]
+    names = labels.short_names(levels)
+    for at, level in enumerate(table.levels(content.by)):
+        runs = results.runs(**content.where, **{content.by: level})
+        found = distribution(runs, content.metric, results.bottleneck)
+        if found is None:
+            continue
+        n, p = found.values, found.counts / found.total
+        keep = n <= content.most
+        axes.plot(n[keep], p[keep], color=style.colour(at), marker=style.marker(at),
+                  linestyle=style.line(at), markersize=3, label=names[str(level)])  # fmt: skip
+    axes.set_yscale("log")
+    axes.set_xlim(left=0)
+    axes.set_xlabel("Losses in a row")
+    axes.set_ylabel("Probability")
+    if not axes.lines:
+        axes.text(0.5, 0.5, "no losses", transform=axes.transAxes, ha="center", color="#666666")
+        axes.set_yscale("linear")
+        axes.set_yticks(np.empty(0))

@@ -1,0 +1,171 @@
+"""One look for all figures: restrained, safe for the colour-blind, told apart in grey too."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#333333",
+    "#7A5195",
+)
+"""Okabe and Ito's palette without its yellow, which is too pale on white, and one more."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), ":", "-")
+
+COLUMN = 3.5
+"""Width of one column of a paper, in inches."""
+PAGE = 7.16
+"""Width of a page of two columns."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib: equal figures everywhere
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "errorbar.capsize": 2,
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    "figure.constrained_layout.use": True,
+    # Fonts go into the file: as TrueType in PDF, as outlines in SVG.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "sojourn",
+}
+
+FORMATS = ("png", "svg", "pdf")
+
+
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """Draw in our style; settings of the user's own figures stay as they are."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
+        yield
+
+
+def colour(index: int) -> str:
+    """Return the colour of the n-th thing shown."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def marker(index: int) -> str:
+    """Return its marker; a colour that comes again has another one."""
+    return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+
+
+def line(index: int) -> Any:
+    """Return its line style."""
+    return LINES[(index + index // len(COLOURS)) % len(LINES)]
+
+
+WIDE = 20.0
+"""From this factor between least and greatest value on, an axis is logarithmic."""
+
+
+def wide(values: Iterable[float]) -> bool:
+    """Whether positive values lie too far apart for a linear axis."""
+    there = [v for v in values if math.isfinite(v)]
+    return len(there) > 1 and min(there) > 0 and max(there) / min(there) > WIDE
+
+
+def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic, with plain numbers on it."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if which == "x":
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axis.get_view_interval()
+    short = low > 0 and high / low < 100  # few decades: 1, 2, 5, 10, 20, ...
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def figure(width: float = COLUMN, height: float = 2.5) -> Figure:
+    """Return an empty figure that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """Put one legend above everything, out of the data's way."""
+    handles, names = axes.get_legend_handles_labels()
+    if names:
+        widest = max(map(len, names))
+        # A wide name needs the room of two.
+        fit = max(1, int(figure.get_size_inches()[0] * 16 / (widest + 7)))
+        ncols = max(1, min(columns, fit, len(names)))
+        figure.legend(handles, names, loc="outside upper center", ncols=ncols, handlelength=2.4)
+
+
+def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> list[Path]:
+    """Write the figure; without a suffix, in each of `formats` (default PNG, SVG and PDF)."""
+    from pathlib import Path as _Path
+
+    base = _Path(path)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    suffix = base.suffix.removeprefix(".").lower()
+    wanted = (suffix,) if suffix in FORMATS and not formats else formats or FORMATS
+    stem = base.with_suffix("") if suffix in FORMATS else base
+    written = []
+    for kind in wanted:
+        if kind not in FORMATS:
+            raise ValueError(f"figures are written as {', '.join(FORMATS)}, not {kind!r}")
+        target = stem.with_name(f"{stem.name}.{kind}")
+        # Without dates, equal data give equal files.
+        metadata = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+        with styled():
+            figure.savefig(target, format=kind, metadata=metadata)
+        written.append(target)
+    return written
+
+
+def svg(figure: Figure) -> str:
+    """Return the figure as SVG text, without the XML head."""
+    import io
+
+    out = io.StringIO()
+    with styled():
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
