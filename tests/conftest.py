@@ -23,9 +23,7 @@ _NOT_INSTALLED = "not installed: "
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "needs(program): skipped where the program is not installed"
-    )
+    config.addinivalue_line("markers", "needs(program): skipped where the program is not installed")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import lzma
-import os
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,9 @@ from typing import Any
 
 import pytest
 
+from sojourn.cli import main
 from sojourn.cli.arguments import spread
+from sojourn.cli.verify import scenarios
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
 
@@ -34,7 +37,7 @@ class Result:
         return json.loads(self.out)
 
 
-def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
+def process(*arguments: str | Path, cwd: Path | None = None) -> Result:
     """Runs the command in a process of its own, as a shell would."""
     code = "from sojourn.cli import main; main()"
     done = subprocess.run(
@@ -44,10 +47,25 @@ def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
         check=False,
         cwd=cwd,
         timeout=240,
-        env={**os.environ, "COLUMNS": "120"},
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def sojourn(*arguments: str | Path, cwd: Path | None = None) -> Result:
+    """Runs the command here: what is not a clean exit is raised."""
+    out, err = io.StringIO(), io.StringIO()
+    status: Any = 0
+    with (
+        contextlib.chdir(cwd or Path.cwd()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code or 0
+    return Result(status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -103,7 +121,7 @@ def test_every_command_has_help() -> None:
 
 
 def test_run(home: Path) -> None:
-    result = sojourn("run", home)
+    result = process("run", home)
     assert result.status == 0
     assert result.out.startswith("home: seed 1, 4 s")
     assert "codel limit 1000p" in result.out
@@ -119,8 +137,16 @@ def test_run(home: Path) -> None:
 def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = sojourn(
-        *["run", home, "--out", out, "--set", "links.uplink.queue=pfifo limit 9p"],
-        *["--set", "flows.bulk.count=2", "--set", 'observe.capture="uplink"'],
+        "run",
+        home,
+        "--out",
+        out,
+        "--set",
+        "links.uplink.queue=pfifo limit 9p",
+        "--set",
+        "flows.bulk.count=2",
+        "--set",
+        'observe.capture="uplink"',
     )
     assert result.status == 0
     assert "pfifo limit 9p" in result.out
@@ -148,7 +174,7 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["tc", "FILE", "--interface", "a b"], "no name of an interface"),
         (["verify", "nowhere"], "there is no such folder"),
         (["verify", "."], "no decision vectors"),
-        (["list", "quues"], "did you mean `queue`?"),
+        (["list", "quee"], "did you mean `queue`?"),
         (["explain", "codle"], "did you mean `codel`?"),
         (["explain", "xyzzy"], "`sojourn list` shows all"),
         (["study", "run", "nowhere.toml"], "cannot be read"),
@@ -190,19 +216,14 @@ def test_a_folder_that_cannot_be_written(home: Path, tmp_path: Path) -> None:
 
 
 def test_compare(home: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = sojourn(
-        *["compare", home, "--queues", "pfifo limit 300p", "codel", "--seeds", "3", "--out", out],
-        *["--set", "duration=12s", "--set", "warmup=4s"],
-    )
+    out = str(tmp_path / "out")
+    common = ["compare", str(home), "--queues", "pfifo limit 300p", "codel", "--out", out]
+    common += ["--seeds", "3", "--set", "duration=12s", "--set", "warmup=4s"]
+    result = process(*common)
     assert result.status == 0, result.err
     assert result.out.startswith("codel has the lowest")
     assert "tc qdisc replace dev eth0 parent 1:10 handle 10: codel" in result.out
-    data = sojourn(
-        *["compare", home, "--json", "--seeds", "3", "--by", "voip.mos", "--subject-to", ""],
-        *["--queues", "pfifo limit 300p", "codel", "--out", out],
-        *["--set", "duration=12s", "--set", "warmup=4s"],
-    ).json()
+    data = sojourn(*common, "--json", "--by", "voip.mos", "--subject-to", "").json()
     assert data["by"] == "voip.mos"
     assert {q["queue"] for q in data["queues"]} == {"pfifo limit 300p", "codel"}
 
@@ -284,20 +305,31 @@ def test_tune_redopt() -> None:
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three recorded scenarios from the project's own copy, unpacked."""
     folder = tmp_path_factory.mktemp("vectors")
-    found = sorted((ROOT / "crates" / "vectors").rglob("*.jsonl*"))
-    chosen = [p for p in found if p.name.startswith(("codel-01", "pie-01", "fifo"))]
-    assert chosen, "the project's copy of the vectors"
-    for path in chosen:
-        opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-        with opened(path, "rb") as file:
-            (folder / path.name.removesuffix(path.suffix)).with_suffix(".jsonl").write_bytes(
-                file.read()
-            )
+    for name in ("codel", "pie", "fifo"):
+        packed = ROOT / "crates" / "vectors" / "data" / f"{name}.jsonl.gz"
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            (_, first), *_ = scenarios(file.read())
+        (folder / f"{name}.jsonl").write_text(first)
     return folder
 
 
+def test_verify_of_the_projects_own_copy() -> None:
+    data = sojourn("verify", ROOT / "crates" / "vectors" / "data", "--json").json()
+    assert data["agrees"] is True
+    counts = {d["discipline"]: d["agree"] for d in data["disciplines"]}
+    assert counts == {
+        "cobalt": 12,
+        "cobalt_queue": 12,
+        "codel": 15,
+        "fifo": 2,
+        "fq_codel": 13,
+        "pie": 17,
+        "red": 16,
+    }
+
+
 def test_verify(vectors: Path, tmp_path: Path) -> None:
-    result = sojourn("verify", vectors)
+    result = process("verify", vectors)
     assert result.status == 0, result.out
     assert "agrees" in result.out
     data = sojourn("verify", vectors, "--json").json()
@@ -323,7 +355,7 @@ def test_verify_tells_what_differs(vectors: Path, tmp_path: Path) -> None:
     row["v"] = 1 - row["v"] if "e" in row else (row["v"] or 0) + 1
     lines[number] = json.dumps(row)
     path.write_text("\n".join(lines) + "\n")
-    result = sojourn("verify", folder)
+    result = process("verify", folder)
     assert result.status == 1
     assert f"{path.name}, line {number + 1}" in result.out
     assert sojourn("verify", folder, "--json").json()["agrees"] is False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import subprocess
 
-
 import pytest
 
 from sojourn.scenario import NoKernelEquivalent, Scenario, ScenarioError
@@ -34,8 +33,8 @@ def test_the_queue_is_inside_a_shaper(queue: str) -> None:
     assert "`home`" in deployment.where
     # What is deployed reads back as the same queue.
     again = Scenario.from_toml(HOME).with_queue(deployment.queue)
-    assert again.plan()["links"][0]["params"]["queue"]["name"] == queue.split()[0] or (
-        queue.split()[0].endswith("fifo")
+    assert again.plan()["links"][0]["params"]["queue"]["name"] == queue.split(maxsplit=1)[0] or (
+        queue.split(maxsplit=1)[0].endswith("fifo")
     )
 
 
@@ -116,5 +115,3 @@ def _lacking(message: str) -> bool:
             "TC classifier not found",
         )
     )
-
-

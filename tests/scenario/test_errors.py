@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.scenario import Problem, Scenario, ScenarioError
-from sojourn.scenario import limits
+from sojourn.scenario import Problem, Scenario, ScenarioError, limits
 from tests.scenario.texts import DUMBBELL, HOME
 
 

@@ -1,4 +1,4 @@
-"""Whatever is written: a scenario or a `ScenarioError` that can be shown, nothing else, and soon."""
+"""Whatever is written is a scenario or a `ScenarioError` that can be shown, and soon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.scenario.texts import DUMBBELL, HOME
 TEXTS = [HOME, DUMBBELL, *(p.read_text() for p in sorted((ROOT / "examples").glob("*.toml")))]
 WORDS = sorted({word for text in TEXTS for word in re.findall(r"[\w.]+|[^\w\s]", text)})
 KEYS = sorted(
-    {key for text in TEXTS for key in re.findall(r"^([\w.]+) *=", text, re.M)}
+    {key for text in TEXTS for key in re.findall(r"^([\w.]+) *=", text, re.MULTILINE)}
     | {"links.uplink", "topology", "observe.capture", "flows.0", "bottleneck"}
 )
 

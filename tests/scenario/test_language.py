@@ -116,7 +116,12 @@ def test_lists_are_dealt_out() -> None:
     ("template", "bottleneck", "sender", "receiver"),
     [
         ('template = "pairs"\npairs = 3\nrate = "1mbit"', "pair1", "a2", "b2"),
-        ('template = "star"\nhosts = 3\nrate = "1mbit"\nqueue = "codel"', "port1", "host2", "host1"),
+        (
+            'template = "star"\nhosts = 3\nrate = "1mbit"\nqueue = "codel"',
+            "port1",
+            "host2",
+            "host1",
+        ),
     ],
 )
 def test_templates(template: str, bottleneck: str, sender: str, receiver: str) -> None:

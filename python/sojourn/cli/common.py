@@ -6,7 +6,7 @@ import functools
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
@@ -212,7 +212,7 @@ def stages() -> Iterator[Callable[[str], Report]]:
         yield stage
 
 
-def table(rows: list[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
+def table(rows: Sequence[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
     """Prints rows as a table that fits the terminal, in full when written to a file."""
     from rich.console import Console
     from rich.table import Table

@@ -53,13 +53,13 @@ def compare(
 ) -> None:
     """Rank queues on a scenario, and say which differences are real.
 
-    Every queue meets the same seeds, hence the same arrivals; queues that cannot be told apart share
-    a rank. Without --out the runs are forgotten.
+    Every queue meets the same seeds, hence the same arrivals; queues that cannot be told apart
+    share a rank. Without --out the runs are forgotten.
     """
     from sojourn import study
 
     scenario = common.load(file, settings)
-    listed = queues if queues else default_queues(scenario)
+    listed = queues or default_queues(scenario)
     for queue in listed:
         scenario.with_queue(queue)  # complains about this queue before anything runs
     with common.study_progress(f"comparing {len(listed)} queues") as report:

@@ -59,7 +59,9 @@ def run(
     for metric in metrics or ["sojourn_p95", "goodput"]:
         frame = table.ci(metric)
         typer.echo(f"{metric}\n{frame.to_string(index=False)}\n")
-    typer.echo(f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page.")
+    typer.echo(
+        f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
+    )
 
 
 def rows(table: Table) -> list[dict[str, Any]]:
@@ -67,6 +69,6 @@ def rows(table: Table) -> list[dict[str, Any]]:
     from sojourn.scenario.run import plain
 
     return [
-        {name: plain(value) for name, value in row.items()}
+        {str(name): plain(value) for name, value in row.items()}
         for row in table.frame.to_dict(orient="records")
     ]

@@ -11,7 +11,9 @@ from sojourn.cli import common
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(help="Compute settings, and prove them by simulation.", no_args_is_help=True)
+    family = typer.Typer(
+        help="Compute settings, and prove them by simulation.", no_args_is_help=True
+    )
     family.callback()(lambda: None)  # keeps it a family while it has one member
     family.command("redopt")(redopt)
     app.add_typer(family, name="tune")
@@ -42,8 +44,8 @@ def redopt(
 ) -> None:
     """RED's parameters for a link and its load, after the tail-drop paper's REDopt (reconstructed).
 
-    The queue is to stay near the middle of its thresholds with small oscillation. The model's answer
-    is simulated and mended until it does; the status is 1 if no setting did.
+    The queue is to stay near the middle of its thresholds with small oscillation. The model's
+    answer is simulated and mended until it does; the status is 1 if no setting did.
     """
     from sojourn import _core
     from sojourn.tune import redopt as model
@@ -76,9 +78,7 @@ def redopt(
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
     if as_json:
-        common.print_json(
-            {"queue": parameters.queue(), "accepted": accepted, "trials": trials}
-        )
+        common.print_json({"queue": parameters.queue(), "accepted": accepted, "trials": trials})
     else:
         typer.echo(parameters.queue())
         if accepted is not None:

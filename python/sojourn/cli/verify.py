@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
@@ -31,16 +31,16 @@ def verify(
 ) -> None:
     """Replay recorded decisions and say where ours differ.
 
-    The status is 0 only if every scenario of every known discipline agrees. Scenarios of disciplines
-    that are not known here are listed and do not count; if nothing else is there, the status is 1.
+    The status is 0 only if every scenario of every known discipline agrees. Scenarios of
+    disciplines that are not known here are listed and do not count; if nothing else is there, the
+    status is 1.
     """
     if not folder.exists():
         common.fail(f"{folder}: there is no such folder", as_json=as_json)
     files = find(folder)
     if not files:
         common.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
-    reports = replay_all(files, folder)
-    interrupted = len(reports) < len(files)
+    reports, interrupted = replay_all(files, folder)
     known = [r for r in reports if r["outcome"] != "unknown_discipline"]
     agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
     disciplines = by_discipline(reports)
@@ -54,16 +54,16 @@ def verify(
         raise typer.Exit(common.FINDINGS)
 
 
-def _openers() -> dict[str, Callable[[Path], IO[bytes]]]:
-    def gzip_(path: Path) -> IO[bytes]:
+def _openers() -> dict[str, Callable[[Path], BinaryIO]]:
+    def gzip_(path: Path) -> BinaryIO:
         import gzip
 
-        return gzip.open(path)
+        return cast("BinaryIO", gzip.open(path))
 
-    def lzma_(path: Path) -> IO[bytes]:
+    def lzma_(path: Path) -> BinaryIO:
         import lzma
 
-        return lzma.open(path)
+        return cast("BinaryIO", lzma.open(path))
 
     return {".jsonl": lambda path: path.open("rb"), ".jsonl.gz": gzip_, ".jsonl.xz": lzma_}
 
@@ -94,8 +94,21 @@ def read(path: Path) -> str:
     return raw.decode("utf-8")
 
 
-def replay(path: Path, folder: Path) -> dict[str, Any]:
-    """What replaying one file found."""
+def scenarios(text: str) -> list[tuple[int, str]]:
+    """The scenarios in a file, each with the number of lines before it; usually there is one.
+
+    Scenarios may stand one after another; each begins with its header.
+    """
+    parts: list[tuple[int, list[str]]] = [(0, [])]
+    for number, line in enumerate(text.splitlines(keepends=True)):
+        if line.startswith('{"format"') and parts[-1][1]:
+            parts.append((number, []))
+        parts[-1][1].append(line)
+    return [(before, "".join(lines)) for before, lines in parts]
+
+
+def replay(path: Path, folder: Path) -> list[dict[str, Any]]:
+    """What replaying each scenario of one file found."""
     from sojourn import _core
 
     name = str(path.relative_to(folder)) if folder.is_dir() else path.name
@@ -103,21 +116,28 @@ def replay(path: Path, folder: Path) -> dict[str, Any]:
         text = read(path)
     except (ValueError, OSError) as error:
         why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-        report: dict[str, Any] = {
-            "scenario": name,
-            "discipline": "",
-            "operations": 0,
-            "outcome": "malformed",
-            "line": 1,
-            "why": why,
-        }
-    else:
-        report = json.loads(_core.verify(name, text))
-    return {"file": name, **report}
+        return [
+            {
+                "file": name,
+                "scenario": name,
+                "discipline": "",
+                "operations": 0,
+                "outcome": "malformed",
+                "line": 1,
+                "why": why,
+            }
+        ]
+    reports = []
+    for before, part in scenarios(text):
+        report: dict[str, Any] = {"file": name, **json.loads(_core.verify(name, part))}
+        if "line" in report:
+            report["line"] += before
+        reports.append(report)
+    return reports
 
 
-def replay_all(files: list[Path], folder: Path) -> list[dict[str, Any]]:
-    """Replays all files, several at a time; fewer reports than files if interrupted."""
+def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], bool]:
+    """Replays all files, several at a time; and whether that was interrupted."""
     with (
         common.interruptible() as interrupt,
         common.progress_bar() as bar,
@@ -125,14 +145,15 @@ def replay_all(files: list[Path], folder: Path) -> list[dict[str, Any]]:
     ):
         task = bar.add_task("replaying", total=len(files), rate="")
 
-        def one(path: Path) -> dict[str, Any] | None:
+        def one(path: Path) -> list[dict[str, Any]]:
             if interrupt.asked:
-                return None
-            report = replay(path, folder)
+                return []
+            reports = replay(path, folder)
             bar.advance(task)
-            return report
+            return reports
 
-        return [report for report in pool.map(one, files) if report is not None]
+        found = list(pool.map(one, files))
+    return [report for reports in found for report in reports], not all(found)
 
 
 def by_discipline(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:

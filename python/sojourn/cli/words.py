@@ -63,7 +63,9 @@ def _template(name: str, model: Any) -> dict[str, Any]:
 
 
 def _default(value: Any) -> str:
-    if value is None or hasattr(value, "model_fields"):
+    from pydantic import BaseModel
+
+    if value is None or isinstance(value, BaseModel):
         return ""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -137,7 +139,9 @@ def _show(kind: str, item: dict[str, Any]) -> None:
         typer.echo(f"Unit: {item['unit'] or 'none (a text)'}")
     if item.get("source"):
         typer.echo(f"Source: {item['source']}")
-    if item.get("words"):
+    if isinstance(item.get("words"), str):
+        typer.echo(f"Stands for: {item['words']}")
+    elif item.get("words"):
         typer.echo()
         rows = [
             {
@@ -152,9 +156,7 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     for key in ("params", "app"):
         if isinstance(item.get(key), dict):
             typer.echo()
-            common.table(
-                [{"value": k, "is": v} for k, v in _flat(item[key])], ["value", "is"]
-            )
+            common.table([{"value": k, "is": v} for k, v in _flat(item[key])], ["value", "is"])
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

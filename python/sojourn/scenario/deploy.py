@@ -80,10 +80,12 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
             f"ip link add name {shaped} type ifb",
             f"ip link set dev {shaped} up",
             f"tc qdisc replace dev {dev} handle ffff: ingress",
-            f"tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall"
-            f" action mirred egress redirect dev {shaped}",
+            (
+                f"tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall"
+                f" action mirred egress redirect dev {shaped}"
+            ),
         ]
-        undo = (
+        undo: tuple[str, ...] = (
             f"tc qdisc del dev {dev} ingress",
             f"tc qdisc del dev {shaped} root",
             f"ip link del dev {shaped}",
@@ -104,19 +106,25 @@ def _shaper(dev: str, rate: int, rate_text: str, overhead: int, queue: str) -> l
     framing = f" overhead {overhead}" if overhead else ""
     return [
         f"tc qdisc replace dev {dev} root handle 1: htb default 10",
-        f"tc class replace dev {dev} parent 1: classid 1:10 htb rate {rate_text} ceil {rate_text}"
-        f" burst {burst}b cburst {burst}b quantum 1514{framing}",
+        (
+            f"tc class replace dev {dev} parent 1: classid 1:10 htb rate {rate_text}"
+            f" ceil {rate_text} burst {burst}b cburst {burst}b quantum 1514{framing}"
+        ),
         f"tc qdisc replace dev {dev} parent 1:10 handle 10: {queue}",
     ]
 
 
 def _notes(dev: str, rate: str, guessed: bool) -> tuple[str, ...]:
     notes = [
-        f"The shaper sends at {rate}, {SHARE_PERCENT} % of the line's rate, so that the queue "
-        "forms here and not in the modem or switch behind it.",
+        (
+            f"The shaper sends at {rate}, {SHARE_PERCENT} % of the line's rate, so that the queue "
+            "forms here and not in the modem or switch behind it."
+        ),
         "If the line's rate varies, use its lowest rate: above it the queue moves away again.",
-        f"Packets merged by offloads count as one: `ethtool -K {dev} tso off gso off gro off` "
-        "makes the queue see what goes on the line.",
+        (
+            f"Packets merged by offloads count as one: `ethtool -K {dev} tso off gso off gro off` "
+            "makes the queue see what goes on the line."
+        ),
         f"Watch it work with `tc -s qdisc show dev {dev}`.",
     ]
     if guessed:

@@ -7,6 +7,7 @@ scanner walks a text that `tomllib` has accepted and notes the place of every ke
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
@@ -188,8 +189,6 @@ def _unescape(text: str) -> str:
 def locate(text: str) -> dict[Path, Place]:
     """Places of all keys and array elements of `text`, which must be valid TOML."""
     scanner = _Scanner(text.replace("\r\n", "\n"))
-    try:
+    with suppress(_Lost, RecursionError):
         scanner.scan()
-    except (_Lost, RecursionError):
-        pass
     return scanner.places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -29,7 +29,9 @@ DEFAULT_QUEUE = "pfifo limit 1000p"
 """The queue of every direction of a link that names none, as Linux's interfaces have it."""
 
 
-def _count(least: int, most: int, what: str) -> Any:
+def _whole(least: int, most: int, what: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    """What makes an `int` a whole number within bounds, with a message that says so."""
+
     def check(value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
@@ -40,7 +42,7 @@ def _count(least: int, most: int, what: str) -> Any:
         )
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Annotated[int, BeforeValidator(check), WithJsonSchema(schema)]
+    return BeforeValidator(check), WithJsonSchema(schema)
 
 
 def _flag(value: object) -> bool:
@@ -60,14 +62,15 @@ def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-HostCount = _count(1, limits.HOSTS, "hosts")
+HostCount = Annotated[int, *_whole(1, limits.HOSTS, "hosts")]
+FlowCount = Annotated[int, *_whole(1, limits.FLOWS, "flows")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 Names = Annotated[list[Name], BeforeValidator(_listed)]
 LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
 Netems = Annotated[list[Netem], BeforeValidator(_listed)]
 Rates = Annotated[list[Rate], BeforeValidator(_listed)]
-Overhead = _count(-1000, 1000, "bytes")
+Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
 
 
 class Part(BaseModel):
@@ -82,7 +85,10 @@ class Direction(Part):
     rate: Rate | None = Field(None, description="Rate of this direction.")
     netem: Netem | None = Field(None, description="Impairments of this direction.")
     queue: Queue | None = Field(None, description="Queue of this direction.")
-    overhead: Overhead | None = Field(None, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    overhead: Overhead | None = Field(
+        None,
+        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
+    )
 
 
 class Link(Part):
@@ -140,7 +146,10 @@ class _Bottleneck(Part):
     rate: Rate = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the forward direction.")
-    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    overhead: Overhead = Field(
+        0,
+        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
+    )
     forward: Direction = Field(Direction(), description="Only forward.")
     reverse: Direction = Field(Direction(), description="Only back.")
 
@@ -169,7 +178,10 @@ class Pairs(Part):
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the direction a → b.")
-    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    overhead: Overhead = Field(
+        0,
+        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
+    )
     forward: Direction = Field(Direction(), description="Only a → b.")
     reverse: Direction = Field(Direction(), description="Only b → a.")
 
@@ -186,7 +198,10 @@ class Star(Part):
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
-    overhead: Overhead = Field(0, description="Bytes that each packet takes on the link beyond its length; not in the queue.")
+    overhead: Overhead = Field(
+        0,
+        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
+    )
     forward: Direction = Field(Direction(), description="Only from the switch to the hosts.")
     reverse: Direction = Field(Direction(), description="Only from the hosts to the switch.")
 
@@ -210,12 +225,8 @@ class Flow(Part):
     tcp: Tcp | None = Field(
         None, description="Congestion control or profile of its TCP, then options."
     )
-    udp: Flag | None = Field(
-        None, description="Carried by UDP; implied by applications that are."
-    )
-    count: _count(1, limits.FLOWS, "flows") = Field(  # type: ignore[valid-type]
-        1, description="Number of flows; of sessions at once for Web traffic."
-    )
+    udp: Flag | None = Field(None, description="Carried by UDP; implied by applications that are.")
+    count: FlowCount = Field(1, description="Number of flows; of sessions at once for Web traffic.")
     start: Start = Field("0s", description="When they start.")
     stop: Time | None = Field(None, description="When they stop offering data; never by default.")
     dscp: Dscp = Field(0, description="Code point of their packets.")

@@ -173,7 +173,9 @@ class _Resolver:
         stop = None if flow.stop is None else _time(flow.stop)
         duration = _time(self.model.duration)
         if start + spread >= duration:
-            self.complain((*at, "start"), f"starts at or after the run's end, {self.model.duration}")
+            self.complain(
+                (*at, "start"), f"starts at or after the run's end, {self.model.duration}"
+            )
         if stop is not None and stop <= start:
             self.complain((*at, "stop"), "stops before it starts")
         return {
@@ -331,6 +333,10 @@ def _origin(at: str, links: list[OneWay]) -> Path:
     if table == "links" and index:
         return links[int(index)].rate_at[:-1]
     if table == "groups" and index:
-        return ("flows", int(index), key) if key in {"start", "stop", "dscp"} else ("flows", int(index))
+        return (
+            ("flows", int(index), key)
+            if key in {"start", "stop", "dscp"}
+            else ("flows", int(index))
+        )
     keys = {"series_interval": "series", "snaplen": "snaplen", "capture": "capture"}
     return ("observe", keys[key]) if key in keys else ("observe",) if table == "observe" else ()

@@ -88,7 +88,11 @@ class Run:
 
         _known(name)
         return [
-            (column, unit, data if dtype == "text" else np.frombuffer(data, np.dtype(f"<{dtype}")))
+            (
+                column,
+                unit,
+                np.frombuffer(data, np.dtype(f"<{dtype}")) if isinstance(data, bytes) else data,
+            )
             for column, unit, dtype, data in self.record.table(name)
         ]
 

@@ -212,9 +212,7 @@ class Scenario:
         return json_schema()
 
 
-def _all_problems(
-    error: ValidationError, data: dict[str, Any], origin: Source
-) -> list[Problem]:
+def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:
     """The model's complaints, and what else would be wrong once they are mended."""
     problems = problems_of(error, data, origin)
     mended = repaired(error, data)

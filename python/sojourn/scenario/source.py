@@ -15,11 +15,9 @@ from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
 
-
 # `tomllib` takes n * n steps for a dotted key of n parts.
-_LONG_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){%d}""" % limits.KEY_PARTS
-)
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{limits.KEY_PARTS}}}")
 
 
 def dotted(path: Path) -> str:
@@ -100,9 +98,7 @@ def read_file(path: str | FilePath) -> tuple[str, str]:
         return name, raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(
-            [Problem("not UTF-8 text", file=name, line=line)]
-        ) from None
+        raise ScenarioError([Problem("not UTF-8 text", file=name, line=line)]) from None
 
 
 def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
@@ -111,14 +107,12 @@ def parse(text: str, file: str | None) -> tuple[dict[str, Any], Source]:
     def refuse(message: str, line: int | None = None, column: int | None = None) -> ScenarioError:
         lines = text.split("\n")
         source = lines[line - 1].rstrip("\r") if line and line <= len(lines) else None
-        return ScenarioError(
-            [Problem(message, file=file, line=line, column=column, source=source)]
-        )
+        return ScenarioError([Problem(message, file=file, line=line, column=column, source=source)])
 
     if len(text) > limits.FILE_BYTES:
         raise refuse(f"larger than {limits.FILE_BYTES // 1024} KiB: this is no scenario")
-    for number, line in enumerate(text.split("\n"), 1):
-        if len(line) > limits.LINE_CHARACTERS:
+    for number, content in enumerate(text.split("\n"), 1):
+        if len(content) > limits.LINE_CHARACTERS:
             raise refuse(f"line {number} is longer than {limits.LINE_CHARACTERS} characters")
     if _LONG_KEY.search(text):
         raise refuse(f"a dotted key of {limits.KEY_PARTS} or more parts")
@@ -150,58 +144,68 @@ def plain(data: object, source: Source) -> dict[str, Any]:
     """A copy of `data` made of dictionaries, lists, texts, numbers and truth values alone."""
     if not isinstance(data, Mapping):
         raise ScenarioError([source.problem((), "a scenario is a table of keys and values")])
-    problems: list[Problem] = []
-    budget = limits.VALUES
+    if _depth_exceeds(data, limits.DEPTH):
+        message = f"nested more than {limits.DEPTH} levels deep"
+        raise ScenarioError([source.problem((), message)])
+    copier = _Copier(source)
+    result: dict[str, Any] = copier.copy(data, ())
+    if copier.budget < 0:
+        copier.problems.append(source.problem((), f"more than {limits.VALUES} values"))
+    if copier.problems:
+        raise ScenarioError(copier.problems)
+    return result
 
-    def copy(value: object, path: Path) -> Any:
-        nonlocal budget
-        budget -= 1
-        if budget < 0 or len(path) > limits.DEPTH:
+
+class _Copier:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.problems: list[Problem] = []
+        self.budget = limits.VALUES
+
+    def complain(self, path: Path, message: str) -> None:
+        self.problems.append(self.source.problem(path, message))
+
+    def copy(self, value: object, path: Path) -> Any:
+        self.budget -= 1
+        if self.budget < 0:
             return None
         match value:
             case None | bool():
                 return value
             case str():
-                return utf8(str(value), path)
-            case int():
-                if abs(value) < 2**63:
-                    return int(value)
-                problems.append(source.problem(path, "a number too large to count"))
-            case float():
-                if math.isfinite(value):
-                    return float(value)
-                problems.append(source.problem(path, f"{value} is no quantity"))
+                return self.text(value, path)
+            case int() | float():
+                return self.number(value, path)
             case Mapping():
                 return {
-                    utf8(str(k), path): copy(v, (*path, str(k)))
+                    self.text(str(k), path): self.copy(v, (*path, str(k)))
                     for k, v in value.items()
                     if v is not None
                 }
             case list() | tuple():
-                return [copy(v, (*path, i)) for i, v in enumerate(value)]
+                return [self.copy(v, (*path, i)) for i, v in enumerate(value)]
             case _:
-                problems.append(
-                    source.problem(path, f"a {type(value).__name__} has no meaning here")
-                )
+                self.complain(path, f"a {type(value).__name__} has no meaning here")
+                return None
+
+    def number(self, value: float, path: Path) -> int | float | None:
+        if isinstance(value, int) and abs(value) < 2**63:
+            return int(value)
+        if isinstance(value, int):
+            self.complain(path, "a number too large to count")
+        elif math.isfinite(value):
+            return float(value)
+        else:
+            self.complain(path, f"{value} is no quantity")
         return None
 
-    def utf8(text: str, path: Path) -> str:
+    def text(self, value: str, path: Path) -> str:
         try:
-            text.encode("utf-8")
+            value.encode("utf-8")
         except UnicodeEncodeError:
-            problems.append(source.problem(path, "a text with half a character (a surrogate)"))
+            self.complain(path, "a text with half a character (a surrogate)")
             return ""
-        return text
-
-    result = copy(data, ())
-    if budget < 0:
-        problems.append(source.problem((), f"more than {limits.VALUES} values"))
-    if _depth_exceeds(data, limits.DEPTH):
-        problems.append(source.problem((), f"nested more than {limits.DEPTH} levels deep"))
-    if problems:
-        raise ScenarioError(problems)
-    assert isinstance(result, dict)
-    return result
+        return str(value)
 
 
 def _depth_exceeds(data: object, most: int) -> bool:

@@ -77,7 +77,9 @@ def summarise(run: Run) -> str:
         f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}",
         "",
         f"{scenario.bottleneck}: {scenario.queue}, "
-        + _core.format_quantity("rate", plan["links"][plan["observe"]["bottleneck"]]["params"]["rate"]),
+        + _core.format_quantity(
+            "rate", plan["links"][plan["observe"]["bottleneck"]]["params"]["rate"]
+        ),
     ]
     lines += _row(run, "", _LINK)
     for group in plan["groups"]:

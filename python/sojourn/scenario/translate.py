@@ -67,9 +67,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
         case "union_tag_invalid" | "union_tag_not_found":
             return _unknown_template(path, context, source)
         case "model_type" | "model_attributes_type" | "dict_type":
-            return source.problem(
-                path, f"needs a table of keys; found {shown(detail['input'])}"
-            )
+            return source.problem(path, f"needs a table of keys; found {shown(detail['input'])}")
         case "list_type":
             what = "tables, each begun by [[flows]]" if path == ("flows",) else "values"
             return source.problem(path, f"needs a list of {what}; found {shown(detail['input'])}")
@@ -80,7 +78,7 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
 
 
 def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
-    """pydantic's location without what it adds: union tags, and "[key]" for a key itself."""
+    """Pydantic's location without what it adds: union tags, and "[key]" for a key itself."""
     path: list[str | int] = []
     value: Any = data
     for i, part in enumerate(loc):
@@ -88,15 +86,19 @@ def _path(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Path:
             break
         if path == ["topology"] and part in TEMPLATES and part not in value:
             continue
-        if isinstance(value, Mapping) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+        if _has(value, part):
             value = value[part]
         elif i < len(loc) - 1 or isinstance(part, int):
             # A single text stands for a list of one: its element is the text itself.
             continue
         path.append(part)
     return tuple(path)
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(part, int) and part < len(value)
+    return isinstance(value, Mapping) and part in value
 
 
 def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
@@ -118,7 +120,7 @@ def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
             return Side
         case ("topology", "left" | "right", "forward" | "reverse"):
             return SideDirection
-        case (("links", _, "forward" | "reverse") | ("topology", "forward" | "reverse")):
+        case ("links", _, "forward" | "reverse") | ("topology", "forward" | "reverse"):
             return Direction
         case _:
             return None

@@ -55,7 +55,9 @@ def text_of(value: object, what: str, example: str) -> str:
     if not isinstance(value, str):
         hint = ""
         if isinstance(value, int | float) and not isinstance(value, bool):
-            hint = " (a number needs its unit, in quotes)" if any(c.isdigit() for c in example) else ""
+            hint = (
+                " (a number needs its unit, in quotes)" if any(c.isdigit() for c in example) else ""
+            )
         raise complaint(
             f'needs {what} as a text, such as "{example}"; found {shown(value)}{hint}',
             found=shown(value),
@@ -119,22 +121,22 @@ Series = Annotated[
 ]
 Netem = Annotated[
     str,
-    _checked("impairments", "delay 15ms", lambda t: _core.parse_netem(t)),
+    _checked("impairments", "delay 15ms", _core.parse_netem),
     _schema("Impairments in netem's words.", "delay 15ms", "delay 20ms 2ms loss 1%"),
 ]
 Queue = Annotated[
     str,
-    _checked("a queue", "codel limit 1000p", lambda t: _core.parse_queue(t)),
+    _checked("a queue", "codel limit 1000p", _core.parse_queue),
     _schema("A queue discipline in tc's words.", "pfifo limit 300p", "codel target 5ms ecn"),
 ]
 Tcp = Annotated[
     str,
-    _checked("a TCP", "cubic", lambda t: _core.parse_tcp(t)),
+    _checked("a TCP", "cubic", _core.parse_tcp),
     _schema("A congestion control or profile, then options.", "cubic", "reno ecn"),
 ]
 App = Annotated[
     str,
-    _checked("an application", "bulk", lambda t: _core.parse_app(t)),
+    _checked("an application", "bulk", _core.parse_app),
     _schema("An application or preset, then options.", "bulk", "voip", "cbr rate 250kbit size 573"),
 ]
 
@@ -152,13 +154,13 @@ def start_span(text: str) -> tuple[int, int]:
     if words[:1] == ["uniform"]:
         if len(words) != 3:
             raise complaint('"uniform" needs two times, such as "uniform 0s 10s"', found=text)
-        first, last = (_quantity("time", text, word) for word in words[1:])
+        first, last = (_time_in(text, word) for word in words[1:])
         if last < first:
             raise complaint(f"the second time, {words[2]}, is before the first, {words[1]}")
         return first, last - first
     if len(words) == 1:
         try:
-            return _quantity("time", text, words[0]), 0
+            return _time_in(text, words[0]), 0
         except PydanticCustomError:
             if words[0][0].isdigit():
                 raise
@@ -170,9 +172,9 @@ def start_span(text: str) -> tuple[int, int]:
     )
 
 
-def _quantity(kind: str, text: str, word: str) -> int:
+def _time_in(text: str, word: str) -> int:
     try:
-        return int(_core.parse_quantity(kind, word))
+        return _core.parse_quantity("time", word)
     except _core.WordError as error:
         raise word_complaint(error, text.index(word)) from None
 
