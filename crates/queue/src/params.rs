@@ -122,6 +122,15 @@ impl Params {
         Ok(params)
     }
 
+    /// What is worth saying of a description that [`Params::parse`] reads: assumptions made for the
+    /// user, and values that `tc` warns of.
+    pub fn warnings(text: &str, device: &Device) -> Vec<String> {
+        match (Self::parse(text, device), words::describe("queue", TABLES, text)) {
+            (Ok(Self::Red(params)), Ok((_, given))) => params.warnings(&given),
+            _ => Vec::new(),
+        }
+    }
+
     /// Reads what `tc qdisc change` would be given, such as `codel limit 300p`: what is not named
     /// keeps its value.
     ///

@@ -80,7 +80,7 @@ pub const TABLE: Table = Table {
             name: "bandwidth",
             kind: Kind::Rate,
             default: "10mbit",
-            doc: "Rate of the link, for idle time only.",
+            doc: "Rate of the link, for idle time only; with words of ours, the default is the link's own.",
         },
         Word {
             name: "unit",
@@ -110,7 +110,7 @@ pub const TABLE: Table = Table {
             name: "adaptive",
             kind: Kind::Flag,
             default: "",
-            doc: "Moves probability every half second to hold the average between min and max.",
+            doc: "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).",
         },
         Word {
             name: "feng",
@@ -286,7 +286,7 @@ fn idle_table(wlog: u8, avpkt: u32, bandwidth: Rate) -> Option<(u8, [u8; 256])> 
 
 impl Params {
     pub(crate) fn parse(given: &Given, device: &Device) -> Result<Self, WordError> {
-        Self::blank(device).restate(given, true)
+        Self::blank(device).restate(given, device, true)
     }
 
     fn blank(device: &Device) -> Self {
@@ -312,14 +312,14 @@ impl Params {
     /// do a weight and a unit. A change without `limit` keeps what it does not name.
     pub(crate) fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         if !given.has("limit") {
-            return self.restate(given, false);
+            return self.restate(given, device, false);
         }
         let fresh = Self::blank(device);
         Self { min: 0, max: 0, avpkt: fresh.avpkt, bandwidth: fresh.bandwidth, ..*self }
-            .restate(given, true)
+            .restate(given, device, true)
     }
 
-    fn restate(mut self, given: &Given, fresh: bool) -> Result<Self, WordError> {
+    fn restate(mut self, given: &Given, device: &Device, fresh: bool) -> Result<Self, WordError> {
         if let Some(unit) = given.text("unit") {
             self.unit = if unit == "packets" { Unit::Packets } else { Unit::Bytes };
         }
@@ -374,6 +374,14 @@ impl Params {
             self.min = min.unwrap_or(self.min);
         }
         self.set_averaging(given, fresh)?;
+        // tc knows nothing of the link; where there is no tc, the link's own rate serves better.
+        if let Some(rate) = device.rate
+            && fresh
+            && !given.has("bandwidth")
+            && self.in_kernel().is_err()
+        {
+            self.bandwidth = rate;
+        }
         self.check().map_err(|(word, message)| given.error(word, message))?;
         Ok(self)
     }
@@ -530,6 +538,20 @@ impl Params {
             max_p: self.max_p,
             stab,
         })
+    }
+
+    /// What `tc` would warn of, and what it should.
+    pub(crate) fn warnings(&self, given: &Given) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !given.has("bandwidth") {
+            warnings.push(format!("`bandwidth` is taken to be {}", format_rate(self.bandwidth)));
+        }
+        if let (Averaging::Burst(burst), Ok(options)) = (self.averaging, self.options())
+            && options.wlog >= 10
+        {
+            warnings.push(format!("`burst` {burst} seems to be too large"));
+        }
+        warnings
     }
 
     fn in_kernel(&self) -> Result<(), &'static str> {

@@ -153,6 +153,38 @@ fn what_the_kernel_lacks_is_said() {
     }
 }
 
+#[test]
+fn assumptions_are_said() {
+    let device = Device::default();
+    assert_eq!(Params::warnings("red limit 60000", &device), ["`bandwidth` is taken to be 10mbit"]);
+    let text = "red limit 6mb min 1200000 max 2000000 burst 2000 bandwidth 1gbit";
+    assert_eq!(Params::warnings(text, &device), ["`burst` 2000 seems to be too large"]);
+    assert!(Params::warnings("codel", &device).is_empty());
+    let link = Device { rate: sojourn_units::Rate::new(1_000_000_000), ..device };
+    let ours = "red limit 100 unit packets weight 0.1";
+    assert_eq!(Params::warnings(ours, &link), ["`bandwidth` is taken to be 1gbit"]);
+    assert_eq!(Params::parse("red limit 60000", &link), Ok(parse("red limit 60000")));
+}
+
+#[test]
+fn parameters_survive_json() {
+    for text in [
+        "bfifo",
+        "red limit 60000 ecn adaptive",
+        "red limit 100 unit packets weight 0.002 gentle-limit feng",
+        "blue",
+        "codel ce_threshold 1ms",
+        "fq_codel",
+        "pie",
+        "cobalt",
+    ] {
+        let params = parse(text);
+        let json = serde_json::to_string(&params).unwrap();
+        assert!(json.starts_with(r#"{"name":""#), "{json}");
+        assert_eq!(serde_json::from_str::<Params>(&json).unwrap(), params, "{json}");
+    }
+}
+
 /// A weight that is a power of two is the burst that gives it, and so the kernel has it.
 #[test]
 fn a_weight_of_a_power_of_two_is_a_burst() {
