@@ -36,6 +36,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 
+# Curly quotes, but no dashes made of hyphens: options are written with two.
+smartquotes_action = "q"
+
 html_theme = "furo"
 html_title = "Sojourn"
 html_static_path = ["_static"]

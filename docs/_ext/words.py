@@ -262,7 +262,8 @@ def example(schema: dict[str, Any]) -> str:
         case "boolean":
             return "`true` or `false`"
         case "array":
-            return "list"
+            items = schema["items"]
+            return "list of tables" if "$ref" in items else f"{example(items)} or a list"
         case "string":
             return code(f'"{schema["const"]}"') if "const" in schema else "text"
         case _:
