@@ -6,17 +6,29 @@
 
 use sojourn_units::Nanos;
 
+/// Four children of a node: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group([u128; ARITY]);
+
+const ARITY: usize = 4;
+const ABSENT: u32 = u32::MAX;
+/// Later than any key, in places of the last group that are not in use.
+const VACANT: u128 = u128::MAX;
+/// The root's number; node `n` has the whole group `n - 2` as children, so `g + 2` is the parent of
+/// group `g`.
+const ROOT: usize = 3;
+
 /// Entities' deadlines, the earliest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Deadlines {
     /// Keys in heap order: deadline in the upper 64 bits, entity in the lower 32.
-    heap: Vec<u128>,
-    /// Where each entity's key stands in `heap`, or `ABSENT`.
+    groups: Vec<Group>,
+    /// Number after the last node.
+    end: usize,
+    /// Where each entity's key stands, or `ABSENT`.
     place: Vec<u32>,
 }
-
-const ABSENT: u32 = u32::MAX;
-const ARITY: usize = 4;
 
 #[inline]
 fn key(at: Nanos, entity: u32) -> u128 {
@@ -31,7 +43,10 @@ fn split(key: u128) -> (Nanos, u32) {
 impl Deadlines {
     /// A queue for entities 0 to `entities` - 1.
     pub fn new(entities: u32) -> Self {
-        Self { heap: Vec::with_capacity(entities as usize), place: vec![ABSENT; entities as usize] }
+        let groups = Vec::with_capacity(entities as usize / ARITY + 2);
+        let mut queue = Self { groups, end: ROOT, place: vec![ABSENT; entities as usize] };
+        queue.groups.push(Group([VACANT; ARITY]));
+        queue
     }
 
     /// Makes room for entities up to `entities` - 1.
@@ -41,10 +56,22 @@ impl Deadlines {
         }
     }
 
+    #[inline]
+    fn node(&self, n: usize) -> u128 {
+        self.groups[n / ARITY].0[n % ARITY]
+    }
+
+    #[inline]
+    fn put(&mut self, n: usize, key: u128) {
+        self.groups[n / ARITY].0[n % ARITY] = key;
+        self.place[key as u32 as usize] = n as u32;
+    }
+
     /// The earliest deadline and its entity.
     #[inline]
     pub fn first(&self) -> Option<(Nanos, u32)> {
-        self.heap.first().map(|&key| split(key))
+        let root = self.node(ROOT);
+        (root != VACANT).then(|| split(root))
     }
 
     /// The deadline of `entity`.
@@ -52,7 +79,7 @@ impl Deadlines {
     pub fn get(&self, entity: u32) -> Option<Nanos> {
         match self.place[entity as usize] {
             ABSENT => None,
-            place => Some(split(self.heap[place as usize]).0),
+            place => Some(split(self.node(place as usize)).0),
         }
     }
 
@@ -62,12 +89,16 @@ impl Deadlines {
         let key = key(at, entity);
         match self.place[entity as usize] {
             ABSENT => {
-                self.heap.push(key);
-                self.rise(self.heap.len() - 1, key);
+                let place = self.end;
+                self.end += 1;
+                if place / ARITY == self.groups.len() {
+                    self.groups.push(Group([VACANT; ARITY]));
+                }
+                self.rise(place, key);
             }
             place => {
                 let place = place as usize;
-                let old = self.heap[place];
+                let old = self.node(place);
                 if key < old {
                     self.rise(place, key);
                 } else if key > old {
@@ -94,9 +125,11 @@ impl Deadlines {
         }
         self.place[entity as usize] = ABSENT;
         let place = place as usize;
-        let last = self.heap.pop().expect("the entity has an entry");
-        if place < self.heap.len() {
-            if last < self.heap[place] {
+        self.end -= 1;
+        let last = self.node(self.end);
+        self.groups[self.end / ARITY].0[self.end % ARITY] = VACANT;
+        if place < self.end {
+            if place > ROOT && last < self.node(place / ARITY + 2) {
                 self.rise(place, last);
             } else {
                 self.sink(place, last);
@@ -107,45 +140,33 @@ impl Deadlines {
     /// Moves the hole at `place` towards the root until `key` fits, and puts it there.
     #[inline]
     fn rise(&mut self, mut place: usize, key: u128) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            let other = self.heap[parent];
+        while place > ROOT {
+            let parent = place / ARITY + 2;
+            let other = self.node(parent);
             if other <= key {
                 break;
             }
-            self.heap[place] = other;
-            self.place[other as u32 as usize] = place as u32;
+            self.put(place, other);
             place = parent;
         }
-        self.heap[place] = key;
-        self.place[key as u32 as usize] = place as u32;
+        self.put(place, key);
     }
 
     /// Moves the hole at `place` towards the leaves until `key` fits, and puts it there.
     #[inline]
     fn sink(&mut self, mut place: usize, key: u128) {
-        let n = self.heap.len();
-        loop {
-            let first = place * ARITY + 1;
-            if first >= n {
-                break;
-            }
-            let (mut least, mut at) = (self.heap[first], first);
-            for child in first + 1..(first + ARITY).min(n) {
-                let other = self.heap[child];
-                if other < least {
-                    (least, at) = (other, child);
-                }
-            }
+        while let Some(&Group([a, b, c, d])) = self.groups.get(place - 2) {
+            // Which child is least is anyone's guess: two rounds without a jump.
+            let (left, left_at) = if b < a { (b, 1) } else { (a, 0) };
+            let (right, right_at) = if d < c { (d, 3) } else { (c, 2) };
+            let (least, at) = if right < left { (right, right_at) } else { (left, left_at) };
             if least >= key {
                 break;
             }
-            self.heap[place] = least;
-            self.place[least as u32 as usize] = place as u32;
-            place = at;
+            self.put(place, least);
+            place = (place - 2) * ARITY + at;
         }
-        self.heap[place] = key;
-        self.place[key as u32 as usize] = place as u32;
+        self.put(place, key);
     }
 }
 

@@ -112,7 +112,8 @@ impl Connections {
         });
         // Flows with one connection at a time: their number is known, and room for it is not to be
         // found by doubling.
-        let single = plan.groups.iter().filter(|g| matches!(g.app, App::Bulk(_) | App::Transfer(_)));
+        let single =
+            plan.groups.iter().filter(|g| matches!(g.app, App::Bulk(_) | App::Transfer(_)));
         let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
             ends: Vec::with_capacity(2 * pairs),
