@@ -247,3 +247,10 @@ def test_a_seed_is_a_whole_number() -> None:
     for seed in (-1, 2**64, True, "1", 1.5):
         with pytest.raises(ScenarioError, match="seed"):
             scenario.run(seed)  # type: ignore[arg-type]
+
+
+def test_what_the_engine_assumes_is_told() -> None:
+    scenario = Scenario.from_toml(HOME)
+    assert scenario.warnings() == []
+    (warning,) = scenario.with_queue("red limit 400kb").warnings()
+    assert warning == "links.uplink.queue: `bandwidth` is taken to be 10mbit"

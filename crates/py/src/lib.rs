@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::parse::{
         app_transport, format_quantity, nearest, parse_app, parse_netem, parse_quantity,
-        parse_queue, parse_tcp, queue_to_tc,
+        parse_queue, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]
     use crate::simulate::{Record, simulate, validate_plan};

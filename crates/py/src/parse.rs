@@ -71,6 +71,10 @@ pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+fn device(mtu: u32, hz: u32, rate: Option<u64>) -> sojourn_queue::Device {
+    sojourn_queue::Device { psched_mtu: mtu, hz, rate: rate.and_then(Rate::new) }
+}
+
 /// A queue in `tc` syntax as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
@@ -81,9 +85,15 @@ pub(crate) fn parse_queue(
     hz: u32,
     rate: Option<u64>,
 ) -> PyResult<String> {
-    let device = sojourn_queue::Device { psched_mtu: mtu, hz, rate: rate.and_then(Rate::new) };
-    let params = sojourn_queue::Params::parse(text, &device);
+    let params = sojourn_queue::Params::parse(text, &device(mtu, hz, rate));
     json(&params.map_err(|e| word_error(py, text, &e))?)
+}
+
+/// What is worth saying of a queue that can be read: assumptions made, values that `tc` warns of.
+#[pyfunction]
+#[pyo3(signature = (text, /, mtu=1514, hz=1000, rate=None))]
+pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -> Vec<String> {
+    sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
 /// The kernel's words for a queue's parameters.

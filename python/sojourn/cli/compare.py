@@ -60,8 +60,9 @@ def compare(
 
     scenario = common.load(file, settings)
     listed = queues or default_queues(scenario)
-    for queue in listed:
-        scenario.with_queue(queue)  # complains about this queue before anything runs
+    for queue in listed:  # what is wrong with one of them is told before anything runs
+        for warning in scenario.with_queue(queue).warnings():
+            common.note(f"{queue}: {warning}")
     with common.study_progress(f"comparing {len(listed)} queues") as report:
         found = study.compare(
             scenario, listed, seeds, by, subject_to, workers=workers, out=out, progress=report

@@ -37,6 +37,8 @@ def tc(
             common.print_json({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
         common.note(str(error))
         raise typer.Exit(common.FINDINGS) from None
+    for warning in scenario.warnings():
+        common.note(warning)
     if as_json:
         common.print_json(deployment.as_dict())
     else:

@@ -33,6 +33,8 @@ def run(
 ) -> None:
     """Simulate a scenario once."""
     scenario = common.load(file, settings)
+    for warning in scenario.warnings():
+        common.note(warning)
     result = simulate(scenario, seed)
     if out is not None:
         keep(result, out)

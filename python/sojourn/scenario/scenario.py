@@ -132,6 +132,16 @@ class Scenario:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
+    def warnings(self) -> list[str]:
+        """What is worth knowing although it is no error, such as values the engine chose."""
+        found: list[str] = []
+        for link in links_of(self.model):
+            if link.explicit_queue:
+                rate, key = _core.parse_quantity("rate", link.rate), source.dotted(link.queue_at)
+                texts = _core.queue_warnings(link.queue, 1514, 1000, rate)
+                found.extend(f"{key}: {text}" for text in texts)
+        return list(dict.fromkeys(found))
+
     # Another one
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
