@@ -1,7 +1,11 @@
 //! Nanoseconds a delivered segment costs, sender and receiver together.
 //!
 //! `cargo run --release -p sojourn-tcp --example speed`
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads a clock")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads a clock"
+)]
 
 use sojourn_tcp::{Connection, Params, Role, Segment};
 use sojourn_units::{EPOCH, Nanos};
@@ -100,7 +104,13 @@ fn main() {
         ("reno rfc6675", "reno profile rfc", 10_000_000, 1000, 0),
         ("newreno without SACK", "reno profile rfc sack off", 10_000_000, 1000, 2000),
         ("10000-packet window", "cubic rwnd 64mb sndbuf 64mb", 60_000_000, 10_000, 0),
-        ("10000-packet window, loss 1/5000", "cubic rwnd 64mb sndbuf 64mb", 60_000_000, 10_000, 5000),
+        (
+            "10000-packet window, loss 1/5000",
+            "cubic rwnd 64mb sndbuf 64mb",
+            60_000_000,
+            10_000,
+            5000,
+        ),
         ("bbr", "bbr rwnd 64mb sndbuf 64mb", 10_000_000, 1000, 0),
         ("bbr, loss 1/50, 10000", "bbr rwnd 64mb sndbuf 64mb", 60_000_000, 10_000, 50),
         ("paced cubic", "cubic pacing on rwnd 64mb sndbuf 64mb", 10_000_000, 1000, 0),

@@ -120,10 +120,8 @@ impl Connection {
 
     /// Gives the connection up with a RST.
     pub fn abort(&mut self) {
-        self.rst_due = !matches!(
-            self.state,
-            State::Closed | State::Listen | State::SynSent | State::TimeWait
-        );
+        self.rst_due =
+            !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
         self.reset = true;
         self.set_state(State::Closed);
     }
@@ -198,8 +196,7 @@ impl Connection {
         }
         self.take_offer(segment);
         if acked {
-            self.offered_ecn =
-                segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+            self.offered_ecn = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
             self.receiver.ack_now = true;
             self.establish(now, segment.window);
         } else {
@@ -387,8 +384,8 @@ impl Connection {
         }
         self.receiver.stamp_syn(&mut segment);
         let rto = self.params.initial_rto;
-        self.syn_at = now
-            + rto.saturating_mul(1 << self.syn_tries.min(32)).min(self.params.max_rto);
+        self.syn_at =
+            now + rto.saturating_mul(1 << self.syn_tries.min(32)).min(self.params.max_rto);
         self.syn_tries += 1;
         self.syn_sent = now;
         self.syn_due = false;
@@ -530,10 +527,7 @@ impl Connection {
 
     /// Whether the handshake is done and neither end has gone.
     pub fn is_established(&self) -> bool {
-        !matches!(
-            self.state,
-            State::Closed | State::Listen | State::SynSent | State::SynReceived
-        )
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
     /// Whether nothing more will happen: closed, or only waiting for stray segments.

@@ -6,6 +6,11 @@
 //! [`Params`]; a [`Profile`] names a whole set of them.
 //!
 //! Payload is counted, not carried: the application writes a number of bytes.
+#![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches and duties of the protocol"
+)]
 
 pub mod connection;
 pub mod params;

@@ -199,9 +199,24 @@ pub const CUBIC: Table = table!(
     "TCP with CUBIC: the window is a cubic function of the time since the last loss",
     "RFC 9438",
     [
-        Word { name: "beta", kind: Kind::Real { min: 0.1, max: 0.95 }, default: "0.7", doc: "Factor that a reduction multiplies the window by." },
-        Word { name: "c", kind: Kind::Real { min: 0.001, max: 100.0 }, default: "0.4", doc: "Growth in segments per second cubed." },
-        Word { name: "fast_convergence", kind: ON_OFF, default: "on", doc: "Release bandwidth to new flows." },
+        Word {
+            name: "beta",
+            kind: Kind::Real { min: 0.1, max: 0.95 },
+            default: "0.7",
+            doc: "Factor that a reduction multiplies the window by."
+        },
+        Word {
+            name: "c",
+            kind: Kind::Real { min: 0.001, max: 100.0 },
+            default: "0.4",
+            doc: "Growth in segments per second cubed."
+        },
+        Word {
+            name: "fast_convergence",
+            kind: ON_OFF,
+            default: "on",
+            doc: "Release bandwidth to new flows."
+        },
         Word { name: "reno_friendly", kind: ON_OFF, default: "on", doc: "Be no slower than Reno." },
     ]
 );
@@ -212,8 +227,18 @@ pub const BBR: Table = table!(
     "TCP with BBR version 1: paced at the measured bottleneck bandwidth",
     "draft-cardwell-iccrg-bbr-congestion-control-00",
     [
-        Word { name: "min_rtt_window", kind: Kind::Time, default: "10s", doc: "How long the least round-trip time is believed." },
-        Word { name: "probe_rtt", kind: Kind::Time, default: "200ms", doc: "How long the round-trip time is probed." },
+        Word {
+            name: "min_rtt_window",
+            kind: Kind::Time,
+            default: "10s",
+            doc: "How long the least round-trip time is believed."
+        },
+        Word {
+            name: "probe_rtt",
+            kind: Kind::Time,
+            default: "200ms",
+            doc: "How long the round-trip time is probed."
+        },
     ]
 );
 
@@ -223,8 +248,18 @@ pub const DCTCP: Table = table!(
     "Data Center TCP: reduce by the fraction of marked bytes; ECN is on (accurate) unless set",
     "RFC 8257",
     [
-        Word { name: "shift", kind: Kind::Integer { min: 0, max: 10 }, default: "4", doc: "The average of the marked fraction has gain 2^-shift." },
-        Word { name: "initial_alpha", kind: Kind::Integer { min: 0, max: 1024 }, default: "1024", doc: "Marked fraction assumed at first, in 1/1024." },
+        Word {
+            name: "shift",
+            kind: Kind::Integer { min: 0, max: 10 },
+            default: "4",
+            doc: "The average of the marked fraction has gain 2^-shift."
+        },
+        Word {
+            name: "initial_alpha",
+            kind: Kind::Integer { min: 0, max: 1024 },
+            default: "1024",
+            doc: "Marked fraction assumed at first, in 1/1024."
+        },
     ]
 );
 
@@ -402,7 +437,9 @@ mod tests {
         let p = Params::parse("cubic").unwrap();
         assert_eq!(p, Params::default());
         let p = Params::parse("cubic beta 0.5 hystart plus_plus delack_timeout 0").unwrap();
-        assert!(matches!(p.congestion, congestion::Params::Cubic(c) if c.beta == 0.5));
+        assert!(
+            matches!(p.congestion, congestion::Params::Cubic(c) if (c.beta - 0.5).abs() < 1e-9)
+        );
         assert_eq!(p.slow_start.kind, hystart::Kind::PlusPlus);
         assert_eq!(p.delayed_ack_timeout, 0);
         assert_eq!(Params::parse("dctcp").unwrap().ecn, Ecn::Accurate);

@@ -44,8 +44,8 @@ pub const LINUX_6: Profile = Profile {
     make: || Params {
         // net.ipv4.tcp_congestion_control = cubic
         congestion: congestion::Params::Cubic(cubic::Params {
-            beta: 0.7, // tcp_cubic: beta 717/1024
-            c: 0.4,    // tcp_cubic: bic_scale 41, C = 410/1024
+            beta: 0.7,              // tcp_cubic: beta 717/1024
+            c: 0.4,                 // tcp_cubic: bic_scale 41, C = 410/1024
             fast_convergence: true, // tcp_cubic: fast_convergence 1
             reno_friendly: true,    // tcp_cubic: tcp_friendliness 1
         }),
@@ -54,34 +54,34 @@ pub const LINUX_6: Profile = Profile {
             limit: UNLIMITED,             // tcp_slow_start adds all that was acknowledged
             byte_counting: true,          // tcp_cong_avoid_ai counts segments
         },
-        mss: 1460,            // Ethernet's 1500 without IP and TCP headers
-        initial_window: 10,   // TCP_INIT_CWND, RFC 6928
-        sack: true,           // net.ipv4.tcp_sack = 1
-        dsack: true,          // net.ipv4.tcp_dsack = 1
-        timestamps: true,     // net.ipv4.tcp_timestamps = 1
-        window_scaling: true, // net.ipv4.tcp_window_scaling = 1
-        ecn: Ecn::Off,        // net.ipv4.tcp_ecn = 2: accepted, never asked for
-        recovery: Recovery::Prr,      // tcp_cwnd_reduction
-        rack: true,                   // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3
-        frto: true,                   // net.ipv4.tcp_frto = 2
-        undo: true,                   // tcp_try_undo_recovery
-        limited_transmit: true,       // SACKed segments leave the flight at once
-        rto_rule: RtoRule::Linux,     // tcp_rtt_estimator
-        min_rto: 200 * MILLISECOND,   // TCP_RTO_MIN
-        initial_rto: SECOND,          // TCP_TIMEOUT_INIT, RFC 6298
-        max_rto: 120 * SECOND,        // TCP_RTO_MAX
-        syn_retries: 6,               // net.ipv4.tcp_syn_retries
-        retries: 15,                  // net.ipv4.tcp_retries2
-        delayed_ack: 2,               // more than one full segment: ACK at once
+        mss: 1460,                             // Ethernet's 1500 without IP and TCP headers
+        initial_window: 10,                    // TCP_INIT_CWND, RFC 6928
+        sack: true,                            // net.ipv4.tcp_sack = 1
+        dsack: true,                           // net.ipv4.tcp_dsack = 1
+        timestamps: true,                      // net.ipv4.tcp_timestamps = 1
+        window_scaling: true,                  // net.ipv4.tcp_window_scaling = 1
+        ecn: Ecn::Off,                         // net.ipv4.tcp_ecn = 2: accepted, never asked for
+        recovery: Recovery::Prr,               // tcp_cwnd_reduction
+        rack: true,                            // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3
+        frto: true,                            // net.ipv4.tcp_frto = 2
+        undo: true,                            // tcp_try_undo_recovery
+        limited_transmit: true,                // SACKed segments leave the flight at once
+        rto_rule: RtoRule::Linux,              // tcp_rtt_estimator
+        min_rto: 200 * MILLISECOND,            // TCP_RTO_MIN
+        initial_rto: SECOND,                   // TCP_TIMEOUT_INIT, RFC 6298
+        max_rto: 120 * SECOND,                 // TCP_RTO_MAX
+        syn_retries: 6,                        // net.ipv4.tcp_syn_retries
+        retries: 15,                           // net.ipv4.tcp_retries2
+        delayed_ack: 2,                        // more than one full segment: ACK at once
         delayed_ack_timeout: 40 * MILLISECOND, // TCP_DELACK_MIN, TCP_ATO_MIN
-        quick_ack: true,              // TCP_MAX_QUICKACKS 16
-        nagle: false,                 // on in the kernel, off in most bulk and interactive programs
-        pacing: Pacing::Auto,         // only BBR paces without the fq queue discipline
+        quick_ack: true,                       // TCP_MAX_QUICKACKS 16
+        nagle: false, // on in the kernel, off in most bulk and interactive programs
+        pacing: Pacing::Auto, // only BBR paces without the fq queue discipline
         idle_restart: IdleRestart::Decay, // net.ipv4.tcp_slow_start_after_idle = 1
-        receive_window: 3 << 20,      // half of net.ipv4.tcp_rmem[2], 6 MB
-        autotune: true,               // net.ipv4.tcp_moderate_rcvbuf = 1
-        send_buffer: 4 << 20,         // net.ipv4.tcp_wmem[2]
-        time_wait: 60 * SECOND,       // TCP_TIMEWAIT_LEN
+        receive_window: 3 << 20, // half of net.ipv4.tcp_rmem[2], 6 MB
+        autotune: true, // net.ipv4.tcp_moderate_rcvbuf = 1
+        send_buffer: 4 << 20, // net.ipv4.tcp_wmem[2]
+        time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
     },
 };
 
@@ -96,34 +96,34 @@ pub const RFC: Profile = Profile {
             limit: 2,                  // RFC 3465, section 2.3
             byte_counting: true,       // RFC 3465; RFC 5681 recommends it
         },
-        mss: 1460,                        // RFC 6691
-        initial_window: 10,               // RFC 6928
-        sack: true,                       // RFC 2018
-        dsack: true,                      // RFC 2883
-        timestamps: true,                 // RFC 7323
-        window_scaling: true,             // RFC 7323
-        ecn: Ecn::Off,                    // RFC 3168 leaves it to the host
-        recovery: Recovery::Rfc6675,      // RFC 6675
-        rack: false,                      // RFC 8985 is optional
-        frto: false,                      // RFC 5682 is optional
-        undo: false,                      // RFC 4015 is optional
-        limited_transmit: true,           // RFC 3042
-        rto_rule: RtoRule::Rfc6298,       // RFC 6298, section 2
-        min_rto: SECOND,                  // RFC 6298, (2.4)
-        initial_rto: SECOND,              // RFC 6298, (2.1)
-        max_rto: 60 * SECOND,             // RFC 6298, (2.5): at least 60 s
-        syn_retries: 6,                   // RFC 1122, 4.2.3.5: at least three minutes
-        retries: 15,                      // RFC 1122, 4.2.3.5: at least 100 s
-        delayed_ack: 2,                   // RFC 5681, section 4.2
+        mss: 1460,                              // RFC 6691
+        initial_window: 10,                     // RFC 6928
+        sack: true,                             // RFC 2018
+        dsack: true,                            // RFC 2883
+        timestamps: true,                       // RFC 7323
+        window_scaling: true,                   // RFC 7323
+        ecn: Ecn::Off,                          // RFC 3168 leaves it to the host
+        recovery: Recovery::Rfc6675,            // RFC 6675
+        rack: false,                            // RFC 8985 is optional
+        frto: false,                            // RFC 5682 is optional
+        undo: false,                            // RFC 4015 is optional
+        limited_transmit: true,                 // RFC 3042
+        rto_rule: RtoRule::Rfc6298,             // RFC 6298, section 2
+        min_rto: SECOND,                        // RFC 6298, (2.4)
+        initial_rto: SECOND,                    // RFC 6298, (2.1)
+        max_rto: 60 * SECOND,                   // RFC 6298, (2.5): at least 60 s
+        syn_retries: 6,                         // RFC 1122, 4.2.3.5: at least three minutes
+        retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
+        delayed_ack: 2,                         // RFC 5681, section 4.2
         delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is custom
-        quick_ack: false,                 // not in the RFCs
-        nagle: true,                      // RFC 1122, 4.2.3.4
-        pacing: Pacing::Off,              // not in the RFCs
-        idle_restart: IdleRestart::Rfc5681, // RFC 5681, section 4.1
-        receive_window: MAX_WINDOW,       // RFC 7323's greatest: never the limit
-        autotune: false,                  // not in the RFCs
-        send_buffer: MAX_WINDOW,          // never the limit
-        time_wait: 240 * SECOND,          // RFC 9293: 2 MSL of two minutes
+        quick_ack: false,                       // not in the RFCs
+        nagle: true,                            // RFC 1122, 4.2.3.4
+        pacing: Pacing::Off,                    // not in the RFCs
+        idle_restart: IdleRestart::Rfc5681,     // RFC 5681, section 4.1
+        receive_window: MAX_WINDOW,             // RFC 7323's greatest: never the limit
+        autotune: false,                        // not in the RFCs
+        send_buffer: MAX_WINDOW,                // never the limit
+        time_wait: 240 * SECOND,                // RFC 9293: 2 MSL of two minutes
     },
 };
 
@@ -143,34 +143,34 @@ pub const NS3_3_37: Profile = Profile {
             limit: UNLIMITED,             // TcpCubic counts all segments in slow start
             byte_counting: false,         // TcpNewReno counts ACKs (TcpLinuxReno counts segments)
         },
-        mss: 1460,                // TcpSocket::SegmentSize is 536; scripts set Ethernet's
-        initial_window: 10,       // TcpSocket::InitialCwnd
-        sack: true,               // TcpSocketBase::Sack
-        dsack: false,             // none
-        timestamps: true,         // TcpSocketBase::Timestamp
-        window_scaling: true,     // TcpSocketBase::WindowScaling
-        ecn: Ecn::Off,            // TcpSocketBase::UseEcn
-        recovery: Recovery::Prr,  // TcpL4Protocol::RecoveryType = TcpPrrRecovery
-        rack: false,              // none
-        frto: false,              // none
-        undo: false,              // none
-        limited_transmit: true,   // TcpSocketBase::LimitedTransmit
+        mss: 1460,                  // TcpSocket::SegmentSize is 536; scripts set Ethernet's
+        initial_window: 10,         // TcpSocket::InitialCwnd
+        sack: true,                 // TcpSocketBase::Sack
+        dsack: false,               // none
+        timestamps: true,           // TcpSocketBase::Timestamp
+        window_scaling: true,       // TcpSocketBase::WindowScaling
+        ecn: Ecn::Off,              // TcpSocketBase::UseEcn
+        recovery: Recovery::Prr,    // TcpL4Protocol::RecoveryType = TcpPrrRecovery
+        rack: false,                // none
+        frto: false,                // none
+        undo: false,                // none
+        limited_transmit: true,     // TcpSocketBase::LimitedTransmit
         rto_rule: RtoRule::Rfc6298, // RttMeanDeviation
-        min_rto: SECOND,          // TcpSocketBase::MinRto
-        initial_rto: 3 * SECOND,  // TcpSocket::ConnTimeout
-        max_rto: 60 * SECOND,     // ns-3 has no bound of its own that is reached
-        syn_retries: 6,           // TcpSocket::ConnCount
-        retries: 6,               // TcpSocket::DataRetries
-        delayed_ack: 2,           // TcpSocket::DelAckCount
+        min_rto: SECOND,            // TcpSocketBase::MinRto
+        initial_rto: 3 * SECOND,    // TcpSocket::ConnTimeout
+        max_rto: 60 * SECOND,       // ns-3 has no bound of its own that is reached
+        syn_retries: 6,             // TcpSocket::ConnCount
+        retries: 6,                 // TcpSocket::DataRetries
+        delayed_ack: 2,             // TcpSocket::DelAckCount
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
-        quick_ack: false,         // none
-        nagle: true,              // TcpSocket::TcpNoDelay is true only if set; bulk data is not touched
-        pacing: Pacing::Auto,     // TcpSocketState::EnablePacing is off
+        quick_ack: false,           // none
+        nagle: true, // TcpSocket::TcpNoDelay is true only if set; bulk data is not touched
+        pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
         idle_restart: IdleRestart::Off, // none
         receive_window: 128 << 10, // TcpSocket::RcvBufSize, 131072
-        autotune: false,          // none
-        send_buffer: 128 << 10,   // TcpSocket::SndBufSize, 131072
-        time_wait: 240 * SECOND,  // TcpSocketBase::MaxSegLifetime 120 s, twice
+        autotune: false, // none
+        send_buffer: 128 << 10, // TcpSocket::SndBufSize, 131072
+        time_wait: 240 * SECOND, // TcpSocketBase::MaxSegLifetime 120 s, twice
     },
 };
 
@@ -185,13 +185,13 @@ pub const SACK_2001: Profile = Profile {
             limit: 1,                  // RFC 2581: one segment an ACK
             byte_counting: false,      // RFC 3465 is of 2003; Linux 2.4 counts ACKs
         },
-        mss: 1460,                   // Ethernet
-        initial_window: 2,           // RFC 2581
-        sack: true,                  // RFC 2018
-        dsack: false,                // not widely deployed
-        timestamps: false,           // full frames carry 1460 bytes in the study
-        window_scaling: true,        // RFC 1323
-        ecn: Ecn::Off,               // off by default
+        mss: 1460,                              // Ethernet
+        initial_window: 2,                      // RFC 2581
+        sack: true,                             // RFC 2018
+        dsack: false,                           // not widely deployed
+        timestamps: false,                      // full frames carry 1460 bytes in the study
+        window_scaling: true,                   // RFC 1323
+        ecn: Ecn::Off,                          // off by default
         recovery: Recovery::Rfc6675, // its forerunner: pipe, as ns-2's Sack1 and Linux 2.4 kept it
         rack: false,                 // later
         frto: false,                 // later
@@ -227,34 +227,34 @@ pub const NS2_WEB: Profile = Profile {
             limit: 1,                  // one packet an ACK
             byte_counting: false,      // opencwnd counts ACKs
         },
-        mss: 1000,                   // packetSize_ 1000
-        initial_window: 2,           // windowInit_ 2
-        sack: true,                  // Sack1, as the taildrop study
-        dsack: false,                // none
-        timestamps: false,           // 40-byte headers
-        window_scaling: true,        // windows are counted in packets
-        ecn: Ecn::Off,               // ecn_ 0
-        recovery: Recovery::Rfc6675, // Sack1's pipe
-        rack: false,                 // none
-        frto: false,                 // none
-        undo: false,                 // none
-        limited_transmit: false,     // singledup_ was added later
-        rto_rule: RtoRule::Rfc6298,  // rtt_update: srtt + 4 rttvar
-        min_rto: 200 * MILLISECOND,  // minrto_ 0.2
-        initial_rto: 3 * SECOND,     // rtxcur_init_ 3.0
-        max_rto: 60 * SECOND,        // maxrto_ 60
-        syn_retries: 6,              // the one-way TCP does not give up
-        retries: 255,                // likewise
-        delayed_ack: 1,              // Agent/TCPSink
-        delayed_ack_timeout: 0,      // Agent/TCPSink
-        quick_ack: false,            // none
-        nagle: false,                // none
-        pacing: Pacing::Off,         // none
+        mss: 1000,                      // packetSize_ 1000
+        initial_window: 2,              // windowInit_ 2
+        sack: true,                     // Sack1, as the taildrop study
+        dsack: false,                   // none
+        timestamps: false,              // 40-byte headers
+        window_scaling: true,           // windows are counted in packets
+        ecn: Ecn::Off,                  // ecn_ 0
+        recovery: Recovery::Rfc6675,    // Sack1's pipe
+        rack: false,                    // none
+        frto: false,                    // none
+        undo: false,                    // none
+        limited_transmit: false,        // singledup_ was added later
+        rto_rule: RtoRule::Rfc6298,     // rtt_update: srtt + 4 rttvar
+        min_rto: 200 * MILLISECOND,     // minrto_ 0.2
+        initial_rto: 3 * SECOND,        // rtxcur_init_ 3.0
+        max_rto: 60 * SECOND,           // maxrto_ 60
+        syn_retries: 6,                 // the one-way TCP does not give up
+        retries: 255,                   // likewise
+        delayed_ack: 1,                 // Agent/TCPSink
+        delayed_ack_timeout: 0,         // Agent/TCPSink
+        quick_ack: false,               // none
+        nagle: false,                   // none
+        pacing: Pacing::Off,            // none
         idle_restart: IdleRestart::Off, // slow_start_restart_ matters to FullTcp only here
-        receive_window: 1 << 20,     // window_ is set out of the way
-        autotune: false,             // none
-        send_buffer: 1 << 20,        // likewise
-        time_wait: 0,                // none
+        receive_window: 1 << 20,        // window_ is set out of the way
+        autotune: false,                // none
+        send_buffer: 1 << 20,           // likewise
+        time_wait: 0,                   // none
     },
 };
 

@@ -132,12 +132,11 @@ impl Receiver {
         self.sack = sack;
         self.dsack = dsack && sack;
         self.ecn = ecn;
-        match scale {
-            Some(scale) => self.scale = scale,
-            None => {
-                self.max_space = self.max_space.min(UNSCALED);
-                self.space = self.space.min(UNSCALED);
-            }
+        if let Some(scale) = scale {
+            self.scale = scale;
+        } else {
+            self.max_space = self.max_space.min(UNSCALED);
+            self.space = self.space.min(UNSCALED);
         }
     }
 
@@ -161,7 +160,7 @@ impl Receiver {
     }
 
     /// Ranges held beyond a hole.
-    pub(crate) fn held(&self) -> &Ranges {
+    pub fn held(&self) -> &Ranges {
         &self.held
     }
 
@@ -211,9 +210,7 @@ impl Receiver {
         if segment.flags.has(Flags::FIN) {
             self.fin_end = Some(end);
         }
-        if self.quick_enabled
-            && (self.last_data == 0 || now.saturating_sub(self.last_data) > rto)
-        {
+        if self.quick_enabled && (self.last_data == 0 || now.saturating_sub(self.last_data) > rto) {
             self.enter_quick();
         }
         self.last_data = now;

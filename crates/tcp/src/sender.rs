@@ -78,7 +78,6 @@ enum Frto {
 
 /// The sender's state.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch or pending duty")]
 pub struct Sender {
     pub(crate) una: u64,
     pub(crate) nxt: u64,
@@ -384,7 +383,9 @@ impl Sender {
         // What the acknowledgement means for the phase.
         let marked = self.on_echo(now, segment, acked);
         let fresh_echo = if acked > 0 { echo } else { None };
-        if self.undo_enabled && (acked > 0 || dsack) && self.undo.is_mistake(self.repair_stamp, fresh_echo)
+        if self.undo_enabled
+            && (acked > 0 || dsack)
+            && self.undo.is_mistake(self.repair_stamp, fresh_echo)
         {
             self.take_back();
         }
@@ -449,8 +450,7 @@ impl Sender {
             return false;
         };
         let second = blocks.clone().next();
-        let duplicate = first.1 <= ack
-            || second.is_some_and(|s| s.0 <= first.0 && first.1 <= s.1);
+        let duplicate = first.1 <= ack || second.is_some_and(|s| s.0 <= first.0 && first.1 <= s.1);
         if duplicate {
             self.counters.dsacks += 1;
             if self.undo.marker > 0 && first.1 > self.undo.marker {
@@ -486,9 +486,7 @@ impl Sender {
             self.dup_acks = 0;
         } else if dup {
             self.dup_acks += 1;
-            let room = self
-                .outstanding()
-                .saturating_sub(self.dup_bytes + self.board.lost_bytes());
+            let room = self.outstanding().saturating_sub(self.dup_bytes + self.board.lost_bytes());
             let bytes = self.mss.min(room);
             self.dup_bytes += bytes;
             tally.delivered += bytes;
@@ -599,8 +597,7 @@ impl Sender {
         let sacked = self.board.sacked_count();
         let delay = self.rack.delay(in_recovery, sacked, self.rtt.min(), self.rtt.srtt());
         let (lost, waiting) = self.board.mark_by_time(now, self.rack.newest, delay);
-        self.reorder_at =
-            if waiting { (self.rack.newest.0 + delay).max(now + 1) } else { NEVER };
+        self.reorder_at = if waiting { (self.rack.newest.0 + delay).max(now + 1) } else { NEVER };
         lost
     }
 
@@ -616,7 +613,8 @@ impl Sender {
             self.recover = self.nxt;
             return;
         }
-        self.undo = Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
+        self.undo =
+            Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
         let flight = self.flight;
         self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Loss, now);
         self.prr = Prr::start(flight);
@@ -735,11 +733,7 @@ impl Sender {
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
         let pace = if self.pace_wait { self.pace_next } else { NEVER };
-        self.rto_at
-            .min(self.probe_at)
-            .min(self.reorder_at)
-            .min(self.persist_at)
-            .min(pace)
+        self.rto_at.min(self.probe_at).min(self.reorder_at).min(self.persist_at).min(pace)
     }
 
     pub(crate) fn on_timer(&mut self, now: Nanos) {
@@ -789,7 +783,8 @@ impl Sender {
         if first || self.backoff == 0 {
             // Not again if the retransmission itself was lost (RFC 5681, section 3.1).
             let saved = if self.phase == Phase::Recovery { self.undo } else { Undo::default() };
-            self.undo = Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
+            self.undo =
+                Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
             if saved.marker > 0 {
                 self.undo.cwnd = saved.cwnd;
                 self.undo.ssthresh = saved.ssthresh;
@@ -817,7 +812,7 @@ impl Sender {
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
         self.pace_wait = false;
-        if self.board.is_empty() && self.nxt >= self.end && !(self.fin && !self.fin_sent) {
+        if self.board.is_empty() && self.nxt >= self.end && (!self.fin || self.fin_sent) {
             return None;
         }
         if self.window_probe_due {
@@ -831,7 +826,8 @@ impl Sender {
             }
         }
         let pipe = self.pipe();
-        if self.board.lost_bytes() > 0 && self.frto != Frto::Fresh
+        if self.board.lost_bytes() > 0
+            && self.frto != Frto::Fresh
             && let Some(index) = self.board.next_repair()
         {
             let len = u64::from(self.board.entry(index).len);
@@ -1048,16 +1044,13 @@ impl Sender {
         }
         self.counters.probes += 1;
         self.event();
-        let output = match self.fresh(true) {
-            Some((len, fin)) => {
-                self.probe_repeat = false;
-                self.send(now, len, fin)
-            }
-            None => {
-                let index = self.board.last_unacked()?;
-                self.probe_repeat = true;
-                self.repeat(now, index)
-            }
+        let output = if let Some((len, fin)) = self.fresh(true) {
+            self.probe_repeat = false;
+            self.send(now, len, fin)
+        } else {
+            let index = self.board.last_unacked()?;
+            self.probe_repeat = true;
+            self.repeat(now, index)
         };
         self.probe_end = self.nxt;
         self.probe_at = NEVER;
@@ -1086,12 +1079,11 @@ impl Sender {
         if self.counters.segments <= 10 {
             return;
         }
-        let span = match self.control.pacing_rate() {
-            Some(rate) => bytes * SECOND / rate.max(1),
-            None => {
-                let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-                bytes * self.rtt.srtt().min(100 * SECOND) * 100 / (self.window.cwnd * percent)
-            }
+        let span = if let Some(rate) = self.control.pacing_rate() {
+            bytes * SECOND / rate.max(1)
+        } else {
+            let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
+            bytes * self.rtt.srtt().min(100 * SECOND) * 100 / (self.window.cwnd * percent)
         };
         self.pace_next = self.pace_next.max(now) + span.min(10 * SECOND);
     }

@@ -127,7 +127,7 @@ proptest! {
         bytes in 100_000u64..400_000,
         step in 1u64..60_000,
     ) {
-        let mut pipe = Pipe::simple(&format!("{text}"), "20mbit", 10 * MILLISECOND, 50);
+        let mut pipe = Pipe::simple(&text, "20mbit", 10 * MILLISECOND, 50);
         pipe.paths[1].fate = Box::new(move |n, _| {
             if n < 3 { Fate::Deliver } else { back.get(n as usize - 3).copied().unwrap_or(Fate::Deliver) }
         });

@@ -59,6 +59,7 @@ fn letters(text: &str) -> Result<Flags, String> {
     Ok(flags)
 }
 
+#[allow(clippy::struct_excessive_bools, reason = "each says whether a word was written")]
 /// A segment as written, and which of its parts were written.
 struct Written {
     segment: Segment,
@@ -232,11 +233,8 @@ impl Script {
 
     /// Options of the peer's SYN: all there are, unless taken away.
     fn peer(&self, words: &[&str]) -> Result<(Segment, Nanos), String> {
-        let mut options = SynOptions {
-            mss: self.params.mss as u16,
-            sack_permitted: true,
-            window_scale: Some(8),
-        };
+        let mut options =
+            SynOptions { mss: self.params.mss as u16, sack_permitted: true, window_scale: Some(8) };
         let (mut window, mut rtt, mut flags) = (65_535, 100 * MILLISECOND, Flags::NONE);
         let mut timestamps = false;
         let mut i = 0;
@@ -427,6 +425,7 @@ fn scripts() {
     paths.sort();
     let mut failed = Vec::new();
     for path in &paths {
+        #[allow(clippy::disallowed_methods, reason = "a test may read its data")]
         let text = std::fs::read_to_string(path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if let Err(error) = run(&text) {

@@ -15,9 +15,12 @@ fn every_profile_and_control_transfers() {
                 let text = format!("{control} profile {profile}");
                 let mut pipe = Pipe::simple(&text, "10mbit", 10 * MILLISECOND, 50);
                 let mut draws = Draws(7);
-                pipe.paths[0].fate = Box::new(move |_, _| {
-                    if draws.chance(loss) { Fate::Drop } else { Fate::Deliver }
-                });
+                pipe.paths[0].fate =
+                    Box::new(
+                        move |_, _| {
+                            if draws.chance(loss) { Fate::Drop } else { Fate::Deliver }
+                        },
+                    );
                 let bytes = 2_000_000;
                 pipe.ends[0].write(bytes);
                 pipe.ends[0].close();

@@ -89,8 +89,8 @@ impl Control for Dctcp {
         self.hystart.on_congestion();
         match cause {
             Cause::Ecn => {
-                let cut = (u128::from(window.cwnd) * u128::from(self.alpha) / u128::from(2 * ONE))
-                    as u64;
+                let cut =
+                    (u128::from(window.cwnd) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64;
                 (window.cwnd - cut).max(window.floor())
             }
             Cause::Loss | Cause::Timeout => reno::half(window, flight),

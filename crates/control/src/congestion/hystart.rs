@@ -110,10 +110,9 @@ impl HyStart {
             return if ack.cwnd_limited { ack.acked } else { 0 };
         }
         match self.params.kind {
-            Kind::None => {}
             Kind::Classic => self.classic(window, ack),
             Kind::PlusPlus if !self.done => self.plus_plus(window, ack),
-            Kind::PlusPlus => {}
+            Kind::None | Kind::PlusPlus => {}
         }
         if !ack.cwnd_limited {
             return 0;

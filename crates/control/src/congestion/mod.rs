@@ -207,7 +207,10 @@ pub trait Control {
 
 /// A congestion control by static dispatch.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "one per connection, and boxing costs each ACK a miss")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one per connection, and boxing costs each ACK a miss"
+)]
 pub enum Congestion {
     /// See [`reno`].
     Reno(reno::Reno),
@@ -224,7 +227,7 @@ impl Congestion {
     pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
         let hystart = HyStart::new(slow_start);
         match params {
-            Params::Reno => Self::Reno(reno::Reno::new(hystart)),
+            Params::Reno => Self::Reno(reno::Reno::new(&hystart)),
             Params::Cubic(p) => Self::Cubic(cubic::Cubic::new(*p, hystart)),
             Params::Bbr(p) => Self::Bbr(bbr::Bbr::new(*p, window)),
             Params::Dctcp(p) => Self::Dctcp(dctcp::Dctcp::new(*p, hystart)),

@@ -22,7 +22,7 @@ pub struct Reno {
 
 impl Reno {
     /// A new control.
-    pub fn new(hystart: HyStart) -> Self {
+    pub fn new(hystart: &HyStart) -> Self {
         let mut params = hystart.params();
         if !params.byte_counting {
             params.limit = 1;
@@ -41,10 +41,12 @@ pub(super) fn increase(window: &mut Window, counted: &mut u64, acked: u64) {
     }
 }
 
-/// Half of what was outstanding, at least two segments.
+/// Half of what was outstanding, in whole segments (as stacks that count bytes do: a window a byte
+/// short of a segment would not carry it), at least two.
 #[inline]
 pub(super) fn half(window: &Window, flight: u64) -> u64 {
-    (flight.min(window.cwnd) / 2).max(window.floor())
+    let half = flight.min(window.cwnd) / 2;
+    (half - half % window.mss).max(window.floor())
 }
 
 impl Control for Reno {
@@ -81,7 +83,7 @@ mod tests {
     /// Segments gained over one round trip in congestion avoidance, one ACK for two segments.
     fn gained(byte_counting: bool) -> u64 {
         let params = Params { kind: Kind::None, limit: 2, byte_counting };
-        let mut reno = Reno::new(HyStart::new(params));
+        let mut reno = Reno::new(&HyStart::new(params));
         let mut window = Window { cwnd: 40_000, ssthresh: 40_000, mss: 1000 };
         for _ in 0..5 * 20 {
             let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
@@ -101,7 +103,7 @@ mod tests {
     fn slow_start_without_byte_counting_adds_one_segment_an_ack() {
         for (byte_counting, expected) in [(true, 12_000), (false, 11_000)] {
             let params = Params { kind: Kind::None, limit: 2, byte_counting };
-            let mut reno = Reno::new(HyStart::new(params));
+            let mut reno = Reno::new(&HyStart::new(params));
             let mut window = Window::new(1000, 10);
             let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
             reno.on_ack(&mut window, &ack);

@@ -1,1 +1,400 @@
-//! Tests that every control passes.
+//! Tests that every control passes, and a few of each.
+
+use super::*;
+use hystart::Kind;
+use proptest::prelude::*;
+use sojourn_units::{MILLISECOND, SECOND};
+
+fn all() -> Vec<Params> {
+    vec![
+        Params::Reno,
+        Params::Cubic(cubic::Params::default()),
+        Params::Cubic(cubic::Params {
+            beta: 0.5,
+            c: 100.0,
+            fast_convergence: false,
+            reno_friendly: false,
+        }),
+        Params::Bbr(bbr::Params::default()),
+        Params::Dctcp(dctcp::Params::default()),
+        Params::Dctcp(dctcp::Params { shift: 0, initial_alpha: 0 }),
+    ]
+}
+
+fn slow_start(kind: Kind) -> hystart::Params {
+    hystart::Params { kind, limit: 1_000_000, byte_counting: true }
+}
+
+const KINDS: [Kind; 3] = [Kind::None, Kind::Classic, Kind::PlusPlus];
+
+/// What may happen to a control.
+#[derive(Clone, Debug)]
+enum Step {
+    Ack(Ack),
+    Reduce(Cause, u64),
+    Timeout(u64),
+    Undo,
+    Exit,
+    Restart(Nanos),
+    Phase(u32),
+}
+
+/// Any number, small and huge ones alike.
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1u64..100_000, 1u64..(1 << 40), any::<u64>()]
+}
+
+fn ack() -> impl Strategy<Value = Ack> {
+    let counts = (size(), size(), size(), size(), size(), size());
+    let times = (size(), size(), size(), any::<u64>());
+    let rate = (size(), size(), size(), size(), any::<bool>());
+    (counts, times, rate, prop::array::uniform4(any::<bool>())).prop_map(
+        |(
+            (acked, delivered, lost, marked, prior_in_flight, in_flight),
+            (rtt, srtt, min_rtt, una),
+            (rate_delivered, interval, prior_delivered, total, app),
+            [may_grow, cwnd_limited, in_recovery, app_limited],
+        )| Ack {
+            now: 0,
+            acked,
+            delivered,
+            lost,
+            marked,
+            una,
+            nxt: una.saturating_add(in_flight),
+            prior_in_flight,
+            in_flight,
+            rtt,
+            srtt,
+            min_rtt,
+            may_grow,
+            cwnd_limited,
+            in_recovery,
+            app_limited,
+            rate: RateSample {
+                delivered: rate_delivered,
+                interval,
+                prior_delivered,
+                total,
+                app_limited: app,
+            },
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let cause = prop::sample::select(vec![Cause::Loss, Cause::Ecn]);
+    prop_oneof![
+        12 => ack().prop_map(Step::Ack),
+        2 => (cause, size()).prop_map(|(c, f)| Step::Reduce(c, f)),
+        1 => size().prop_map(Step::Timeout),
+        1 => Just(Step::Undo),
+        1 => Just(Step::Exit),
+        1 => size().prop_map(Step::Restart),
+        1 => any::<u32>().prop_map(Step::Phase),
+    ]
+}
+
+/// Runs the steps as a transport would; checks the contract at each.
+fn run(
+    params: &Params,
+    kind: Kind,
+    mss: u64,
+    initial: u64,
+    steps: &[(Step, u64)],
+) -> Result<Vec<u64>, TestCaseError> {
+    let mut window = Window::new(mss, initial);
+    let mut control = Congestion::new(params, slow_start(kind), &window);
+    let mut now: Nanos = 1000 * SECOND;
+    let mut trace = Vec::new();
+    for (step, wait) in steps {
+        now = now.saturating_add(*wait);
+        let before = window;
+        match step {
+            Step::Ack(ack) => {
+                let ack = Ack { now, ..*ack };
+                control.on_ack(&mut window, &ack);
+                if !control.owns_window() {
+                    prop_assert!(window.cwnd >= before.cwnd, "an ACK shrinks the window");
+                    let grown = window.cwnd - before.cwnd;
+                    prop_assert!(grown <= ack.acked.max(mss), "grows beyond what was delivered");
+                    if !ack.may_grow || !ack.cwnd_limited {
+                        prop_assert_eq!(grown, 0, "grows while not limited by cwnd");
+                    }
+                }
+            }
+            Step::Reduce(cause, flight) => {
+                window.ssthresh = control.reduce(&window, *flight, *cause, now);
+                if !control.owns_window() {
+                    prop_assert!(window.ssthresh <= before.cwnd.max(before.floor()));
+                    window.set_cwnd(window.cwnd.min(window.ssthresh));
+                }
+            }
+            Step::Timeout(flight) => {
+                window.ssthresh = control.reduce(&window, *flight, Cause::Timeout, now);
+                prop_assert!(
+                    control.owns_window() || window.ssthresh <= before.cwnd.max(before.floor())
+                );
+                window.set_cwnd(mss);
+            }
+            Step::Undo => control.on_undo(),
+            Step::Exit => control.on_recovery_exit(&mut window),
+            Step::Restart(idle) => control.on_restart(&window, now, *idle),
+            Step::Phase(draw) => control.set_phase(*draw),
+        }
+        prop_assert!(window.cwnd >= window.mss && window.cwnd <= MAX_WINDOW.max(window.mss));
+        prop_assert!(window.ssthresh >= window.floor());
+        prop_assert_ne!(control.pacing_rate(), Some(0));
+        trace.push(window.cwnd);
+    }
+    Ok(trace)
+}
+
+proptest! {
+    #[test]
+    fn keeps_the_contract(
+        mss in 1u64..70_000,
+        initial in 1u64..70_000,
+        steps in prop::collection::vec((step(), size()), 0..120),
+    ) {
+        for params in all() {
+            for kind in KINDS {
+                let once = run(&params, kind, mss, initial, &steps)?;
+                let again = run(&params, kind, mss, initial, &steps)?;
+                prop_assert_eq!(once, again, "{} is not deterministic", params.name());
+            }
+        }
+    }
+}
+
+/// A path without loss: `acks` of one segment each, `rtt` the delay they report.
+struct Path {
+    window: Window,
+    control: Congestion,
+    now: Nanos,
+    una: u64,
+}
+
+impl Path {
+    fn new(params: Params, kind: Kind) -> Self {
+        let window = Window::new(1000, 10);
+        let control = Congestion::new(&params, slow_start(kind), &window);
+        Self { window, control, now: 1000 * SECOND, una: 1 }
+    }
+
+    /// One round trip: a window's worth of ACKs, spread over `spread`.
+    fn round(&mut self, rtt: Nanos, min_rtt: Nanos, spread: Nanos, marked: bool) {
+        let segments = self.window.cwnd / 1000;
+        let end = self.now + rtt;
+        for i in 0..segments {
+            self.now = end - spread + spread * (i + 1) / segments;
+            self.una += 1000;
+            let ack = Ack {
+                now: self.now,
+                acked: 1000,
+                delivered: 1000,
+                marked: if marked { 1000 } else { 0 },
+                una: self.una,
+                nxt: self.una + self.window.cwnd,
+                prior_in_flight: self.window.cwnd,
+                in_flight: self.window.cwnd - 1000,
+                rtt,
+                srtt: rtt,
+                min_rtt,
+                may_grow: true,
+                cwnd_limited: true,
+                ..Ack::default()
+            };
+            self.control.on_ack(&mut self.window, &ack);
+        }
+    }
+}
+
+#[test]
+fn slow_start_doubles() {
+    for params in [Params::Reno, Params::Cubic(cubic::Params::default())] {
+        let mut path = Path::new(params, Kind::None);
+        path.round(100 * MILLISECOND, 100 * MILLISECOND, 10 * MILLISECOND, false);
+        assert_eq!(path.window.cwnd, 20_000);
+        path.round(100 * MILLISECOND, 100 * MILLISECOND, 10 * MILLISECOND, false);
+        assert_eq!(path.window.cwnd, 40_000);
+    }
+}
+
+/// RFC 9438, figure 1: after a reduction at 100 segments `W(t) = C (t - K)^3 + W_max`, `K` = 4.217 s.
+#[test]
+fn cubic_climbs_along_its_function() {
+    let params = cubic::Params { reno_friendly: false, ..cubic::Params::default() };
+    let mut path = Path::new(Params::Cubic(params), Kind::None);
+    path.window.set_cwnd(100_000);
+    let ssthresh = path.control.reduce(&path.window, 100_000, Cause::Loss, path.now);
+    assert_eq!(ssthresh, 70_000);
+    path.window.ssthresh = ssthresh;
+    path.window.set_cwnd(ssthresh);
+    let start = path.now;
+    let k = libm::cbrt(100.0 * 0.3 / 0.4);
+    let mut worst: f64 = 0.0;
+    while path.now < start + 8 * SECOND {
+        path.round(100 * MILLISECOND, 100 * MILLISECOND, 100 * MILLISECOND, false);
+        let t = (path.now - start) as f64 / SECOND as f64 - 0.05;
+        let w = 0.4 * (t - k) * (t - k) * (t - k) + 100.0;
+        worst = worst.max((path.window.cwnd as f64 / 1000.0 - w).abs());
+    }
+    assert!(worst < 2.5, "off by {worst} segments");
+}
+
+/// Section 4.7: a second loss below the first plateau lowers the next one.
+#[test]
+fn cubic_converges_fast() {
+    let mut cubic =
+        cubic::Cubic::new(cubic::Params::default(), HyStart::new(slow_start(Kind::None)));
+    let mut window = Window::new(1000, 100);
+    let _ = cubic.reduce(&window, 100_000, Cause::Loss, SECOND);
+    window.set_cwnd(80_000);
+    let _ = cubic.reduce(&window, 80_000, Cause::Loss, 2 * SECOND);
+    let mut w_max = 0;
+    cubic.state(&mut |name, value| {
+        if name == "w_max_milli" {
+            w_max = value;
+        }
+    });
+    assert_eq!(w_max, 68_000);
+}
+
+#[test]
+fn classic_hystart_leaves_on_delay() {
+    let mut path = Path::new(Params::Cubic(cubic::Params::default()), Kind::Classic);
+    let base = 100 * MILLISECOND;
+    path.round(base, base, MILLISECOND, false);
+    assert!(path.window.in_slow_start() && path.window.ssthresh == MAX_WINDOW);
+    // An eighth of 100 ms is 12.5 ms: 12 are not enough, 14 are.
+    path.round(base + 12 * MILLISECOND, base, MILLISECOND, false);
+    assert!(path.window.ssthresh == MAX_WINDOW);
+    path.round(base + 14 * MILLISECOND, base, MILLISECOND, false);
+    assert!(path.window.ssthresh < 80_000, "{:?}", path.window);
+}
+
+#[test]
+fn classic_hystart_leaves_on_a_long_train() {
+    let mut path = Path::new(Params::Cubic(cubic::Params::default()), Kind::Classic);
+    let base = 40 * MILLISECOND;
+    path.round(base, base, 2 * MILLISECOND, false);
+    // ACKs less than 2 ms apart over more than half the round trip: the pipe is full.
+    path.round(base, base, 30 * MILLISECOND, false);
+    path.round(base, base, 30 * MILLISECOND, false);
+    assert!(path.window.ssthresh < MAX_WINDOW);
+}
+
+/// RFC 9406: delay slows the growth to a quarter; if it was none, slow start resumes; if it stays,
+/// slow start ends after five rounds.
+#[test]
+fn hystart_plus_plus_is_conservative_first() {
+    let mut path = Path::new(Params::Reno, Kind::PlusPlus);
+    let base = 100 * MILLISECOND;
+    path.round(base, base, MILLISECOND, false);
+    path.round(base + 20 * MILLISECOND, base, MILLISECOND, false);
+    let before = path.window.cwnd;
+    path.round(base + 20 * MILLISECOND, base, MILLISECOND, false);
+    let ratio = path.window.cwnd as f64 / before as f64;
+    assert!((1.2..1.35).contains(&ratio), "{ratio}");
+    assert_eq!(path.window.ssthresh, MAX_WINDOW);
+    let mut back = Path { window: path.window, control: path.control.clone(), ..path };
+    for _ in 0..5 {
+        path.round(base + 20 * MILLISECOND, base, MILLISECOND, false);
+    }
+    assert!(path.window.ssthresh < MAX_WINDOW);
+    back.round(base, base, MILLISECOND, false);
+    let before = back.window.cwnd;
+    back.round(base, base, MILLISECOND, false);
+    assert!(back.window.cwnd as f64 / before as f64 > 1.9);
+}
+
+/// RFC 8257: alpha follows the fraction of marks with gain 1/16, and half of it is taken away.
+#[test]
+fn dctcp_reduces_in_proportion() {
+    let params = dctcp::Params { shift: 4, initial_alpha: 0 };
+    let mut path = Path::new(Params::Dctcp(params), Kind::None);
+    path.window.set_cwnd(100_000);
+    path.window.ssthresh = 50_000;
+    let alpha = |path: &Path| match &path.control {
+        Congestion::Dctcp(d) => d.alpha(),
+        _ => unreachable!(),
+    };
+    path.round(MILLISECOND, MILLISECOND, 0, true);
+    path.round(MILLISECOND, MILLISECOND, 0, true);
+    let first = alpha(&path);
+    assert!((60..=125).contains(&first), "{first}");
+    for _ in 0..200 {
+        path.round(MILLISECOND, MILLISECOND, 0, true);
+    }
+    assert!(alpha(&path) > 1000);
+    path.window.set_cwnd(100_000);
+    let ssthresh = path.control.reduce(&path.window, 100_000, Cause::Ecn, path.now);
+    assert!((50_000..51_500).contains(&ssthresh), "{ssthresh}");
+    for _ in 0..200 {
+        path.round(MILLISECOND, MILLISECOND, 0, false);
+    }
+    assert_eq!(alpha(&path), 0);
+}
+
+/// BBR on an ideal path: startup finds the bandwidth, the queue drains, the gain cycles, and after
+/// ten seconds the round-trip time is probed.
+#[test]
+fn bbr_goes_through_its_modes() {
+    use bbr::Mode::{Drain, ProbeBw, ProbeRtt, Startup};
+    let mut window = Window::new(1000, 10);
+    let mut bbr = bbr::Bbr::new(bbr::Params::default(), &window);
+    let rate = 1_000_000;
+    let base = 50 * MILLISECOND;
+    let mut now = 1000 * SECOND;
+    let mut total = 0;
+    let mut seen = Vec::new();
+    let mut gains = Vec::new();
+    for _ in 0..300 {
+        // A round: a window delivered at the link's rate or in one round trip.
+        let queued = window.cwnd.saturating_sub(50_000) * 1000;
+        let rtt = base + queued;
+        let prior = total;
+        let steps = window.cwnd / 1000;
+        for _ in 0..steps {
+            now += rtt / steps;
+            total += 1000;
+            let ack = Ack {
+                now,
+                acked: 1000,
+                delivered: 1000,
+                prior_in_flight: window.cwnd,
+                in_flight: window.cwnd - 1000,
+                rtt,
+                srtt: rtt,
+                min_rtt: base,
+                may_grow: true,
+                rate: RateSample {
+                    delivered: (window.cwnd).min(rate * rtt / SECOND),
+                    interval: rtt,
+                    prior_delivered: prior,
+                    total,
+                    app_limited: false,
+                },
+                ..Ack::default()
+            };
+            bbr.on_ack(&mut window, &ack);
+            if seen.last() != Some(&bbr.mode()) {
+                seen.push(bbr.mode());
+            }
+        }
+        if bbr.mode() == ProbeBw {
+            bbr.state(&mut |name, value| {
+                if name == "pacing_gain" {
+                    gains.push(value);
+                }
+            });
+        }
+    }
+    assert_eq!(seen[..2], [Startup, Drain]);
+    assert!(seen.windows(3).any(|w| *w == [ProbeBw, ProbeRtt, ProbeBw]), "{seen:?}");
+    assert!(bbr.bandwidth().abs_diff(rate) < rate / 20, "{}", bbr.bandwidth());
+    for gain in [320, 192, 256] {
+        assert!(gains.contains(&gain));
+    }
+}

@@ -18,6 +18,11 @@ pub enum Fate {
     Mark,
 }
 
+/// Decides on a packet by its number and what it is.
+pub type Judge = Box<dyn FnMut(u64, &Segment) -> Fate>;
+/// Sees each segment that leaves.
+pub type Log = Box<dyn FnMut(Nanos, usize, &Segment)>;
+
 /// One direction.
 pub struct Path {
     pub rate: Option<Rate>,
@@ -30,7 +35,7 @@ pub struct Path {
     pub sent: u64,
     pub dropped: u64,
     pub marked: u64,
-    pub fate: Box<dyn FnMut(u64, &Segment) -> Fate>,
+    pub fate: Judge,
 }
 
 impl Path {
@@ -58,7 +63,7 @@ pub struct Pipe {
     arrivals: BTreeMap<(Nanos, u64), (usize, Segment, bool)>,
     numbers: u64,
     /// Called for each segment sent: time, end, segment.
-    pub log: Option<Box<dyn FnMut(Nanos, usize, &Segment)>>,
+    pub log: Option<Log>,
 }
 
 impl Pipe {
