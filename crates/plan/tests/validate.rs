@@ -1,0 +1,123 @@
+//! What a plan may be, and what it says of one that may not.
+
+use sojourn_plan::{Group, Link, Node, Observe, Plan, Transport};
+use sojourn_queue::Device;
+use sojourn_traffic::App;
+use sojourn_units::{Rate, SECOND};
+
+fn plan() -> Plan {
+    let node = |name: &str| Node { name: name.into() };
+    let link = |name: &str, from, to| Link {
+        name: name.into(),
+        from,
+        to,
+        params: sojourn_link::Params {
+            rate: Rate::new(10_000_000),
+            overhead: 0,
+            delay: 1_000_000,
+            impairments: sojourn_link::Impairments::default(),
+            queue: sojourn_queue::Params::parse("codel", &Device::default()).unwrap(),
+        },
+    };
+    let group = |name: &str, transport, app| Group {
+        name: name.into(),
+        pairs: vec![(0, 2)],
+        count: 2,
+        start: 0,
+        start_spread: SECOND,
+        stop: None,
+        dscp: 0,
+        transport,
+        app: App::parse(app).unwrap(),
+    };
+    Plan {
+        duration: 60 * SECOND,
+        warmup: 10 * SECOND,
+        nodes: vec![node("home"), node("router"), node("server")],
+        links: vec![
+            link("up", 0, 1),
+            link("up.reverse", 1, 0),
+            link("core", 1, 2),
+            link("core.reverse", 2, 1),
+        ],
+        groups: vec![
+            group("ftp", Transport::Tcp(sojourn_tcp::Params::default()), "bulk"),
+            group("call", Transport::Udp, "voip"),
+        ],
+        observe: Observe {
+            bottleneck: 0,
+            series_interval: SECOND / 10,
+            per_flow_histograms: false,
+            capture: vec![0],
+            snaplen: 128,
+            trace_hash: true,
+        },
+    }
+}
+
+#[test]
+fn a_plan_survives_json() {
+    let text = serde_json::to_string(&plan()).unwrap();
+    let back: Plan = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, plan());
+    assert_eq!(back.validate(), Ok(()));
+}
+
+#[test]
+fn unknown_fields_are_refused() {
+    let mut json = serde_json::to_value(plan()).unwrap();
+    json["durration"] = 1.into();
+    assert!(serde_json::from_value::<Plan>(json).is_err());
+}
+
+#[test]
+fn each_mistake_is_named_with_its_place() {
+    type Spoil = fn(&mut Plan);
+    let cases: &[(Spoil, &str, &str)] = &[
+        (|p| p.duration = 0, "duration", "above zero"),
+        (|p| p.duration = u64::MAX, "duration", "at most 72 hours"),
+        (|p| p.warmup = p.duration, "warmup", "shorter than the duration"),
+        (|p| p.nodes[1].name = "home".into(), "nodes[1].name", "`home` is taken"),
+        (|p| p.nodes[1].name.clear(), "nodes[1].name", "is empty"),
+        (|p| p.links[1].to = 9, "links[1].to", "there is no node 9: there are 3"),
+        (|p| p.links[1].to = 1, "links[1]", "to itself"),
+        (|p| p.links[1].name = "up".into(), "links[1].name", "`up` is taken"),
+        (|p| p.groups[0].count = 0, "groups[0].count", "above zero"),
+        (|p| p.groups[0].count = 1_000_000, "groups", "1000002 flows: at most 1000000"),
+        (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "no pair"),
+        (|p| p.groups[1].pairs[0] = (0, 7), "groups[1].pairs[0]", "there is no node 7"),
+        (|p| p.groups[1].pairs[0] = (1, 1), "groups[1].pairs[0]", "the same node"),
+        (|p| p.groups[1].name = "ftp".into(), "groups[1].name", "`ftp` is taken"),
+        (|p| p.groups[1].name = "up".into(), "groups[1].name", "`up` is taken"),
+        (|p| p.groups[0].start = p.duration, "groups[0].start", "before the end"),
+        (|p| p.groups[0].stop = Some(0), "groups[0].stop", "after the start"),
+        (|p| p.groups[0].dscp = 64, "groups[0].dscp", "at most 63"),
+        (|p| p.groups[0].transport = Transport::Udp, "groups[0].transport", "`bulk` goes over TCP"),
+        (
+            |p| p.groups[1].transport = p.groups[0].transport.clone(),
+            "groups[1].transport",
+            "`voip` goes over UDP",
+        ),
+        (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from server to home"),
+        (|p| p.observe.bottleneck = 4, "observe.bottleneck", "there is no link 4: there are 4"),
+        (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),
+        (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "captured already"),
+        (|p| p.observe.snaplen = 0, "observe.snaplen", "must lie in 1 to 65535"),
+        (|p| p.observe.series_interval = 1, "observe.series_interval", "choose a longer interval"),
+    ];
+    for (spoil, at, message) in cases {
+        let mut plan = plan();
+        spoil(&mut plan);
+        let error = plan.validate().expect_err(at);
+        assert_eq!(error.at, *at, "{error}");
+        assert!(error.message.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn udp_needs_no_way_back() {
+    let mut plan = plan();
+    plan.groups.remove(0);
+    plan.links.retain(|link| !link.name.ends_with("reverse"));
+    assert_eq!(plan.validate(), Ok(()));
+}
