@@ -2,7 +2,7 @@
 //!
 //! Source: Floyd, Jacobson (1993); Linux `sch_red.c` and `red.h`, `tc`'s `tc_red.c`. `adaptive`: Floyd, Gummadi,
 //! Shenker (2001) as Linux has it. `feng`: Feng et al., "A self-configuring RED gateway" (1999). `gentle`: Floyd
-//! (2000), as in ns-2. `gentle-limit`: the same ramp drawn out to the buffer's end.
+//! (2000), as in ns-2. `gentle-limit`: the same ramp drawn out to the buffer's end. `wait`: as in ns-2.
 //!
 //! An exponentially weighted average of the backlog is kept at every arrival. Between `min` and `max` arrivals are
 //! dropped (or marked) with a probability that grows to `probability`, spaced evenly by counting since the last
@@ -119,6 +119,12 @@ pub const TABLE: Table = Table {
             doc: "Divides probability by 3 when the average falls below min, doubles it above max. Ours.",
         },
         Word {
+            name: "wait",
+            kind: Kind::Flag,
+            default: "",
+            doc: "Gaps between early drops are uniform from 1/p to 2/p instead of 1 to 1/p, as in ns-2. Ours.",
+        },
+        Word {
             name: "gentle",
             kind: Kind::Flag,
             default: "",
@@ -194,6 +200,8 @@ pub struct Params {
     pub harddrop: bool,
     /// Whether to queue what cannot be marked.
     pub nodrop: bool,
+    /// Whether early drops keep a least distance.
+    pub wait: bool,
     /// How the probability moves.
     pub adaptation: Adaptation,
     /// What happens above `max`.
@@ -302,6 +310,7 @@ impl Params {
             ecn: false,
             harddrop: false,
             nodrop: false,
+            wait: false,
             adaptation: Adaptation::Off,
             ramp: Ramp::Steep,
             hz: device.hz,
@@ -390,6 +399,7 @@ impl Params {
         self.ecn |= given.has("ecn");
         self.harddrop |= given.has("harddrop");
         self.nodrop |= given.has("nodrop");
+        self.wait |= given.has("wait");
         if self.nodrop && !self.ecn {
             return Err(given.error("nodrop", "`nodrop` means something only with `ecn`"));
         }
@@ -563,6 +573,9 @@ impl Params {
         }
         if self.ramp != Ramp::Steep {
             return Err("it has no gentle ramp");
+        }
+        if self.wait {
+            return Err("it does not wait between early drops");
         }
         if matches!(self.averaging, Averaging::Weight(_)) {
             return Err("its averaging weight is a power of two, set by burst");
@@ -891,7 +904,13 @@ impl<P: Packet> Red<P> {
             return Verdict::Pass;
         }
         let pace = if self.fine() { self.probability() } else { (self.state.qavg - low) >> bits };
-        if pace.wrapping_mul(self.state.qcount as u64) < u64::from(self.state.q_r) {
+        // A probability of one is a threshold of 2^32, in draws or in what they are divided to.
+        let least = match (self.params.wait, self.fine()) {
+            (false, _) => 0,
+            (true, true) => 1 << 32,
+            (true, false) => (1 << 32) / u64::from(self.state.divisor),
+        };
+        if pace.wrapping_mul(self.state.qcount as u64) < least + u64::from(self.state.q_r) {
             return Verdict::Pass;
         }
         self.state.qcount = 0;

@@ -547,6 +547,20 @@ mod red {
         assert_eq!(drops(&bench, DropReason::Forced) - before, 100);
     }
 
+    /// With `wait`, the gap is uniform on 1/p .. 2/p: mean three halves of the shortest.
+    #[test]
+    fn waiting_gaps_are_uniform_above_the_least() {
+        for averaging in ["burst 20", "weight 0.1"] {
+            let text = format!("red limit 100000 min 10000 max 30000 {averaging} probability 0.1 wait");
+            let mut bench = Bench::new(&text);
+            let gaps = gaps_at(&mut bench, 21, 1000, 60_000);
+            let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+            assert!((29.0..32.0).contains(&mean), "{averaging}: mean gap {mean}");
+            assert!((19..=22).contains(gaps.iter().min().unwrap()), "{:?}", gaps.iter().min());
+            assert!((38..=42).contains(gaps.iter().max().unwrap()), "{:?}", gaps.iter().max());
+        }
+    }
+
     /// At a held average the gap is uniform on 1 .. 1/p: mean half of the longest.
     #[test]
     fn gaps_are_uniform() {

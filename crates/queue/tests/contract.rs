@@ -27,7 +27,7 @@ const CASES: &[(&str, &str)] = &[
         "red limit 24 burst 7",
     ),
     (
-        "red limit 15000 min 2000 max 6000 weight 0.17 gentle-limit probability 0.4",
+        "red limit 15000 min 2000 max 6000 weight 0.17 gentle-limit wait probability 0.4",
         "red limit 12000",
     ),
     ("blue limit 9 increment 20% decrement 5% freeze 1ms", "blue limit 4 ecn"),
