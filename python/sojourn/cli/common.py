@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from sojourn import study
@@ -212,16 +214,22 @@ def stages() -> Iterator[Callable[[str], Report]]:
         yield stage
 
 
+def console() -> Console:
+    """Where tables are printed: as wide as the terminal, and wide enough in a file."""
+    from rich.console import Console as _Console
+
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return _Console() if known else _Console(width=160)
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
-    """Prints rows as a table that fits the terminal, in full when written to a file."""
-    from rich.console import Console
+    """Prints rows as a table that fits the terminal."""
     from rich.table import Table
     from rich.text import Text
 
-    console = Console() if sys.stdout.isatty() else Console(width=160)
     view = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
         view.add_column(column, overflow="fold")
     for row in rows:
         view.add_row(*(Text(str(row.get(column, ""))) for column in columns))
-    console.print(view)
+    console().print(view)

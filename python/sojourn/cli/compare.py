@@ -102,8 +102,9 @@ def _bottleneck(scenario: Scenario) -> dict[str, Any]:
 def show(found: Comparison, scenario: Scenario) -> None:
     """Prints the answer, the ranked table, and how to put the best queue to work."""
     from sojourn._core import NoKernelEquivalent
+    from sojourn.show import print_comparison
 
-    typer.echo(found.summary())
+    print_comparison(found, common.console())
     if not found.winners:
         return
     best = scenario.with_queue(found.winners[0].queue)

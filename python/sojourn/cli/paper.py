@@ -62,6 +62,7 @@ def paper(
     if as_json:
         common.print_json(outcome.as_dict())
         return
-    for judgement in outcome.judgements:
-        typer.echo(judgement.summary())
+    from sojourn.show import print_claims
+
+    print_claims(outcome.judgements, console=common.console())
     typer.echo(f"\nThe runs are in {outcome.folder}.")

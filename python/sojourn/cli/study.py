@@ -56,9 +56,9 @@ def run(
             }
         )
         return
-    for metric in metrics or ["sojourn_p95", "goodput"]:
-        frame = table.ci(metric)
-        typer.echo(f"{metric}\n{frame.to_string(index=False)}\n")
+    from sojourn.show.terminal import ci
+
+    common.console().print(ci(table, metrics or ["sojourn_p95", "goodput"]))
     typer.echo(
         f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
     )
