@@ -1,0 +1,171 @@
+//! What whole connections do over a link with a queue.
+
+mod pipe;
+
+use pipe::{Fate, Pipe};
+use sojourn_tcp::Phase;
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Goodput in bit/s over `span`, after `warm`.
+fn goodput(pipe: &mut Pipe, warm: Nanos, span: Nanos) -> f64 {
+    pipe.run(warm);
+    let before = pipe.ends[1].bytes_delivered();
+    pipe.run(span);
+    (pipe.ends[1].bytes_delivered() - before) as f64 * 8e9 / span as f64
+}
+
+/// A full frame is 1514 bytes and carries 1448.
+const FULL: f64 = 1448.0 / 1514.0;
+
+#[test]
+fn every_control_fills_a_link() {
+    for (text, least) in [("reno", 0.99), ("cubic", 0.99), ("bbr", 0.94), ("cubic pacing on", 0.98)]
+    {
+        let mut pipe = Pipe::simple(text, "20mbit", 20 * MILLISECOND, 70);
+        pipe.ends[0].write_unlimited();
+        let share = goodput(&mut pipe, 5 * SECOND, 30 * SECOND) / (20e6 * FULL);
+        println!("{text}: {share:.3}");
+        assert!(share > least && share < 1.001, "{text}: {share}");
+    }
+}
+
+/// Classic HyStart leaves while the queue builds. HyStart++ sees it only in the first ACKs of the
+/// next round, and then still grows by a quarter a round: it needs a queue that holds a round.
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_overflows() {
+    let dropped = |words: &str, limit: usize| {
+        let text = format!("cubic rwnd 64mb sndbuf 64mb hystart {words}");
+        let mut pipe = Pipe::simple(&text, "100mbit", 50 * MILLISECOND, limit);
+        pipe.ends[0].write_unlimited();
+        pipe.run(3 * SECOND);
+        pipe.paths[0].dropped
+    };
+    let (none, classic) = (dropped("none", 400), dropped("classic", 400));
+    assert!(none > 300 && classic < none / 20, "{none} {classic}");
+    let (none, plus) = (dropped("none", 1500), dropped("plus_plus", 1500));
+    assert!(none > 300 && plus < none / 2, "{none} {plus}");
+}
+
+#[test]
+fn the_receive_window_follows_the_rate() {
+    // 100 Mbit/s and 100 ms: 1.25 MB in flight, twenty times the first window.
+    let mut pipe = Pipe::simple("cubic", "100mbit", 50 * MILLISECOND, 1000);
+    pipe.ends[0].write_unlimited();
+    let share = goodput(&mut pipe, 4 * SECOND, 4 * SECOND) / (100e6 * FULL);
+    assert!(share > 0.98, "{share}");
+    // Without scaling it cannot pass 65535 bytes a round trip.
+    let mut pipe = Pipe::simple("cubic window_scaling off", "100mbit", 50 * MILLISECOND, 1000);
+    pipe.ends[0].write_unlimited();
+    let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
+    assert!(rate < 65_535.0 * 80.0 && rate > 0.9 * 65_535.0 * 80.0, "{rate}");
+    // A fixed window is that window a round trip.
+    let mut pipe =
+        Pipe::simple("cubic autotune off rwnd 144800b", "100mbit", 50 * MILLISECOND, 1000);
+    pipe.ends[0].write_unlimited();
+    let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
+    assert!((rate / (144_800.0 * 80.0) - 1.0).abs() < 0.03, "{rate}");
+}
+
+#[test]
+fn delayed_acks_halve_the_acks() {
+    let acks = |words: &str| {
+        let mut pipe =
+            Pipe::simple(&format!("reno profile rfc {words}"), "10mbit", 10 * MILLISECOND, 60);
+        pipe.ends[0].write_unlimited();
+        pipe.run(10 * SECOND);
+        pipe.paths[1].sent as f64 / pipe.paths[0].sent as f64
+    };
+    let (each, second, fourth) = (acks("delack_timeout 0"), acks(""), acks("delack 4"));
+    assert!(each > 0.98 && (0.48..0.56).contains(&second) && (0.23..0.33).contains(&fourth));
+}
+
+/// Pacing spreads a window over the round trip: no two data segments of a paced sender leave
+/// together once there is a round-trip time.
+#[test]
+fn pacing_spreads() {
+    let together = |words: &str| {
+        let mut pipe = Pipe::simple(
+            &format!("reno {words} autotune off rwnd 100kb"),
+            "1gbit",
+            50 * MILLISECOND,
+            1000,
+        );
+        let last = Rc::new(RefCell::new((0, 0u64, 0u64)));
+        let seen = last.clone();
+        pipe.log = Some(Box::new(move |now, end, segment| {
+            if end == 0 && segment.len > 0 {
+                let (at, count, total) = *seen.borrow();
+                *seen.borrow_mut() = (now, count + u64::from(at == now), total + 1);
+            }
+        }));
+        pipe.ends[0].write_unlimited();
+        pipe.run(5 * SECOND);
+        let (_, count, total) = *last.borrow();
+        count as f64 / total as f64
+    };
+    assert!(together("pacing off") > 0.4);
+    assert!(together("pacing on") < 0.02);
+}
+
+/// A burst of losses in a large window is repaired without a timeout, in about a round trip.
+#[test]
+fn a_large_window_recovers() {
+    for words in ["", "rack off", "profile rfc"] {
+        let mut pipe = Pipe::simple(
+            &format!("cubic {words} hystart none rwnd 64mb sndbuf 64mb"),
+            "1gbit",
+            40 * MILLISECOND,
+            4000,
+        );
+        let mut data = 0u64;
+        pipe.paths[0].fate = Box::new(move |_, segment| {
+            data += u64::from(segment.len > 0);
+            // One in seven of 3000, well within slow start.
+            if (5_000..8_000).contains(&data) && data % 7 == 0 { Fate::Drop } else { Fate::Deliver }
+        });
+        pipe.ends[0].write_unlimited();
+        assert!(pipe.run_until(3 * SECOND, |p| p.ends[0].counters().recoveries == 1));
+        let begun = pipe.now;
+        assert!(pipe.run_until(3 * SECOND, |p| p.ends[0].phase() == Phase::Open));
+        let took = pipe.now - begun;
+        let c = pipe.ends[0].counters();
+        println!("{words}: {} ms, {} repeated", took / MILLISECOND, c.retransmits);
+        assert_eq!(c.rtos, 0, "{words}");
+        assert!((300..500).contains(&c.retransmits), "{words} {}", c.retransmits);
+        assert!(took < 400 * MILLISECOND, "{words} {took}");
+    }
+}
+
+/// Reordering of less than a quarter of a round trip costs RACK (and undo) nothing for long, while
+/// counting duplicates keeps halving the window.
+#[test]
+fn rack_bears_reordering() {
+    let rate = |words: &str| {
+        let mut pipe = Pipe::simple(&format!("reno {words}"), "20mbit", 40 * MILLISECOND, 200);
+        let mut n = 0u64;
+        pipe.paths[0].fate = Box::new(move |_, _| {
+            n += 1;
+            if n % 50 == 0 { Fate::Late(10 * MILLISECOND) } else { Fate::Deliver }
+        });
+        pipe.ends[0].write_unlimited();
+        goodput(&mut pipe, 5 * SECOND, 20 * SECOND) / (20e6 * FULL)
+    };
+    let (rack, counted) = (rate(""), rate("rack off undo off"));
+    println!("rack {rack:.3}, counted {counted:.3}");
+    assert!(rack > 0.95 && counted < 0.8 * rack);
+}
+
+/// Two connections both ways: data in both directions shares segments with acknowledgements.
+#[test]
+fn both_directions_at_once() {
+    let mut pipe = Pipe::simple("cubic", "10mbit", 10 * MILLISECOND, 50);
+    pipe.ends[0].write_unlimited();
+    pipe.ends[1].write_unlimited();
+    pipe.run(10 * SECOND);
+    for end in 0..2 {
+        let rate = pipe.ends[end].bytes_delivered() as f64 * 8.0 / 10.0;
+        assert!(rate > 0.85 * 10e6 * FULL, "{rate}");
+    }
+}
