@@ -1,12 +1,13 @@
 """REDopt: RED parameters for a known link, round-trip times and number of TCP flows.
 
 The comparison of tail drop and RED by Ziegler et al. (ISCC 2001) calls a setting *REDopt* if the
-average queue converges to the middle of the two thresholds with small oscillation. The model that its
-authors used (IWQoS 2001) could not be read. What is taken from the papers: ``max_p`` is twice the
-estimated drop probability, times 1.1 where unresponsive traffic shares the link; thresholds and
-buffer grow with the number of flows and stand in the proportion 3 : 13 : 20. The drop probability is
-the inversion of the PFTK formula (Padhye et al. 1998). The width of the ramp and the averaging weight
-are our *reconstruction*, to be accepted or rejected by simulation: see :mod:`sojourn.tune.verify`.
+average queue converges to the middle of the two thresholds with small oscillation. The model that
+its authors used (IWQoS 2001) could not be read. What is taken from the papers: ``max_p`` is twice
+the estimated drop probability, times 1.1 where unresponsive traffic shares the link; thresholds and
+buffer grow with the number of flows and stand in the proportion 3 : 13 : 20. The drop probability
+is the inversion of the PFTK formula (Padhye et al. 1998). The width of the ramp and the averaging
+weight are our *reconstruction*, to be accepted or rejected by simulation: see
+:mod:`sojourn.tune.verify`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Fraction of the average's weight left to samples older than one TCP cycle (Firoiu and Borden 2000).
+#: Fraction of the average's weight left to samples older than one TCP cycle (Firoiu and Borden
+#: 2000).
 WEIGHT_OF_OLDER_SAMPLES = 0.1
 #: The paper's factor on ``max_p`` where a tenth of the traffic does not respond.
 UNRESPONSIVE_FACTOR = 1.1
 #: min : max : buffer, in widths of the ramp (3/20, 13/20 and 1 of the buffer).
 MIN_SHARE, MAX_SHARE, BUFFER_SHARE = 0.3, 1.3, 2.0
-#: The largest averaging weight, RED's usual recommendation; REDopt's is smaller (the paper, section 5).
+#: The largest averaging weight, RED's usual recommendation; REDopt's is smaller (the paper, section
+#: 5).
 LARGEST_WEIGHT = 0.002
 
 
@@ -51,7 +54,11 @@ class Link:
         """Refuse what has no meaning, naming the field."""
         checks: Sequence[tuple[str, bool, str]] = (
             ("rate", 0 < self.rate < 1e15, "a rate above zero, in bit/s"),
-            ("rtts", bool(self.rtts) and all(0 < r < 100 for r in self.rtts), "times in (0, 100) s"),
+            (
+                "rtts",
+                bool(self.rtts) and all(0 < r < 100 for r in self.rtts),
+                "times in (0, 100) s",
+            ),
             ("flows", 0 < self.flows <= 1e6, "a number of flows in (0, 1e6]"),
             ("packet", 64 <= self.packet <= 65535, "64 to 65535 bytes"),
             ("unresponsive", 0 <= self.unresponsive < self.rate, "less than the link's rate"),
@@ -95,7 +102,7 @@ class RedParameters:
 
 
 def pftk_rate(p: float, rtt: float, rto: float, b: int) -> float:
-    """Packets per second of one TCP flow at loss-event rate ``p`` (Padhye et al. 1998, equation 32)."""
+    """Packets per second of one flow at loss-event rate ``p`` (Padhye et al. 1998, equation 32)."""
     in_recovery = rtt * math.sqrt(2 * b * p / 3)
     in_timeout = rto * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return 1 / (in_recovery + in_timeout)
@@ -112,11 +119,10 @@ def drop_probability(link: Link, queue: float) -> float:
     def surplus(p: float) -> float:
         # What the unresponsive traffic leaves: it suffers the same loss as the others.
         left = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
-        demand = sum(
-            share
-            * pftk_rate(p, rtt + waiting, max(link.min_rto, 2 * (rtt + waiting)), link.segments_per_ack)
-            for rtt in link.rtts
-        )
+        demand = 0.0
+        for rtt in (base + waiting for base in link.rtts):
+            rto = max(link.min_rto, 2 * rtt)
+            demand += share * pftk_rate(p, rtt, rto, link.segments_per_ack)
         return demand - left
 
     low, high = 1e-9, 1.0
@@ -129,12 +135,12 @@ def drop_probability(link: Link, queue: float) -> float:
 
 
 def averaging_weight(link: Link, p: float, queue: float) -> float:
-    """RED's weight whose memory is one cycle of the TCP rate (Firoiu and Borden 2000), at most 0.002."""
+    """RED's weight with a memory of one cycle of TCP's rate (Firoiu, Borden 2000), at most 0.002."""
     rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
     peak_window = math.sqrt(8 / (3 * link.segments_per_ack * p))
     cycle = max(link.segments_per_ack * peak_window / 2 * rtt, rtt)
-    return min(LARGEST_WEIGHT, 1 - WEIGHT_OF_OLDER_SAMPLES ** (1 / (rate * cycle)))
+    return min(LARGEST_WEIGHT, 1 - math.pow(WEIGHT_OF_OLDER_SAMPLES, 1 / (rate * cycle)))
 
 
 def redopt(link: Link, kappa: float = 1.0) -> RedParameters:

@@ -171,8 +171,9 @@ def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: 
     )
 
 
-def _queue(link: Link, parameters: RedParameters) -> str:
-    return parameters.queue(f"avpkt {link.packet} bandwidth {round(link.rate)}bit")
+def queue(link: Link, parameters: RedParameters, words: str = "") -> str:
+    """The queue in full: the parameters, the link, and any further `words` of ``red``."""
+    return parameters.queue(f"avpkt {link.packet} bandwidth {round(link.rate)}bit {words}".strip())
 
 
 def measure(
@@ -182,9 +183,10 @@ def measure(
     duration: float = 200.0,
     warmup: float = 50.0,
     tcp: str = "reno profile sack-2001",
+    words: str = "",
 ) -> Trial:
     """How one setting behaves; means over `seeds`, deviation within a run."""
-    scenario = proving_ground(link, _queue(link, parameters), duration, warmup, tcp)
+    scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
     averages, deviations, losses, goodputs = [], [], [], []
     for seed in seeds:
         run = scenario.run(seed=seed)
@@ -207,13 +209,15 @@ def verified(
     duration: float = 200.0,
     warmup: float = 50.0,
     tcp: str = "reno profile sack-2001",
+    words: str = "",
     progress: Callable[[Trial], None] | None = None,
 ) -> Verified:
     """REDopt's parameters, mended until a simulation accepts them.
 
-    An average away from the middle means that the drop probability was estimated wrongly: ``max_p`` is
-    made from the measured one. Oscillation means that the ramp is too narrow for the feedback's delay:
-    the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each setting.
+    An average away from the middle means that the drop probability was estimated wrongly: ``max_p``
+    is made from the measured one. Oscillation means that the ramp is too narrow for the feedback's
+    delay: the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each
+    setting. `words` are further words of ``red``, such as ``wait``.
     """
     if not 0 <= warmup < duration:
         raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
@@ -224,7 +228,7 @@ def verified(
     correction = 1.0
     trials: list[Trial] = []
     for _ in range(ROUNDS):
-        trial = measure(link, parameters, range(1, seeds + 1), duration, warmup, tcp)
+        trial = measure(link, parameters, range(1, seeds + 1), duration, warmup, tcp, words)
         trials.append(trial)
         if progress is not None:
             progress(trial)

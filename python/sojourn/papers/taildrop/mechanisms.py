@@ -6,6 +6,7 @@ gentle RED's ramp ends at the buffer size; all queues count packets and take RED
 
 from __future__ import annotations
 
+from sojourn.papers.taildrop.scenarios import FRAME, RATE
 from sojourn.tune.redopt import RedParameters
 
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
@@ -13,34 +14,37 @@ TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
 MECHANISMS = (TD, RED, GRED, REDOPT)
 
 
-def _standard(limit: float, unit: str, scale: int) -> str:
-    low, high = round(limit * 3 / 20) * scale, round(limit * 13 / 20) * scale
-    return (
-        f"red unit {unit} limit {round(limit) * scale} min {low} max {high} "
-        "probability 0.1 weight 0.002 avpkt 1514 bandwidth 10mbit"
+#: Words of ``red`` that say how early drops are spaced. The bulk figures were measured with
+#: dummynet, whose gaps are uniform from 1 to 1/p as Linux's; the Web figures simulated with ns-2,
+#: which waits.
+DUMMYNET, NS2 = "", "wait"
+
+
+def _red(
+    limit: float, low: float, high: float, p: float, weight: float, unit: str, extra: str
+) -> str:
+    words = (
+        f"red unit {unit} limit {round(limit)} min {round(low)} max {round(high)} "
+        f"probability {p:.6g} weight {weight:.6g} avpkt {FRAME} bandwidth {round(RATE)}bit"
     )
+    return f"{words} {extra}".strip()
 
 
-def queues(redopt: RedParameters) -> dict[str, str]:
-    """Each mechanism's queue with REDopt's buffer."""
+def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[str, str]:
+    """Each mechanism's queue with REDopt's buffer.
+
+    With `unit` ``bytes`` a packet counts as many bytes as a full TCP frame, which favours small
+    ones.
+    """
+    one = 1 if unit == "packets" else FRAME
+    size = redopt.limit * one
+    standard = (size, size * 3 / 20, size * 13 / 20, 0.1, 0.002, unit)
+    chosen = (
+        size, redopt.minimum * one, redopt.maximum * one, redopt.max_p, redopt.weight, unit
+    )  # fmt: skip
     return {
-        TD: f"pfifo limit {redopt.limit}p",
-        RED: _standard(redopt.limit, "packets", 1),
-        GRED: _standard(redopt.limit, "packets", 1) + " gentle-limit",
-        REDOPT: redopt.queue("avpkt 1514 bandwidth 10mbit"),
-    }
-
-
-def in_bytes(redopt: RedParameters, frame: int) -> dict[str, str]:
-    """The same counting bytes of `frame` a packet, which favours small packets: a sensitivity check."""
-    opt = (
-        f"red unit bytes limit {redopt.limit * frame} min {redopt.minimum * frame} "
-        f"max {redopt.maximum * frame} probability {redopt.max_p:.6g} weight {redopt.weight:.6g} "
-        "avpkt 1514 bandwidth 10mbit"
-    )
-    return {
-        TD: f"bfifo limit {redopt.limit * frame}",
-        RED: _standard(redopt.limit, "bytes", frame),
-        GRED: _standard(redopt.limit, "bytes", frame) + " gentle-limit",
-        REDOPT: opt,
+        TD: f"pfifo limit {size}p" if unit == "packets" else f"bfifo limit {size}",
+        RED: _red(*standard, spacing),
+        GRED: _red(*standard, f"{spacing} gentle-limit".strip()),
+        REDOPT: _red(*chosen, spacing),
     }

@@ -1,9 +1,10 @@
 """The two worlds of the study: bulk transfers and Web sessions, both with a tenth of UDP.
 
-From the paper: a bottleneck of 10 Mbit/s with 100 ms of delay, data senders 20, 40, 60 and 80 ms away
-from it (base round-trip times of 120 to 180 ms), TCP frames of 1514 bytes, in the Web simulations of
-1400 to 1628 bytes, four UDP sources of 1 Mbit/s together in frames of 573 bytes, starts spread over
-10 s, 100 s of warm-up. Delays lie on the way of the data, as the paper's machines added them.
+From the paper: a bottleneck of 10 Mbit/s with 100 ms of delay, data senders 20, 40, 60 and 80 ms
+away from it (base round-trip times of 120 to 180 ms), TCP frames of 1514 bytes, in the Web
+simulations of 1400 to 1628 bytes, four UDP sources of 1 Mbit/s together in frames of 573 bytes,
+starts spread over 10 s, 100 s of warm-up. Delays lie on the way of the data, as the paper's
+machines added them.
 
 Not from the paper: its table of Web distributions is lost. The preset is the first of Feldmann's
 two sets, the only one whose link fills up between 800 and 1400 sessions, as the paper's does.
@@ -74,9 +75,11 @@ def _scenario(name: str, duration: float, warmup: float, groups: str, queue: str
     return Scenario.from_toml(head + _NETWORK + groups).with_queue(queue)
 
 
-def bulk(flows: int, duration: float, warmup: float, queue: str = "pfifo limit 300p") -> Scenario:
+def bulk(
+    flows: int, duration: float, warmup: float, queue: str = "pfifo limit 300p", tcp: str = TCP
+) -> Scenario:
     """`flows` everlasting TCP transfers and the UDP sources."""
-    group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=TCP, count=flows)
+    group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=tcp, count=flows)
     return _scenario(f"taildrop bulk {flows}", duration, warmup, group, queue)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
+from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
+from sojourn.papers.taildrop.variants import VARIANTS, Variant
 from sojourn.study.machine import cores
 from sojourn.tune.redopt import Link, RedParameters, redopt
 from sojourn.tune.verify import Verified, verified
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 NAME = "taildrop"
 TITLE = "Tail drop against RED under bulk and Web traffic"
 PAPER = (
-    "T. Ziegler, C. Brandauer, S. Fdida et al., Comparison of Tail Drop and Active Queue Management "
-    "Performance for bulk-data and Web-like Internet Traffic, ISCC 2001"
+    "Comparison of Tail Drop and Active Queue Management Performance for bulk-data and Web-like "
+    "Internet Traffic, ISCC 2001"
 )
 #: ACKs are delayed in the study's TCP: PFTK's b.
 _SEGMENTS_PER_ACK = 2
@@ -47,12 +49,13 @@ class Size:
     pilot_seeds: int
     proof: float
     """Length of a run that verifies REDopt."""
+    variant_seeds: int
 
 
 #: The paper's lengths and repetitions.
-FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400)
+FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10)
 #: At most five minutes on two cores.
-QUICK = Size(150, 50, 5, 500, 100, 5, 500, 5, 150)
+QUICK = Size(150, 50, 5, 400, 100, 5, 400, 5, 150, 3)
 
 Stage = Callable[[str], "Report | None"]
 """Told the name of each stage; gives what is to be told of its progress."""
@@ -95,8 +98,8 @@ class Outcome:
     web_settings: tuple[Setting, ...]
     bulk: Table
     web: Table
-    bytes: Table
-    """Bulk traffic with queues that count bytes: a sensitivity check."""
+    variants: Mapping[str, tuple[Table, tuple[Judgement, ...]]]
+    """Bulk traffic under other readings of the paper, and how its claims look there."""
     pilot: pd.DataFrame
     """A row a load and seed of Web traffic: mean active flows and the model's max_p."""
     judgements: tuple[Judgement, ...]
@@ -119,6 +122,13 @@ class Outcome:
                 "web": [s.as_dict() for s in self.web_settings],
             },
             "claims": [j.to_dict() for j in self.judgements],
+            "variants": {
+                variant.name: {
+                    "text": variant.text,
+                    "claims": {j.claim.id: j.to_dict() for j in self.variants[variant.name][1]},
+                }
+                for variant in VARIANTS
+            },
         }
 
 
@@ -135,7 +145,11 @@ def link(flows: float) -> Link:
 
 
 def _settings(
-    loads: Mapping[int, float], size: Size, workers: int | None, report: Report | None
+    loads: Mapping[int, float],
+    size: Size,
+    spacing: str,
+    workers: int | None,
+    report: Report | None,
 ) -> tuple[Setting, ...]:
     import time
 
@@ -145,7 +159,8 @@ def _settings(
 
     def one(item: tuple[int, float]) -> Setting:
         load, flows = item
-        return Setting(load, flows, verified(link(flows), 2, size.proof, size.proof / 3))
+        found = verified(link(flows), 2, size.proof, size.proof / 3, words=spacing)
+        return Setting(load, flows, found)
 
     made = []
     with ThreadPoolExecutor(workers or cores()) as pool:
@@ -171,11 +186,11 @@ def _study(
 ) -> Table:
     from sojourn.study import Study
 
-    cells = []
+    cells: list[tuple[Mapping[str, str | int], Scenario]] = []
     for setting in settings:
         base = scenario(setting.load)
         for mechanism, queue in queues(setting.parameters).items():
-            factors = {factor: setting.load, "mechanism": mechanism}
+            factors: dict[str, str | int] = {factor: setting.load, "mechanism": mechanism}
             cells.append((factors, base.with_queue(queue)))
     study = Study.of_cells(name, cells, kind="paper", question={"paper": NAME})
     return study.seeds(seeds).run(out=folder, workers=workers, progress=report)
@@ -205,15 +220,17 @@ def run(
     stage: Stage = lambda _: None,
 ) -> Outcome:
     """Runs the study and judges the paper's findings; what is in `out` already is not run again."""
-    from sojourn.stats import judge_components
+    from sojourn.stats import judge, judge_components
 
     size = QUICK if quick else FULL
     counts = {n: float(n) for n in scenarios.FLOWS}
-    bulk_settings = _settings(counts, size, workers, stage("REDopt for bulk flows"))
+    bulk_settings = _settings(
+        counts, size, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
+    )
     pilot = _pilot(size, out / "pilot", workers, stage("active Web flows"))
     active = pilot.groupby("sessions")["active"].mean()
     loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
-    web_settings = _settings(loads, size, workers, stage("REDopt for Web sessions"))
+    web_settings = _settings(loads, size, mechanisms.NS2, workers, stage("REDopt for Web sessions"))
 
     def bulk(flows: int) -> Scenario:
         return scenarios.bulk(flows, size.bulk, size.bulk_warmup)
@@ -221,21 +238,33 @@ def run(
     def web(sessions: int) -> Scenario:
         return scenarios.web(sessions, size.web, size.web_warmup)
 
-    def in_bytes(parameters: RedParameters) -> Mapping[str, str]:
-        return mechanisms.in_bytes(parameters, scenarios.FRAME)
+    def measured_with(spacing: str) -> Callable[[RedParameters], Mapping[str, str]]:
+        return lambda parameters: mechanisms.queues(parameters, spacing)
 
     bulk_table = _study(
-        "taildrop bulk", "flows", bulk_settings, mechanisms.queues, bulk,
+        "taildrop bulk", "flows", bulk_settings,
+        measured_with(mechanisms.DUMMYNET), bulk,
         size.bulk_seeds, out / "bulk", workers, stage("bulk traffic"),
     )  # fmt: skip
-    bytes_table = _study(
-        "taildrop bytes", "flows", bulk_settings, in_bytes, bulk,
-        size.bulk_seeds, out / "bytes", workers, stage("bulk traffic, queues counting bytes"),
-    )  # fmt: skip
     web_table = _study(
-        "taildrop Web", "sessions", web_settings, mechanisms.queues, web,
+        "taildrop Web", "sessions", web_settings,
+        measured_with(mechanisms.NS2), web,
         size.web_seeds, out / "web", workers, stage("Web traffic"),
     )  # fmt: skip
+    variants = {}
+    for variant in VARIANTS:
+
+        def other(flows: int, variant: Variant = variant) -> Scenario:
+            plain = scenarios.bulk(flows, size.bulk, size.bulk_warmup, tcp=variant.tcp)
+            return variant.scenario(plain)
+
+        table = _study(
+            f"taildrop bulk, {variant.name}", "flows",
+            tuple(s for s in bulk_settings if s.load in VARIANT_FLOWS), variant.queues, other,
+            size.variant_seeds, out / "variants" / variant.name.replace(" ", "-").replace(",", ""),
+            workers, stage(f"bulk traffic, {variant.name}"),
+        )  # fmt: skip
+        variants[variant.name] = (table, tuple(judge(claims.BULK, table.frame)))
     measured = [
         (claim, claim.components(frame))
         for listed, frame in (
@@ -253,7 +282,7 @@ def run(
         web_settings=web_settings,
         bulk=bulk_table,
         web=web_table,
-        bytes=bytes_table,
+        variants=variants,
         pilot=pilot,
         judgements=tuple(judge_components(measured)),
     )
