@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sojourn.show import figures, panels
+from sojourn.show import figures, multipanel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +42,9 @@ class TablePlots:
         rest = [f for f in self._table.factors if f != over]
         return figures.over(self._table, metric, over, by or (rest[0] if rest else over))
 
-    def panels(self, contents: Sequence[panels.Panel], columns: int = 2) -> Figure:
+    def panels(self, contents: Sequence[multipanel.Panel], columns: int = 2) -> Figure:
         """Draw several panels in one figure."""
-        return panels.panels(self._table, contents, columns)
+        return multipanel.panels(self._table, contents, columns)
 
     def tradeoff(
         self, delay: str = "sojourn_mean", goodput: str = "goodput", by: str | None = None

@@ -1,0 +1,190 @@
+"""Parts that every kind of report has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.show.html import toml
+from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
+from sojourn.show.terminal import aligned
+from sojourn.study.metrics import base, definition, unit
+from sojourn.study.summaries import expected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sojourn.stats import Interval
+    from sojourn.study.results import Results
+
+
+def column(
+    found: Sequence[Interval], metric: str, unit_: str
+) -> tuple[tuple[str, str], list[Cell]]:
+    """Return a table's column: its head, and means with half widths that line up."""
+    scale, texts = aligned(found, unit_, metric)
+    return (metric, scale.unit), [Cell(t, numeric=True) for t in texts]
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Return seeds in short: ranges where they follow each other."""
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    return ", ".join(
+        str(p[0]) if len(p) == 1 else f"{p[0]} to {p[-1]}" if len(p) > 2 else f"{p[0]}, {p[1]}"
+        for p in parts
+    )
+
+
+def simulated(results: Results) -> str:
+    """Return how long a run is, from the scenario."""
+    data = results.manifest.scenario
+    duration, warmup = data.get("duration"), data.get("warmup")
+    if not isinstance(duration, str):
+        return ""
+    cut = f", the first {warmup} not measured" if isinstance(warmup, str) else ""
+    return f"{duration} simulated{cut}"
+
+
+def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
+    """Return the scenario as written, and what it was resolved to."""
+    blocks: list[Block] = [Code(toml.dump(results.manifest.scenario))]
+    blocks += extra
+    runs = results.runs()
+    if runs:
+        plan = json.dumps(runs[0].about["plan"], indent=1, ensure_ascii=False)
+        blocks.append(
+            Code(
+                plan,
+                "The first run's plan: everything resolved, in nanoseconds, bytes and bits per "
+                "second",
+                folded=True,
+            )
+        )
+    return Section("scenario", "The scenario", blocks)
+
+
+def resolved_queues(results: Results) -> list[Block]:
+    """Return each cell's queue at the bottleneck with all its parameters."""
+    rows = []
+    seen = set()
+    for factors, _, key in expected(results.manifest):
+        if key in seen or not results.store.has(key):
+            continue
+        seen.add(key)
+        plan = results.store.about(key)["plan"]
+        try:
+            params = plan["links"][plan["observe"]["bottleneck"]]["params"]["queue"]
+        except (KeyError, IndexError, TypeError):
+            return []
+        label = ", ".join(map(str, factors.values())) or results.name
+        text = ", ".join(f"{k} {json.dumps(v)}" for k, v in sorted(params.items()) if k != "name")
+        entry = (label, str(params.get("name", "")), text)
+        if entry not in rows:
+            rows.append(entry)
+    if not rows or len(rows) > 60:
+        return []
+    cells = [[Cell(a), Cell(b), Cell(c)] for a, b, c in rows]
+    heads = (("cell", ""), ("discipline", ""), ("parameters, resolved", ""))
+    return [Table(heads, cells, "The bottleneck's queue in each cell, defaults included")]
+
+
+def metrics_section(metrics: Iterable[str]) -> Section:
+    """Return what each metric means."""
+    rows = []
+    for name in dict.fromkeys(base(m) for m in metrics):
+        text = definition(name)
+        if text:
+            rows.append([Cell(name), Cell(unit(name)), Cell(text)])
+    heads = (("metric", ""), ("unit", ""), ("definition", ""))
+    return Section(
+        "metrics",
+        "What each metric means",
+        [
+            Text(
+                "Everything is counted after the warm-up, at the queue's own books. A name before "
+                "the point is a link's or a group of flows'; without one it is the bottleneck's, "
+                "or the sum over all flows."
+            ),
+            Table(heads, rows),
+        ],
+    )
+
+
+def repeat_section(results: Results, commands: Sequence[str]) -> Section:
+    """Return how to do it again: commands, versions, machine, seeds, every run."""
+    m = results.manifest
+    machine = m.machine
+    runs = results.runs()
+    seconds = sum(float(r.about.get("seconds", 0)) for r in runs)
+    facts = [
+        ("seeds", seeds_text(m.seeds)),
+        ("runs", f"{len(runs)} of {len(results.keys)}, {seconds:.1f} s of computing in all"),
+        ("Sojourn", m.version),
+        ("engine", f"{m.engine} (hash of the sources that decide results)"),
+        *((name, text) for name, text in m.versions.items()),
+        ("machine", f"{machine.get('processor')}, {machine.get('cores')} cores"),
+        ("system", f"{machine.get('system')} {machine.get('release')}"),
+        ("made", m.created if m.created == m.updated else f"{m.created} to {m.updated}"),
+        ("results", str(results.folder)),
+    ]
+    rows = [
+        [
+            Cell(", ".join(map(str, r.factors.values())) or results.name),
+            Cell(str(r.seed), numeric=True),
+            Cell(r.key),
+            Cell(str(r.about.get("trace_hash", ""))),
+        ]
+        for r in runs[:2000]
+    ]
+    listing = "\n".join("  ".join(c.text for c in row) for row in rows)
+    return Section(
+        "repeat",
+        "How to repeat it",
+        [
+            Text(
+                "Equal scenario, seed and engine give the same packets at the same times: a run "
+                "repeated must show the same trace hash."
+            ),
+            Code("\n".join(commands)),
+            Facts(facts),
+            Code(listing, f"All {len(runs)} runs: cell, seed, key, trace hash", folded=True),
+        ],
+    )
+
+
+def statistics_text(seeds: int, what: str) -> Text:
+    """Return how the numbers were made."""
+    if seeds < 2:
+        return Text(
+            "There is one run of each, so there are no intervals: another seed might change every "
+            "number here.",
+            "warning",
+        )
+    return Text(
+        f"Each number is the mean over {seeds} runs with seeds of their own, ± half of the 95 % "
+        f"interval (Student's t). {what}",
+        "note",
+    )
+
+
+def file_of(results: Results) -> str:
+    """Return the scenario's file name for commands, as far as it is known."""
+    return "scenario.toml" if not isinstance(results.manifest.scenario, Mapping) else "FILE"
+
+
+def quoted(text: str) -> str:
+    """Return a word as a shell takes it."""
+    import shlex
+
+    return shlex.quote(text)
+
+
+def facts_of(data: Mapping[str, Any]) -> Facts:
+    """Return plain data as names and values."""
+    return Facts([(str(k), str(v)) for k, v in data.items()])

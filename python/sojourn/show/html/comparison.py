@@ -1,0 +1,182 @@
+"""The report on a comparison of queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.show import labels
+from sojourn.show.html import common, plots
+from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
+from sojourn.study import quantities
+from sojourn.study.answer import table_metrics, words
+from sojourn.study.errors import StudyError
+
+if TYPE_CHECKING:
+    from sojourn.stats import Interval
+    from sojourn.study.comparison import Comparison
+    from sojourn.study.results import Results
+
+
+def page(c: Comparison) -> Page:
+    """Return the whole report."""
+    results = c.results
+    if results is None:
+        raise StudyError("a report is made from a results folder, which this comparison has not")
+    m = results.manifest
+    link = results.bottleneck or "the bottleneck"
+    extreme = "lowest" if c.better == "lower" else "highest"
+    condition = f", subject to `{c.subject_to}`" if c.subject_to.strip() else ""
+    lead: list[Block] = [
+        Text(f"Which queue at `{link}` has the {extreme} {words(c.by)}{condition}?", "question"),
+        Text(c.answer(), "answer"),
+    ]
+    if results.missing:
+        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
+    parts = [f"{len(c.queues)} queues", f"{len(c.seeds)} seeds", common.simulated(results)]
+    sections = [
+        Section("ranking", "Ranking", _ranking(c)),
+        Section("figures", "Figures", _figures(c, results)),
+    ]
+    deploy = _deploy(c, results)
+    if deploy:
+        sections.append(Section("deploy", "Put it to work", deploy))
+    sections += [
+        common.scenario_section(results, common.resolved_queues(results)),
+        common.metrics_section(c.shown_metrics),
+        common.repeat_section(
+            results, [_command(c), f"sojourn report {common.quoted(str(results.folder))}"]
+        ),
+    ]
+    return Page(
+        title=m.name,
+        subtitle="Comparison of " + ", ".join(p for p in parts if p),
+        lead=lead,
+        sections=sections,
+        made=m.updated,
+        version=m.version,
+    )
+
+
+def _ranking(c: Comparison) -> list[Block]:
+    names = c.queues
+    entries = c.entries
+    heads: list[tuple[str, str]] = [("rank", ""), ("queue", "")]
+    columns: list[list[Cell]] = [
+        [
+            Cell(str(e.rank) if e.rank else quantities.NOTHING, numeric=True, strong=e.rank == 1)
+            for e in entries
+        ],
+        [
+            Cell(e.queue, colour=names.index(e.queue), strong=e.rank == 1, sub=e.reason)
+            for e in entries
+        ],
+    ]
+    if len(c.seeds) > 1:
+        heads.append(("same", ""))
+        columns.append([Cell(e.letters or quantities.NOTHING) for e in entries])
+    for metric in table_metrics(c, 8):
+        found = [e.value if metric == c.by else e.metrics[metric] for e in entries]
+        head, cells = common.column(found, metric, c.table.units.get(metric, ""))
+        heads.append(head)
+        columns.append(cells)
+        if metric == c.by and len(c.seeds) > 1:
+            heads.append(("to the best", head[1]))
+            columns.append(_differences(c))
+    rows = list(map(list, zip(*columns, strict=True)))
+    out = [at for at, e in enumerate(entries) if not e.feasible]
+    told = (
+        "Queues met the same seeds, hence the same arrivals, and are compared pair by pair; the "
+        "p values are Holm-corrected over all pairs. Queues with a letter in common cannot be "
+        "told apart; a queue's rank is one more than the number of queues that are clearly better."
+    )
+    return [
+        Table(heads, rows, f"By {words(c.by)}, best first", out),
+        common.statistics_text(len(c.seeds), told),
+    ]
+
+
+def _differences(c: Comparison) -> list[Cell]:
+    """Return paired differences to the best, in the unit of the column before."""
+    unit = c.table.units.get(c.by, "")
+    scale = quantities.scale(unit, [e.value.estimate for e in c.entries], c.by)
+    there = [e.difference for e in c.entries if e.difference is not None]
+    places = quantities.decimals(
+        [scale.apply(d.estimate) for d in there], [scale.apply(d.half_width) for d in there]
+    )
+    cells = []
+    for e in c.entries:
+        d = e.difference
+        text = quantities.NOTHING
+        if d is not None:
+            mean, half = scale.apply(d.estimate), scale.apply(d.half_width)
+            sign = "+" if mean > 0 else ""
+            text = f"{sign}{quantities.number(mean, places)} ± {quantities.number(half, places)}"
+        cells.append(Cell(text, numeric=True))
+    return cells
+
+
+def _figures(c: Comparison, results: Results) -> list[Block]:
+    names = labels.short_names(c.queues)
+    units = c.table.units
+
+    def found(metric: str) -> dict[str, Interval]:
+        return {
+            q: e.value if metric == c.by else e.metrics[metric]
+            for q in c.queues
+            for e in [c.entry(q)]
+        }
+
+    blocks: list[Block] = []
+    shown = c.shown_metrics
+    if "sojourn_mean" in shown and "goodput" in shown:
+        pair = [(m, units.get(m, ""), found(m)) for m in ("sojourn_mean", "goodput")]
+        blocks.append(plots.tradeoff(pair[0], pair[1], names))
+    for at, metric in enumerate(shown[:10]):
+        blocks.append(
+            plots.intervals(f"m{at}", metric, units.get(metric, ""), found(metric), names)
+        )
+    groups = {q: results.runs(queue=q) for q in c.queues}
+    place = results.bottleneck
+    spread = plots.cdf("cdf", groups, names, "sojourn", place, "s")
+    if spread is not None:
+        blocks.append(spread)
+    first = {q: runs[0] for q, runs in groups.items() if runs}
+    if place is not None and first:
+        seed = next(iter(first.values())).seed
+        note = f"The runs with seed {seed}."
+        for metric in ("last_sojourn", "throughput"):
+            line = plots.series(f"s-{metric}", first, names, metric, place, note)
+            if line is not None:
+                blocks.append(line)
+    return blocks
+
+
+def _deploy(c: Comparison, results: Results) -> list[Block]:
+    from sojourn.scenario import NoKernelEquivalent, ScenarioError
+
+    if not c.winners:
+        return []
+    best = c.winners[0].queue
+    try:
+        deployment = results.scenario_of(queue=best).to_tc()
+    except NoKernelEquivalent as error:
+        return [Text(f"{best}: no kernel equivalent. {error}", "warning")]
+    except (ScenarioError, AttributeError, KeyError):
+        return []
+    undo = "\n".join(deployment.undo)
+    return [
+        Text(f"These commands give a real interface the queue {best}, {deployment.where}."),
+        Code("\n".join(deployment.commands)),
+        Code(undo, "To undo"),
+        *(Text(n, "note") for n in deployment.notes),
+    ]
+
+
+def _command(c: Comparison) -> str:
+    parts = [
+        "sojourn compare scenario.toml",
+        f"--queues {' '.join(map(common.quoted, c.queues))}",
+        f"--seeds {len(c.seeds)} --by {common.quoted(c.by)}",
+        f"--subject-to {common.quoted(c.subject_to)}",
+    ]
+    return " \\\n  ".join(parts)

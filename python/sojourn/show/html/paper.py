@@ -1,0 +1,160 @@
+"""The report on a published study: its findings, what became of them here, and the figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.show import style
+from sojourn.show.html import common
+from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
+from sojourn.show.terminal import here
+from sojourn.study import quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sojourn.stats import Judgement
+    from sojourn.study.results import Results
+
+KINDS = {"holds": "good", "does not hold": "bad", "cannot be told": "open"}
+
+
+def page(
+    *,
+    title: str,
+    reference: str,
+    judgements: Sequence[Judgement],
+    results: Mapping[str, Results],
+    figures: Sequence[tuple[Figure, str, str]] = (),
+    tables: Sequence[tuple[str, pd.DataFrame]] = (),
+    remarks: Sequence[str] = (),
+    commands: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
+) -> Page:
+    """Return the whole report.
+
+    `results` are the studies it rests on, by name; `figures` are matplotlib figures with title and
+    caption; `remarks` are paragraphs on what was found and why.
+    """
+    known = dict(units or {})
+    for r in results.values():
+        known |= r.table().units
+    counts = {v: sum(j.verdict == v for j in judgements) for v in KINDS}
+    lead: list[Block] = [
+        Text(reference, "note"),
+        Text(
+            f"Of {len(judgements)} findings, {counts['holds']} hold here, "
+            f"{counts['does not hold']} do not, and for {counts['cannot be told']} it cannot be "
+            "told from these runs.",
+            "answer",
+        ),
+        *(Text(r) for r in remarks),
+    ]
+    sections = [Section("findings", "The findings", _findings(judgements, known))]
+    if figures:
+        drawings = [
+            Drawing(style.svg(f), name, alt=f"{name}. {caption}", caption=caption)
+            for f, name, caption in figures
+        ]
+        sections.append(Section("figures", "Figures", drawings))
+    if tables:
+        sections.append(Section("tables", "Tables", [_frame(n, f) for n, f in tables]))
+    sections.append(Section("details", "Every quantity", [_details(judgements, known)]))
+    first = True
+    for name, r in results.items():
+        part = common.scenario_section(r)
+        sections.append(Section(f"scenario-{name}", f"Scenario: {name}", part.blocks))
+        again = common.repeat_section(r, commands if first else [f"# part of the same: {name}"])
+        sections.append(Section(f"repeat-{name}", f"{again.title}: {name}", again.blocks))
+        first = False
+    names = [j.claim.metric for j in judgements if j.claim.metric]
+    sections.append(common.metrics_section(names))
+    any_ = next(iter(results.values()), None)
+    return Page(
+        title=title,
+        subtitle="A published study, repeated",
+        lead=lead,
+        sections=sections,
+        made=any_.manifest.updated if any_ else "",
+        version=any_.manifest.version if any_ else "",
+        badges=[(f"{n} {v}", KINDS[v]) for v, n in counts.items()],
+    )
+
+
+def _findings(judgements: Sequence[Judgement], units: Mapping[str, str]) -> list[Block]:
+    rows = [
+        [
+            Cell(j.verdict, badge=KINDS[j.verdict]),
+            Cell(j.claim.text, sub=j.claim.id),
+            Cell(j.claim.published or quantities.NOTHING),
+            Cell(here(j, units)),
+            Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
+        ]
+        for j in judgements
+    ]
+    heads = (("verdict", ""), ("finding", ""), ("the paper", ""), ("here", ""), ("p, Holm", ""))
+    return [
+        Table(heads, rows),
+        Text(
+            "A finding holds if the confidence interval of its quantity lies wholly inside the "
+            "predicted region, does not hold if wholly outside, and cannot be told otherwise. Runs "
+            "are paired by seed; alpha is 0.05 over all findings together (Holm). Where a finding "
+            "is about several quantities, the decisive one is shown; all are below.",
+            "note",
+        ),
+    ]
+
+
+def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table:
+    rows = []
+    for j in judgements:
+        plain = j.claim.kind in ("mean", "all", "difference")
+        unit = units.get(j.claim.metric, "") if plain else "1"
+        metric = j.claim.metric if plain else ""
+        for f in j.findings:
+            kind = {"inside": "good", "outside": "bad", "across": "open"}[f.where]
+            effect = f"{f.effect.estimate:.2f}" if f.effect is not None else quantities.NOTHING
+            rows.append(
+                [
+                    Cell(j.claim.id),
+                    Cell(f.label),
+                    Cell(quantities.interval(f.interval, unit, metric)),
+                    Cell(str(f.region) if not plain else _region(f.region, unit, metric)),
+                    Cell(f.where, badge=kind),
+                    Cell(effect, numeric=True),
+                    Cell(str(f.interval.n), numeric=True),
+                ]
+            )
+    heads = (
+        ("claim", ""),
+        ("quantity", ""),
+        ("measured, with interval", ""),
+        ("predicted", ""),
+        ("interval is", ""),
+        ("effect size", "d_z"),
+        ("seeds", ""),
+    )
+    return Table(heads, rows, "Intervals at the confidence that Holm's procedure asks for")
+
+
+def _region(region: object, unit: str, metric: str) -> str:
+    from sojourn.show.terminal import region as text
+
+    return text(region, unit, metric)
+
+
+def _frame(name: str, frame: pd.DataFrame) -> Table:
+    heads = [(str(c), "") for c in frame.columns]
+    rows = [
+        [
+            Cell(f"{v:.5g}", numeric=True)
+            if isinstance(v, float)
+            else Cell(str(v), numeric=isinstance(v, int))
+            for v in row
+        ]
+        for row in frame.itertuples(index=False, name=None)
+    ]
+    return Table(heads, rows, name)

@@ -1,0 +1,375 @@
+"""The interactive figures, as plain data for Plotly."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.show import labels, style
+from sojourn.show.data import distribution, series_unit, thin
+from sojourn.show.data import series as series_of
+from sojourn.show.html.blocks import Plot
+from sojourn.study import quantities
+from sojourn.study.answer import words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.show.data import HasTables
+    from sojourn.stats import Interval
+
+_DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "solid", "dash")
+_SYMBOLS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "x",
+    "star",
+)
+
+
+def safe(text: str) -> str:
+    """Return text that Plotly does not take for markup."""
+    return html.escape(text, quote=False)
+
+
+def _legend(names: Sequence[str]) -> dict[str, Any]:
+    # Above the plot; as many rows as the names need.
+    rows = 1 + sum(len(n) + 8 for n in names) // 95
+    return {
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 60, "r": 16, "t": 12 + 22 * rows, "b": 48},
+    }
+
+
+def _mark(index: int, size: int = 9) -> dict[str, Any]:
+    return {"color": f"c{index % 8}", "symbol": _SYMBOLS[index % 8], "size": size}
+
+
+def _line(index: int) -> dict[str, Any]:
+    return {"color": f"c{index % 8}", "dash": _DASHES[index % 8], "width": 1.8}
+
+
+def _logarithmic(low: float, high: float) -> dict[str, Any]:
+    """Return a logarithmic axis with whole numbers on it: 1, 2, 5, 10, ... where there is room."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high / low < 3000 else (1,)
+    values = [step * 10.0**d for d in decades for step in steps]
+    return {
+        "type": "log",
+        "range": [math.log10(low), math.log10(high)],
+        "tickmode": "array",
+        "tickvals": values,
+        "ticktext": [f"{v:g}" for v in values],
+    }
+
+
+def intervals(
+    id_: str,
+    metric: str,
+    unit: str,
+    found: Mapping[str, Interval],
+    names: Mapping[str, str],
+    *,
+    half: bool = True,
+) -> Plot:
+    """Return means with their intervals, a row for each name."""
+    there = {k: i for k, i in found.items() if math.isfinite(i.estimate)}
+    means = [i.estimate for i in there.values()]
+    scale = labels.scale_of(metric, unit, means)
+    wide = style.wide(means)
+    places = quantities.decimals(
+        map(scale.apply, means), [scale.apply(i.half_width) for i in there.values()]
+    )
+    traces = []
+    for at, (name, i) in enumerate(found.items()):
+        if name not in there:
+            continue
+        low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
+        known = math.isfinite(low)
+        text = quantities.interval(i, unit, metric)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [mean],
+                "y": [safe(names[name])],
+                "marker": _mark(at),
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [high - mean if known else 0],
+                    "arrayminus": [mean - low if known else 0],
+                    "color": f"c{at % 8}",
+                    "thickness": 1.5,
+                    "width": 4,
+                },
+                "hovertemplate": f"{safe(name)}<br>{text}<extra></extra>",
+            }
+        )
+    order = [safe(names[k]) for k in found]
+    axis: dict[str, Any] = {"title": {"text": labels.axis(metric, scale)}}
+    if wide:
+        low, high = min(map(scale.apply, means)), max(map(scale.apply, means))
+        axis |= _logarithmic(low / 1.4, high * 1.4)
+    elif means and min(means) >= 0 and _near_zero(there.values()):
+        axis |= {"rangemode": "tozero"}
+    listed = "; ".join(
+        f"{k} {quantities.number(scale.apply(i.estimate), places)} {scale.unit}"
+        for k, i in there.items()
+    )
+    return Plot(
+        id_,
+        labels.title(metric),
+        traces,
+        {
+            "xaxis": axis,
+            "yaxis": {
+                "categoryorder": "array",
+                "categoryarray": order[::-1],
+                "range": [-0.6, len(order) - 0.4],
+                "type": "category",
+            },
+            "showlegend": False,
+        },
+        alt=f"{labels.title(metric)} with 95 % intervals: {listed}.",
+        height=110 + 30 * len(order),
+        half=half,
+    )
+
+
+def _near_zero(found: Any) -> bool:
+    """Whether an axis from zero does not squeeze the differences."""
+    values = [i.estimate for i in found]
+    return bool(values) and min(values) < 0.7 * max(values)
+
+
+def tradeoff(
+    delays: tuple[str, str, Mapping[str, Interval]],
+    goodputs: tuple[str, str, Mapping[str, Interval]],
+    names: Mapping[str, str],
+) -> Plot:
+    """Return goodput over delay with intervals both ways; each is metric, unit, values."""
+    (dm, du, ds), (gm, gu, gs) = delays, goodputs
+    sx = labels.scale_of(dm, du, [i.estimate for i in ds.values()])
+    sy = labels.scale_of(gm, gu, [i.estimate for i in gs.values()])
+    traces = []
+    for at, name in enumerate(ds):
+        d, g = ds[name], gs[name]
+        if not (math.isfinite(d.estimate) and math.isfinite(g.estimate)):
+            continue
+
+        def bar(half: float, colour: str = f"c{at % 8}") -> dict[str, Any]:
+            value = half if math.isfinite(half) else 0
+            return {"type": "data", "array": [value], "color": colour, "thickness": 1.5, "width": 4}
+
+        both = (
+            f"{safe(words(dm))} {quantities.interval(d, du, dm)}<br>"
+            f"{safe(words(gm))} {quantities.interval(g, gu, gm)}"
+        )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": safe(names[name]),
+                "x": [sx.apply(d.estimate)],
+                "y": [sy.apply(g.estimate)],
+                "error_x": bar(sx.apply(d.half_width)),
+                "error_y": bar(sy.apply(g.half_width)),
+                "marker": _mark(at, 11),
+                "hovertemplate": f"{safe(name)}<br>{both}<extra></extra>",
+            }
+        )
+    xaxis: dict[str, Any] = {"title": {"text": labels.axis(dm, sx)}}
+    across = [sx.apply(i.estimate) for i in ds.values() if math.isfinite(i.estimate)]
+    if style.wide(across):
+        xaxis |= _logarithmic(min(across) / 1.4, max(across) * 1.4)
+    return Plot(
+        "tradeoff",
+        "Goodput against delay",
+        traces,
+        {
+            "xaxis": xaxis,
+            "yaxis": {"title": {"text": labels.axis(gm, sy)}},
+            **_legend(list(names.values())),
+        },
+        alt=f"{labels.title(gm)} over {words(dm)}, a point for each queue, as in the table.",
+        caption="Better is up and to the left. The bars are 95 % intervals over the seeds.",
+        height=420,
+    )
+
+
+def cdf(
+    id_: str,
+    groups: Mapping[str, Sequence[HasTables]],
+    names: Mapping[str, str],
+    metric: str,
+    place: str | None,
+    unit: str,
+) -> Plot | None:
+    """Return distributions, all seeds pooled; None if none was recorded."""
+    found = {k: distribution(runs, metric, place) for k, runs in groups.items()}
+    there = {k: d for k, d in found.items() if d is not None}
+    if not there:
+        return None
+    high = [d.quantile(0.99) for d in there.values()]
+    scale = labels.scale_of(metric, unit, high)
+    traces = []
+    for at, (name, d) in enumerate(found.items()):
+        if d is None:
+            continue
+        x, p = d.thinned()
+        hover = f"%{{y:.3%}} at or below %{{x:.4g}} {scale.unit}"
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": safe(names[name]),
+                "x": x / scale.factor,
+                "y": p,
+                "line": {**_line(at), "shape": "hv"},
+                "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
+            }
+        )
+    most = scale.apply(max(d.quantile(0.999) for d in there.values()))
+    axis: dict[str, Any] = {
+        "title": {"text": labels.axis(metric, scale)},
+        "range": [0, most * 1.03],
+    }
+    if style.wide(high):
+        axis |= _logarithmic(scale.apply(min(h for h in high if h > 0)) / 30, most * 1.1)
+    medians = "; ".join(
+        f"{k} {quantities.value(d.quantile(0.5), unit, metric)}" for k, d in there.items()
+    )
+    return Plot(
+        id_,
+        f"Distribution of the {words(metric)}" + (f" at {place}" if place else ""),
+        traces,
+        {
+            "xaxis": axis,
+            "yaxis": {
+                "title": {"text": "Share at or below"},
+                "range": [0, 1.01],
+                "tickformat": ".0%",
+            },
+            **_legend(list(names.values())),
+        },
+        alt=f"Distribution functions. Medians: {medians}.",
+        caption=f"All values of {_runs(there)} pooled.",
+        height=420,
+    )
+
+
+def _runs(there: Mapping[str, Any]) -> str:
+    counts = {d.runs for d in there.values()}
+    n = max(counts)
+    return f"{n} run{'s' * (n != 1)} each" if len(counts) == 1 else "all runs"
+
+
+def series(
+    id_: str,
+    runs: Mapping[str, HasTables],
+    names: Mapping[str, str],
+    metric: str,
+    place: str,
+    note: str,
+) -> Plot | None:
+    """Return time series of one run each; None if none was recorded."""
+    found = {k: series_of(run, metric, place) for k, run in runs.items()}
+    there = {k: xy for k, xy in found.items() if xy is not None}
+    if not there:
+        return None
+    unit = series_unit(runs[next(iter(there))], metric, place)
+    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in there.values()])
+    traces = []
+    for at, (name, xy) in enumerate(found.items()):
+        if xy is None:
+            continue
+        x, y = thin(*xy)
+        hover = f"%{{y:.4g}} {scale.unit} at %{{x:.2f}} s"
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": safe(names[name]),
+                "x": x,
+                "y": y / scale.factor,
+                "line": {"color": f"c{at % 8}", "width": 1.3},
+                "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
+            }
+        )
+    yaxis: dict[str, Any] = {"title": {"text": labels.axis(metric, scale)}, "rangemode": "tozero"}
+    middle = [float(np.median(y)) for _, y in there.values()]
+    if style.wide(middle):
+        high = scale.apply(max(float(y.max()) for _, y in there.values())) * 1.3
+        yaxis = {"title": yaxis["title"], **_logarithmic(scale.apply(min(middle)) / 10, high)}
+    return Plot(
+        id_,
+        f"{labels.title(metric)} over time" + (f" at {place}" if place else ""),
+        traces,
+        {"xaxis": {"title": {"text": "Time (s)"}}, "yaxis": yaxis, **_legend(list(names.values()))},
+        alt=f"{labels.title(metric)} over time, a line for each of {', '.join(names.values())}.",
+        caption=f"{note} A click on a name hides its line; a double click shows it alone.",
+        height=420,
+    )
+
+
+def over(
+    id_: str,
+    metric: str,
+    unit: str,
+    factor: str,
+    lines: Mapping[str, Sequence[tuple[Any, Interval]]],
+    *,
+    half: bool = True,
+) -> Plot:
+    """Return a metric over a factor with intervals, a line for each name."""
+    everything = [i.estimate for line in lines.values() for _, i in line]
+    scale = labels.scale_of(metric, unit, everything)
+    traces = []
+    for at, (name, line) in enumerate(lines.items()):
+        halves = [scale.apply(i.half_width) for _, i in line]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": safe(name),
+                "x": [x for x, _ in line],
+                "y": [scale.apply(i.estimate) for _, i in line],
+                "error_y": {
+                    "type": "data",
+                    "array": [h if math.isfinite(h) else 0 for h in halves],
+                    "color": f"c{at % 8}",
+                    "thickness": 1.2,
+                    "width": 3,
+                },
+                "marker": _mark(at, 7),
+                "line": _line(at),
+                "hovertemplate": f"%{{x}}: %{{y:.4g}} {scale.unit}<extra>{safe(name)}</extra>",
+            }
+        )
+    levels = list(dict.fromkeys(x for line in lines.values() for x, _ in line))
+    numeric = all(isinstance(x, (int, float)) for x in levels)
+    axis: dict[str, Any] = {"title": {"text": safe(factor)}, "tickvals": levels}
+    if not numeric:
+        axis |= {"type": "category"}
+    elif len(levels) > 2 and min(levels) > 0 and max(levels) / min(levels) > 7:
+        axis |= {"type": "log", "ticktext": [str(x) for x in levels]}
+    layout = {"xaxis": axis, "yaxis": {"title": {"text": labels.axis(metric, scale)}}}
+    if everything and min(everything) >= 0:
+        layout["yaxis"]["rangemode"] = "tozero"
+    return Plot(
+        id_,
+        labels.title(metric),
+        traces,
+        {**layout, **_legend([*lines, "x" * 30] if half else list(lines))},
+        alt=f"{labels.title(metric)} over {factor}, a line for each of {', '.join(lines)}.",
+        height=360,
+        half=half,
+    )

@@ -1,0 +1,104 @@
+"""Pages to HTML: everything escaped, Plotly inside, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from sojourn.show.html.blocks import Plot
+from sojourn.show.style import COLOURS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sojourn.show.html.blocks import Page
+
+DARK = (
+    "#5AB4E8",
+    "#FF8A4C",
+    "#3CCB9B",
+    "#E6A3C8",
+    "#9AD6F7",
+    "#F2BE4B",
+    "#DDDDDD",
+    "#B593D6",
+)
+"""The same colours, light enough for a dark page."""
+
+
+@cache
+def _plotly() -> str:
+    return files("plotly").joinpath("package_data/plotly.min.js").read_text(encoding="utf-8")
+
+
+def data(value: Any) -> str:
+    """Return JSON that is safe inside a script element; what is not a number becomes null."""
+    text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        # Six digits are more than a screen has.
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _finite(value.tolist())
+    return value
+
+
+def _ticked(text: str) -> Any:
+    """Return a text's HTML: escaped, with what stands in backquotes as code."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # an odd one: not meant as code
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        for at, part in enumerate(parts)
+    )
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    folder = files("sojourn.show.html")
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
+    plots = [b for s in page.sections for b in s.blocks if isinstance(b, Plot)]
+    figures = {
+        p.id: {"traces": p.traces, "layout": p.layout, "height": p.height, "bar": not p.half}
+        for p in plots
+    }
+    return template.render(
+        page=page,
+        style=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704
+        script=Markup(folder.joinpath("page.js").read_text(encoding="utf-8")),  # noqa: S704
+        plotly=Markup(_plotly()) if plots else None,  # noqa: S704
+        figures=Markup(data(figures)),  # noqa: S704 - `data` leaves nothing to escape
+        palette=Markup(data({"light": COLOURS, "dark": DARK})),  # noqa: S704
+        light=COLOURS,
+        dark=DARK,
+        ticked=_ticked,
+        drawing=Markup,
+    )
+
+
+def write(page: Page, path: Path) -> Path:
+    """Write the page, whole or not at all."""
+    from sojourn.study.disk import replace_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, render(page).encode())
+    return path

@@ -1,0 +1,193 @@
+"""The report on a single run."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sojourn.show.html import common, plots
+from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
+from sojourn.study import quantities
+from sojourn.study.metrics import base
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.study.results import Results, StoredRun
+
+_LINKS = (
+    "link",
+    "utilisation",
+    "throughput",
+    "loss",
+    "drops_early",
+    "drops_forced",
+    "drops_overflow",
+    "marks",
+    "sojourn_mean",
+    "sojourn_p95",
+    "sojourn_p99",
+    "queue_mean",
+    "queue_max",
+)
+_FLOWS = (
+    "group",
+    "flow",
+    "goodput",
+    "udp_goodput",
+    "packet_loss",
+    "retransmissions",
+    "timeouts",
+    "delay_mean",
+    "jitter",
+    "mos",
+)
+_MOST_FLOWS = 100
+
+
+def page(results: Results) -> Page:
+    """Return the whole report."""
+    run = results.runs()[0]
+    m = results.manifest
+    summary = run.table("summary")
+    units = summary.attrs["units"]
+    place = results.bottleneck
+    lead: list[Block] = [
+        Text(_sentence(summary, place or "the bottleneck"), "answer"),
+        common.statistics_text(1, ""),
+    ]
+    flows = run.table("flows")
+    many = f", the first {_MOST_FLOWS} of {len(flows)}" if len(flows) > _MOST_FLOWS else ""
+    tables: list[Block] = [
+        _table(run.table("queues"), _LINKS, "Links"),
+        _table(flows.head(_MOST_FLOWS), _FLOWS, f"Flows{many}"),
+    ]
+    shown = [c for c in summary.columns if "." not in c]
+    everything = [
+        [
+            Cell(c),
+            Cell(quantities.value(float(summary[c].iloc[0]), units.get(c, ""), c), numeric=True),
+        ]
+        for c in shown
+        if c in units and math.isfinite(float(summary[c].iloc[0]))
+    ]
+    heads = (("metric", ""), ("value", ""))
+    sections = [Section("tables", "Links and flows", tables)]
+    drawn = _figures(run, place)
+    if drawn:
+        sections.append(Section("figures", "Figures", drawn))
+    sections += [
+        Section("all", "All metrics of the run", [Table(heads, everything)]),
+        common.scenario_section(results, common.resolved_queues(results)),
+        common.metrics_section([*_LINKS[1:], *_FLOWS[2:], *shown]),
+        common.repeat_section(results, [f"sojourn run scenario.toml --seed {run.seed}"]),
+    ]
+    parts = [f"seed {run.seed}", common.simulated(results), f"trace {run.about['trace_hash']}"]
+    return Page(
+        title=m.name,
+        subtitle="One run: " + ", ".join(p for p in parts if p),
+        lead=lead,
+        sections=sections,
+        made=m.updated,
+        version=m.version,
+    )
+
+
+def _sentence(summary: pd.DataFrame, place: str) -> str:
+    def text(metric: str) -> str:
+        if metric not in summary:
+            return quantities.NOTHING
+        unit = summary.attrs["units"].get(metric, "")
+        return quantities.value(float(summary[metric].iloc[0]), unit, metric)
+
+    return (
+        f"At {place} packets waited {text('sojourn_mean')} on average, 95 % of them at most "
+        f"{text('sojourn_p95')}; {text('loss')} were dropped. The link was in use "
+        f"{text('utilisation')} of the time, and the goodput was {text('goodput')}."
+    )
+
+
+def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
+    units = frame.attrs.get("units", {})
+    heads: list[tuple[str, str]] = []
+    columns: list[list[Cell]] = []
+    for name in wanted:
+        if name not in frame or not frame[name].notna().any():
+            continue
+        values: list[Any] = frame[name].tolist()
+        if all(isinstance(v, str) for v in values):
+            heads.append((name, ""))
+            columns.append([Cell(v) for v in values])
+            continue
+        numbers = [float(v) for v in values]
+        scale = quantities.scale(units.get(name, ""), numbers, name)
+        whole = scale.factor == 1 and all(v.is_integer() for v in numbers if math.isfinite(v))
+        places = 0 if whole else quantities.decimals([scale.apply(v) for v in numbers])
+        heads.append((name, scale.unit))
+        columns.append(
+            [Cell(quantities.number(scale.apply(v), places), numeric=True) for v in numbers]
+        )
+    return Table(heads, list(map(list, zip(*columns, strict=True))), caption)
+
+
+def _figures(run: StoredRun, place: str | None) -> list[Block]:
+    blocks: list[Block] = []
+    if place is None:
+        return blocks
+    one, names = {place: run}, {place: place}
+    for metric in ("last_sojourn", "queue", "throughput"):
+        line = plots.series(f"s-{metric}", one, names, metric, place, f"Seed {run.seed}.")
+        if line is not None:
+            blocks.append(line)
+    flows = _windows(run)
+    if flows is not None:
+        blocks.append(flows)
+    spread = plots.cdf("cdf", {place: [run]}, names, "sojourn", place, "s")
+    if spread is not None:
+        blocks.append(spread)
+    return blocks
+
+
+def _windows(run: StoredRun) -> Any:
+    """Return the congestion windows of the first flows."""
+    frame = run.table("series")
+    found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"][:8]
+    if not found:
+        return None
+    places = [c.rpartition(".")[0] for c in found]
+    drawn = [plots.series("s-cwnd", {p: run}, {p: p}, "cwnd", p, "") for p in places]
+    first = next((d for d in drawn if d is not None), None)
+    if first is None:
+        return None
+    from sojourn.show import labels
+    from sojourn.show.data import series, thin
+    from sojourn.show.html.blocks import Plot
+
+    lines = [(p, xy) for p in places if (xy := series(run, "cwnd", p)) is not None]
+    scale = labels.scale_of("cwnd", "B", [float(xy[1].max()) for _, xy in lines])
+    traces = []
+    for at, (p, xy) in enumerate(lines):
+        x, y = thin(*xy)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": plots.safe(p),
+                "x": x,
+                "y": y / scale.factor,
+                "line": {"color": f"c{at % 8}", "width": 1.3},
+            }
+        )
+    layout = dict(first.layout) | {
+        "yaxis": {"title": {"text": labels.axis("cwnd", scale)}, "rangemode": "tozero"},
+        "showlegend": True,
+    }
+    return Plot(
+        "s-cwnd",
+        "Congestion windows over time",
+        traces,
+        layout,
+        alt=f"Congestion windows over time of {', '.join(p for p, _ in lines)}.",
+        caption="The first flows.",
+        height=420,
+    )

@@ -1,0 +1,176 @@
+"""The report on a study: factors, means with intervals, figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.show import labels
+from sojourn.show.html import common, plots
+from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
+from sojourn.stats import Interval
+from sojourn.study.metrics import base
+
+if TYPE_CHECKING:
+    from sojourn.study.results import Results
+    from sojourn.study.table import Table as StudyTable
+
+_WANTED = (
+    "sojourn_mean",
+    "sojourn_p95",
+    "sojourn_p99",
+    "sojourn_sd",
+    "goodput",
+    "utilisation",
+    "loss",
+    "udp_loss",
+    "consecutive_loss_mean",
+    "jain",
+)
+_APPS = ("mos", "page_p95", "fct_mean", "fct_p95")
+_MANY = 60
+
+
+def interesting(table: StudyTable) -> list[str]:
+    """Return the metrics to show: the usual ones that were measured."""
+    there = [m for m in table.metrics if table.frame[m].notna().any()]
+    chosen = [m for m in _WANTED if m in there]
+    chosen += [m for m in there if "." in m and base(m) in _APPS]
+    return (chosen or there[:6])[:12]
+
+
+def page(results: Results) -> Page:
+    """Return the whole report."""
+    table = results.table()
+    m = results.manifest
+    metrics = interesting(table)
+    lead: list[Block] = []
+    if results.missing:
+        lead.append(
+            Text(
+                f"{len(results.missing)} of {len(results.keys)} runs are still missing; the same "
+                "command goes on from here.",
+                "warning",
+            )
+        )
+    factors = [(f, ", ".join(map(str, table.levels(f)))) for f in table.factors]
+    lead.append(Facts(factors or [("factors", "none")]))
+    runs = f"{len(table)} runs"
+    parts = [runs, f"{len(table.seeds)} seeds", common.simulated(results)]
+    sections = [Section("results", "Results", _results(table, metrics))]
+    drawn = _figures(table, results, metrics)
+    if drawn:
+        sections.append(Section("figures", "Figures", drawn))
+    sections += [
+        common.scenario_section(results, common.resolved_queues(results)),
+        common.metrics_section(metrics),
+        common.repeat_section(
+            results, [f"sojourn report {common.quoted(str(results.folder))}", *_study_file(results)]
+        ),
+    ]
+    return Page(
+        title=m.name,
+        subtitle="Study: " + ", ".join(p for p in parts if p),
+        lead=lead,
+        sections=sections,
+        made=m.updated,
+        version=m.version,
+    )
+
+
+def _study_file(results: Results) -> list[str]:
+    return ["# the study's file: the scenario below, its factors in [study.vary]"] * bool(
+        results.factors and results.kind == "study"
+    )
+
+
+def _intervals(
+    table: StudyTable, metric: str, keys: list[str]
+) -> list[tuple[tuple[Any, ...], Interval]]:
+    frame = table.ci(metric, by=keys)
+    rows = []
+    for r in frame.to_dict("records"):
+        i = Interval(float(r["mean"]), float(r["low"]), float(r["high"]), 0.95, int(r["n"]))
+        rows.append((tuple(r[k] for k in keys), i))
+    return rows
+
+
+def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
+    keys = list(table.factors)
+    if not keys:
+        rows = []
+        for metric in metrics:
+            i = _intervals_all(table, metric)
+            head, cells = common.column([i], metric, table.units.get(metric, ""))
+            rows.append([Cell(metric), cells[0], Cell(head[1])])
+        heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
+        return [Table(heads, rows), common.statistics_text(len(table.seeds), "")]
+    levels = [k for k, _ in _intervals(table, metrics[0], keys)]
+    heads = [(k, "") for k in keys]
+    numeric = [
+        all(isinstance(level[at], (int, float)) for level in levels) for at in range(len(keys))
+    ]
+    columns = [
+        [Cell(str(level[at]), numeric=numeric[at]) for level in levels] for at in range(len(keys))
+    ]
+    for metric in metrics:
+        found = [i for _, i in _intervals(table, metric, keys)]
+        head, cells = common.column(found, metric, table.units.get(metric, ""))
+        heads.append(head)
+        columns.append(cells)
+    rows = list(map(list, zip(*columns, strict=True)))
+    told = "All cells met the same seeds, so their differences are compared seed by seed."
+    return [Table(heads, rows), common.statistics_text(len(table.seeds), told)]
+
+
+def _intervals_all(table: StudyTable, metric: str) -> Interval:
+    from sojourn.stats import mean_interval
+
+    values = table.frame[metric].dropna().to_numpy(dtype=float)
+    nan = float("nan")
+    return mean_interval(values) if values.size else Interval(nan, nan, nan, 0.95, 0)
+
+
+def axes(table: StudyTable) -> tuple[str | None, list[str]]:
+    """Return the factor for the horizontal axis (numbers, if any are), and the others."""
+    factors = list(table.factors)
+    numbers = [
+        f
+        for f in factors
+        if len(table.levels(f)) > 2
+        and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in table.levels(f))
+    ]
+    across = numbers[0] if numbers else factors[-1] if len(factors) > 1 else None
+    return across, [f for f in factors if f != across]
+
+
+def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Block]:
+    if not table.factors:
+        return []
+    across, rest = axes(table)
+    blocks: list[Block] = []
+    for at, metric in enumerate(metrics):
+        unit = table.units.get(metric, "")
+        if across is None:
+            found = {str(k[0]): i for k, i in _intervals(table, metric, rest)}
+            names = labels.short_names(list(found))
+            blocks.append(plots.intervals(f"m{at}", metric, unit, found, names))
+            continue
+        lines: dict[str, list[tuple[Any, Interval]]] = {}
+        for key, i in _intervals(table, metric, [*rest, across]):
+            lines.setdefault(", ".join(map(str, key[:-1])) or metric, []).append((key[-1], i))
+        if len(lines) <= _MANY:
+            short = labels.short_names(list(lines))
+            named = {short[k]: v for k, v in lines.items()}
+            blocks.append(plots.over(f"m{at}", metric, unit, across, named))
+    blocks += _by_first(table, results, rest[0] if rest else across)
+    return blocks
+
+
+def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[Plot]:
+    """Return distributions by one factor, where it has few levels and is the only one."""
+    if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
+        return []
+    groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
+    names = labels.short_names(list(groups))
+    spread = plots.cdf("cdf", groups, names, "sojourn", results.bottleneck, "s")
+    return [spread] if spread is not None else []

@@ -1,0 +1,57 @@
+"""A scenario's data as TOML, to be read by people and by `sojourn run`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        # JSON's escapes are all TOML's, except that DEL must be escaped too.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    return "[" + ", ".join(_value(v) for v in value) + "]"
+
+
+def _tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
+
+
+def dump(data: Mapping[str, Any]) -> str:
+    """Return the data as TOML: plain keys first, then tables, then lists of tables."""
+    return "\n".join(_lines(data, ())).strip() + "\n"
+
+
+def _lines(data: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    lines = [
+        f"{_key(k)} = {_value(v)}"
+        for k, v in data.items()
+        if not isinstance(v, Mapping) and not _tables(v)
+    ]
+    for name, value in data.items():
+        inner = (*path, name)
+        head = ".".join(map(_key, inner))
+        if isinstance(value, Mapping):
+            body = _lines(value, inner)
+            # A table of nothing but tables needs no head of its own.
+            plain = not value or any(
+                not isinstance(v, Mapping) and not _tables(v) for v in value.values()
+            )
+            lines += ["", f"[{head}]", *body] if plain else body
+        elif _tables(value):
+            for item in value:
+                lines += ["", f"[[{head}]]", *_lines(item, inner)]
+    return lines

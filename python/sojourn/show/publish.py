@@ -1,0 +1,107 @@
+"""From a results folder to figures and a page."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn.study.errors import ResultsError, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from sojourn.show.html.blocks import Page
+    from sojourn.study.results import Results
+
+REPORT = "report.html"
+FIGURES = "figures"
+
+
+def page_of(results: Results) -> Page:
+    """Return the page that suits what a folder holds."""
+    from sojourn.show.html import comparison, run, study
+    from sojourn.study.comparison import Comparison
+
+    if results.kind == "comparison":
+        question = results.manifest.question
+        return comparison.page(Comparison(results.table(), question["by"], question["subject_to"]))
+    if not results.factors and len(results.runs()) == 1:
+        return run.page(results)
+    return study.page(results)
+
+
+def figures_of(results: Results) -> dict[str, Figure]:
+    """Return the figures that suit what a folder holds, by name."""
+    from sojourn.show import figures
+    from sojourn.show.html.study import axes, interesting
+
+    table = results.table()
+    found: dict[str, Figure] = {}
+    first = table.factors[0] if table.factors else ""
+
+    def attempt(name: str, make: Callable[[], Figure]) -> None:
+        with contextlib.suppress(StudyError):  # what these runs did not record
+            found[name] = make()
+
+    if len(table.factors) <= 1 and (not first or len(table.levels(first)) <= 10):
+        attempt("cdf", lambda: figures.cdf(results, by=first))
+        attempt("cdf-tail", lambda: figures.cdf(results, by=first, tail=True))
+        attempt("series", lambda: figures.series(results, by=first))
+    if not first:
+        return found
+    across, rest = axes(table)
+    for metric in interesting(table)[:6]:
+        name = metric.replace(".", "-").replace("_", "-")
+        if across is None:
+            attempt(name, partial(figures.bars, table, metric, first))
+            if metric in ("sojourn_mean", "goodput"):
+                attempt(f"{name}-box", partial(figures.box, table, metric, first))
+        elif len(rest) == 1:
+            attempt(name, partial(figures.over, table, metric, across, rest[0]))
+    if {"sojourn_mean", "goodput"} <= set(table.metrics) and len(table.factors) == 1:
+        attempt("delay-goodput", lambda: figures.tradeoff(table, by=first))
+    return found
+
+
+def report(
+    folder: str | Path,
+    out: str | Path | None = None,
+    formats: Sequence[str] = ("png", "svg", "pdf"),
+) -> list[Path]:
+    """Write the page and the figures of a results folder; returns what was written, the page first.
+
+    They go into the folder itself, or into `out`.
+    """
+    from sojourn.show import style
+    from sojourn.show.html.render import write
+    from sojourn.study.results import Results
+
+    results = Results.open(folder)
+    if not results.runs():
+        raise ResultsError(results.folder, "no run of this study is there yet")
+    target = Path(out) if out is not None else results.folder
+    written = [write(page_of(results), target / REPORT)]
+    for name, figure in figures_of(results).items():
+        written += style.save(figure, target / FIGURES / name, tuple(formats))
+    return written
+
+
+def paper_report(
+    folder: str | Path,
+    page: Page,
+    figures: Mapping[str, Figure],
+    formats: Sequence[str] = ("png", "svg", "pdf"),
+) -> list[Path]:
+    """Write a paper study's page and figures."""
+    from sojourn.show import style
+    from sojourn.show.html.render import write
+
+    target = Path(folder)
+    written = [write(page, target / REPORT)]
+    for name, figure in figures.items():
+        written += style.save(figure, target / FIGURES / name, tuple(formats))
+    return written
