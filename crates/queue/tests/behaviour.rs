@@ -238,6 +238,18 @@ mod fq_codel {
     }
 
     #[test]
+    fn of_equal_backlogs_the_first_bucket_loses() {
+        let mut bench = Bench::new("fq_codel limit 8");
+        // By their hashes, flow 2's bucket comes before flow 1's.
+        for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
+            bench.offer(Frame { flow, ..Frame::new(0, 500) });
+        }
+        bench.offer(Frame { flow: 7, ..Frame::new(0, 100) });
+        let flows: Vec<u32> = bench.kept.dropped.iter().map(|(f, ..)| f.flow).collect();
+        assert_eq!(flows, [2, 2]);
+    }
+
+    #[test]
     fn a_change_dequeues_what_no_longer_fits() {
         let mut bench = Bench::new("fq_codel quantum 300");
         for flow in [0, 1, 2] {
@@ -330,6 +342,117 @@ mod pie {
         let p = 1.85 / 11.0;
         let inside = gaps.iter().filter(|&&gap| (0.6 / p..8.5 / p).contains(&(gap as f64))).count();
         assert!(inside * 100 >= gaps.len() * 97, "{inside} of {}", gaps.len());
+    }
+
+    mod edges {
+        use super::super::common::Dice;
+        use sojourn_queue::pie::{Params, State};
+        use sojourn_queue::{Device, Params as Any};
+
+        const MAX: u64 = u64::MAX >> 8;
+        const TARGET: u64 = 234_375;
+
+        fn params() -> Params {
+            let Ok(Any::Pie(params)) = Any::parse("pie", &Device::default()) else { panic!() };
+            params
+        }
+
+        /// How far one update moves the probability at one tick above target, without movement.
+        fn step(prob: u64) -> u64 {
+            let (qdelay, qdelay_old) = (TARGET + 1, TARGET + 1);
+            let mut state = State { prob, qdelay, qdelay_old, ..State::default() };
+            state.update(&params(), 10_000);
+            state.prob - prob
+        }
+
+        #[test]
+        fn tuning_steps_are_exact() {
+            let full = 2 * (MAX / 15_625_000) / 16;
+            let mut shift = 0;
+            assert_eq!(step(MAX / 10), full);
+            for (power, bits) in
+                [(10, 1), (100, 2), (1000, 2), (10_000, 2), (100_000, 2), (1_000_000, 2)]
+            {
+                assert_eq!(step(MAX / power), full >> shift, "at 1/{power}");
+                shift += bits;
+                assert_eq!(step(MAX / power - 1), full >> shift, "below 1/{power}");
+            }
+        }
+
+        #[test]
+        fn large_rises_are_cut_from_ten_percent_on() {
+            let rise = |prob| {
+                let mut state = State { prob, qdelay: 3_906_250, ..State::default() };
+                state.update(&params(), 10_000);
+                state.prob - prob
+            };
+            assert_eq!(rise(MAX / 10), MAX / 100 * 2);
+            assert!(rise(MAX / 10 - 1) > MAX / 50);
+            // Above 250 ms there is more.
+            let mut state = State { prob: MAX / 5, qdelay: 3_906_251, ..State::default() };
+            state.update(&params(), 10_000);
+            assert_eq!(state.prob - MAX / 5, MAX / 100 * 2 + MAX / 50);
+        }
+
+        #[test]
+        fn the_end_of_64_bits_is_one() {
+            let mut state = State { prob: u64::MAX - 5, qdelay: 4_000_000, ..State::default() };
+            state.update(&params(), 10_000);
+            assert_eq!(state.prob, MAX);
+            // Falling below 0 is 0.
+            let mut state = State { prob: 1000, qdelay: 0, qdelay_old: TARGET, ..State::default() };
+            state.update(&params(), 0);
+            assert_eq!(state.prob, 0);
+        }
+
+        #[test]
+        fn an_idle_queue_forgets() {
+            let mut state = State { prob: MAX / 2, ..State::default() };
+            let mut falls = Vec::new();
+            for backlog in [0, 5000] {
+                let before = state.prob;
+                state.update(&params(), backlog);
+                falls.push(before - state.prob);
+            }
+            // No decay by 1/64 while something is queued.
+            let alpha = 2 * (MAX / 15_625_000) / 16 * TARGET;
+            assert!(falls[0] > alpha && falls[0] > MAX / 200);
+            assert_eq!(falls[1], alpha);
+        }
+
+        #[test]
+        fn the_accumulator_has_exact_ends() {
+            let asked = |accu_prob: u64| {
+                let mut dice = Dice::new(3);
+                let prob = MAX / 1000;
+                let mut state =
+                    State { prob, accu_prob: accu_prob - prob, burst_time: 0, ..State::default() };
+                state.qdelay = TARGET;
+                let early = state.early(&params(), 4000, 1000, &mut dice);
+                (early, dice.asked)
+            };
+            assert_eq!(asked(MAX / 100 * 85 - 1), (false, 0));
+            assert_eq!(asked(MAX / 100 * 85).1, 1);
+            assert_eq!(asked(MAX / 2 * 17 - 1).1, 1);
+            assert_eq!(asked(MAX / 2 * 17), (true, 0));
+        }
+
+        #[test]
+        fn the_guards_have_exact_ends() {
+            let early = |state: State, backlog| {
+                let busy = State { accu_prob: MAX / 2 * 17, prob: MAX / 1000, ..state };
+                let prob = if state.prob == 0 { busy.prob } else { state.prob };
+                State { prob, ..busy }.early(&params(), backlog, 1000, &mut Dice::new(1))
+            };
+            let calm = State { burst_time: 0, qdelay: TARGET, ..State::default() };
+            assert!(early(calm, 3028));
+            assert!(!early(calm, 3027));
+            assert!(!early(State { burst_time: 1, ..calm }, 3028));
+            let fast = State { qdelay: TARGET / 2 - 1, ..calm };
+            assert!(!early(State { prob: MAX / 5 - 1, ..fast }, 3028));
+            assert!(early(State { prob: MAX / 5, ..fast }, 3028));
+            assert!(early(State { qdelay: TARGET / 2, ..calm }, 3028));
+        }
     }
 
     #[test]
@@ -551,7 +674,8 @@ mod red {
     #[test]
     fn waiting_gaps_are_uniform_above_the_least() {
         for averaging in ["burst 20", "weight 0.1"] {
-            let text = format!("red limit 100000 min 10000 max 30000 {averaging} probability 0.1 wait");
+            let text =
+                format!("red limit 100000 min 10000 max 30000 {averaging} probability 0.1 wait");
             let mut bench = Bench::new(&text);
             let gaps = gaps_at(&mut bench, 21, 1000, 60_000);
             let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
@@ -686,6 +810,40 @@ mod red {
         assert!(bench.state("max_P") >= 42_949_673 / 10 * 9, "not below 0.9 %");
     }
 
+    /// The band is open: at its edges nothing moves.
+    #[test]
+    fn adaptive_rests_in_its_band() {
+        // D = 20 packets: the band is 18 .. 22 packets, and with weight 1 the average is the backlog.
+        let moved = |backlog: usize| {
+            let mut bench =
+                Bench::new("red limit 200 min 10 max 30 unit packets weight 1 adaptive");
+            for _ in 0..400 {
+                if bench.queue.packets() > backlog {
+                    bench.take();
+                }
+                bench.arrive(100);
+            }
+            while bench.queue.packets() > backlog {
+                bench.take();
+            }
+            assert_eq!(bench.state("qavg") >> 24, backlog as i128);
+            let before = bench.state("max_P");
+            bench.wait(500 * MS);
+            (bench.state("max_P") - before).signum()
+        };
+        assert_eq!([17, 18, 22, 23].map(moved), [-1, 0, 0, 1]);
+    }
+
+    /// With Linux's arithmetic too, a moved probability is what later draws are divided by.
+    #[test]
+    fn feng_changes_the_divisor() {
+        let mut bench = Bench::new("red limit 1mb min 10000 max 30000 burst 20 feng");
+        let before = (bench.state("max_P"), bench.state("recip_sh2"));
+        (0..300).for_each(|_| _ = bench.arrive(1000));
+        assert_eq!(bench.state("max_P"), 2 * before.0);
+        assert_eq!(bench.state("recip_sh2"), before.1 + 1);
+    }
+
     #[test]
     fn feng_moves_once_per_crossing() {
         let mut bench =
@@ -769,6 +927,16 @@ mod blue {
         bench.wait(99 * MS);
         bench.arrive(100);
         assert_eq!(bench.state("p"), up, "still frozen");
+        let mut exact = Bench::new("blue limit 1");
+        exact.arrive(100);
+        exact.arrive(100);
+        exact.wait(100 * MS - 1);
+        exact.arrive(100);
+        assert_eq!(exact.state("p"), up);
+        exact.wait(1);
+        exact.arrive(100);
+        assert!(exact.state("p") >= up || exact.counter("early") > 0);
+        assert_eq!(exact.counter("updates"), 2);
         bench.take();
         bench.take();
         bench.wait(1000 * MS);
