@@ -7,6 +7,7 @@
 `{metrics}`              every metric with unit and definition
 `{records} PATH`         any other part of the description: a table of the records found there
 `{options} COMMAND`      a command's usage, purpose, arguments and options
+`{sizes}`                lengths and repetitions of the tail-drop study
 `{keys} MODEL`           the keys of a table of the scenario, from `sojourn.scenario.models`
 
 A name that the engine does not know is a warning, hence an error under `-W`.
@@ -105,7 +106,7 @@ class Described(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            return self.build({} if isinstance(self, Keys | Options) else description())
+            return self.build({} if isinstance(self, Keys | Options | Sizes) else description())
         except (ImportError, AttributeError, LookupError, TypeError) as error:
             log.warning(
                 "%s %s: %s",
@@ -291,6 +292,31 @@ class Keys(Described):
         return [table(("key", "takes", "default", "meaning"), rows, (13, 25, 15, 47))]
 
 
+class Sizes(Described):
+    """What `sojourn paper taildrop` runs, in full and with `--quick`."""
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.papers.taildrop import mechanisms, scenarios
+        from sojourn.papers.taildrop.study import FULL, QUICK
+
+        def listed(values: Iterable[Any]) -> str:
+            return ", ".join(map(str, values))
+
+        def lengths(size: Any, world: str) -> str:
+            length, warmup, seeds = (
+                getattr(size, f"{world}{part}") for part in ("", "_warmup", "_seeds")
+            )
+            return f"{length:g} s, the first {warmup:g} s not measured, {seeds} seeds"
+
+        rows = [
+            ("load", f"{listed(scenarios.FLOWS)} flows", f"{listed(scenarios.SESSIONS)} sessions"),
+            ("mechanisms", listed(mechanisms.MECHANISMS), "the same"),
+            ("full", lengths(FULL, "bulk"), lengths(FULL, "web")),
+            ("`--quick`", lengths(QUICK, "bulk"), lengths(QUICK, "web")),
+        ]
+        return [table(("", "bulk", "Web"), rows, (16, 42, 42))]
+
+
 class Options(Described):
     """From the commands themselves; `study run` names a command in a family."""
 
@@ -343,6 +369,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("profiles", Profiles)
     app.add_directive("metrics", Metrics)
     app.add_directive("records", Describe)
+    app.add_directive("sizes", Sizes)
     app.add_directive("options", Options)
     app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
