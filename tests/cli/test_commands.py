@@ -285,6 +285,18 @@ def test_schema() -> None:
     assert sojourn("schema").json()["properties"]["links"]
 
 
+def test_a_fault_of_ours_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sojourn.cli.words as words
+
+    def broken() -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(words, "catalogue", broken)
+    result = sojourn("list")
+    assert result.status == 70
+    assert "fault of sojourn" in result.err
+
+
 def test_version() -> None:
     from sojourn import _core
 

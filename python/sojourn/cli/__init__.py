@@ -2,7 +2,8 @@
 
 One file a family of commands. Commands import what they need when they run, so that `--help` and
 one-shot commands are quick. Exit status: 0 all is well; 1 the command ran and what it found is not
-well (decisions differ, a claim cannot be met); 2 the input cannot be used; 130 interrupted.
+well (decisions differ, no kernel equivalent); 2 the input cannot be used; 70 a fault of ours; 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -11,12 +12,21 @@ import sys
 
 from sojourn.cli.arguments import spread
 
+FAULT = 70
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command that `arguments` (by default the process's) name."""
     from sojourn.cli.app import app
 
-    app(spread(sys.argv[1:] if arguments is None else arguments), prog_name="sojourn")
+    try:
+        app(spread(sys.argv[1:] if arguments is None else arguments), prog_name="sojourn")
+    except Exception:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
+        import traceback
+
+        traceback.print_exc()
+        print("This is a fault of sojourn: please report it with the lines above.", file=sys.stderr)
+        sys.exit(FAULT)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 all is well, 1 findings, 2 bad input, 130 interrupted.",
+    epilog="Exit status: 0 all is well, 1 findings, 2 bad input, 70 our fault, 130 interrupted.",
 )
 
 
