@@ -176,6 +176,7 @@ pub enum Averaging {
 }
 
 /// What the user sets.
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// What `limit`, `min` and `max` count.
