@@ -52,7 +52,7 @@ def paper(
         near = _core.nearest(name, list(PAPERS))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
         common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
-    study = import_module(f"sojourn.papers.{name}.study")
+    study = import_module(f"sojourn.papers.{name}")
     folder = out or Path("results") / f"paper-{name}{'-quick' if quick else ''}"
     with common.stages() as stage:
         outcome: Outcome = study.run(folder, quick, workers, stage)

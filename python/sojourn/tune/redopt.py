@@ -135,7 +135,7 @@ def drop_probability(link: Link, queue: float) -> float:
 
 
 def averaging_weight(link: Link, p: float, queue: float) -> float:
-    """RED's weight with a memory of one cycle of TCP's rate (Firoiu, Borden 2000), at most 0.002."""
+    """RED's weight, remembering one cycle of TCP's rate (Firoiu, Borden 2000), at most 0.002."""
     rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
     peak_window = math.sqrt(8 / (3 * link.segments_per_ack * p))

@@ -1,0 +1,93 @@
+"""Figures laid out as the paper's figures 3 and 4, and the tables beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.papers.taildrop.variants import VARIANTS
+from sojourn.show.multipanel import Losses, Over, panels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sojourn.papers.taildrop.study import Outcome, Setting
+    from sojourn.stats import Judgement
+    from sojourn.study import Table
+
+
+def _panels(table: Table, over: str, heaviest: int, word: str) -> Figure:
+    contents: list[Over | Losses] = [
+        Over("goodput", over, "mechanism", title="TCP goodput", zero=False),
+        Over("udp_loss", over, "mechanism", title="UDP loss"),
+        Over("sojourn_mean", over, "mechanism", title="Queueing delay"),
+        Losses("mechanism", {over: heaviest}, title=f"Consecutive losses, {heaviest} {word}"),
+        Over("sojourn_sd", over, "mechanism", title="Deviation of queueing delay"),
+        Over("consecutive_loss_mean", over, "mechanism", title="Mean losses in a row", zero=False),
+    ]
+    return panels(table, contents)
+
+
+def bulk(outcome: Outcome) -> Figure:
+    """The paper's figure 3: bulk traffic."""
+    return _panels(outcome.bulk, "flows", 256, "flows")
+
+
+def web(outcome: Outcome) -> Figure:
+    """The paper's figure 4: Web traffic."""
+    return _panels(outcome.web, "sessions", 1400, "sessions")
+
+
+def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
+    """REDopt's parameters by load, as the paper's figures 3(a) and 4(a) list them."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            load: s.load,
+            "flows in the model": round(s.flows, 1),
+            "min": s.parameters.minimum,
+            "max": s.parameters.maximum,
+            "buffer": s.parameters.limit,
+            "max_p": round(s.parameters.max_p, 4),
+            "weight": round(s.parameters.weight, 6),
+            "kappa": round(s.parameters.kappa, 2),
+            "mean queue / middle": round(s.found.best.average / s.found.best.middle, 3),
+            "deviation / ramp": round(s.found.best.oscillation, 3),
+            "accepted": "yes" if s.found.accepted else "no",
+        }
+        for s in chosen
+    )
+
+
+def growth(outcome: Outcome) -> pd.DataFrame:
+    """max_p by Web sessions, relative to the load before: the paper's sign of load."""
+    import pandas as pd
+
+    means = outcome.pilot.groupby("sessions", as_index=False)[["active", "max_p"]].mean()
+    before = means["max_p"].shift()
+    return pd.DataFrame(
+        {
+            "sessions": means["sessions"],
+            "active flows": means["active"].round(1),
+            "max_p": means["max_p"].round(4),
+            "growth": (means["max_p"] / before).round(3),
+        }
+    )
+
+
+def sensitivity(outcome: Outcome) -> pd.DataFrame:
+    """How the bulk claims look under other readings; exploratory."""
+    import pandas as pd
+
+    readings: dict[str, Sequence[Judgement]] = {
+        "as published": [j for j in outcome.judgements if j.claim.id.startswith("bulk")]
+    }
+    readings |= {v.name: outcome.variants[v.name][1] for v in VARIANTS}
+    first = readings["as published"]
+    return pd.DataFrame(
+        {"claim": j.claim.id, **{name: row[i].verdict for name, row in readings.items()}}
+        for i, j in enumerate(first)
+    )
