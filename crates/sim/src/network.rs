@@ -315,6 +315,11 @@ impl<T: Load> Network<T> {
         }
     }
 
+    /// Whether any capture lacks packets.
+    pub fn captures_cut(&self) -> bool {
+        self.hops.iter().filter_map(|hop| hop.capture.as_ref()).any(Capture::is_cut)
+    }
+
     /// The captures, in the order of `links`.
     pub fn take_captures(&mut self, links: &[usize]) -> Vec<Vec<u8>> {
         links

@@ -50,6 +50,10 @@ pub struct TcpHeader {
     pub window_scale: Option<u8>,
 }
 
+/// A capture grows no further than this; what comes later is left out.
+const LARGEST: usize = 1 << 30;
+/// Bytes before each frame.
+const RECORD: usize = 16;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
@@ -61,6 +65,7 @@ const SYN: u8 = 0x02;
 pub struct Capture {
     bytes: Vec<u8>,
     snaplen: usize,
+    cut: bool,
     /// Window scales by nodes and ports.
     scales: BTreeMap<Side, u8>,
 }
@@ -97,11 +102,15 @@ impl Capture {
         bytes.extend([0; 8]);
         bytes.extend(snaplen.to_le_bytes());
         bytes.extend(1u32.to_le_bytes());
-        Self { bytes, snaplen: snaplen as usize, scales: BTreeMap::new() }
+        Self { bytes, snaplen: snaplen as usize, cut: false, scales: BTreeMap::new() }
     }
 
     /// Appends a frame seen at `at`, counted from the run's start.
     pub fn add(&mut self, at: Nanos, frame: &Frame) {
+        if self.bytes.len() + RECORD + self.snaplen > LARGEST {
+            self.cut = true;
+            return;
+        }
         let mut head = [0u8; ETHERNET + IPV4 + 60];
         let scale = self.scale(frame);
         let written = write_headers(&mut head, frame, scale);
@@ -124,6 +133,11 @@ impl Capture {
             return 0;
         }
         self.scales.get(&side).copied().unwrap_or(0)
+    }
+
+    /// Whether packets were left out for lack of room.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// The file's bytes.

@@ -43,8 +43,6 @@ pub enum RunError {
         /// The instant, since the start.
         at: Nanos,
     },
-    /// More packets or connections than can be numbered.
-    TooLarge(&'static str),
 }
 
 impl fmt::Display for RunError {
@@ -53,7 +51,6 @@ impl fmt::Display for RunError {
             Self::Plan(error) => error.fmt(f),
             Self::Conservation(error) => error.fmt(f),
             Self::NoProgress { at } => write!(f, "time stands still at {at} ns"),
-            Self::TooLarge(what) => write!(f, "too many {what}"),
         }
     }
 }
@@ -87,6 +84,8 @@ pub struct Record {
     pub distributions: Table,
     /// One capture for each link asked for, as nanosecond pcap.
     pub captures: Vec<Vec<u8>>,
+    /// Whether a capture reached its greatest size and lacks later packets.
+    pub captures_cut: bool,
     /// Hash over every packet event; 0 if not asked for.
     pub trace_hash: u128,
     /// Events processed.

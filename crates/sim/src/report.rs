@@ -23,6 +23,7 @@ impl Engine<'_> {
             flows,
             queues,
             distributions,
+            captures_cut: self.net.captures_cut(),
             captures: self.net.take_captures(&self.plan.observe.capture),
             trace_hash: if self.net.traced() { self.net.trace.value() } else { 0 },
             events: self.events,

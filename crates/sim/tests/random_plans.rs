@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use sojourn_link::{Chance, Impairments, Jitter, Loss, Reorder};
+use sojourn_link::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder};
 use sojourn_plan::{Plan, Transport};
 
 fn impairments() -> impl Strategy<Value = Impairments> {
@@ -17,7 +17,8 @@ fn impairments() -> impl Strategy<Value = Impairments> {
             Impairments {
                 jitter: Some(Jitter {
                     span,
-                    ..Jitter { span, correlation: 0.0, distribution: Default::default() }
+                    correlation: 0.0,
+                    distribution: JitterDistribution::Normal,
                 }),
                 loss: Loss::Random { probability: loss.0, correlation: loss.1 },
                 duplicate: chance(copy),
