@@ -2,6 +2,8 @@
 
 use crate::{Plan, Transport};
 use serde::Serialize;
+use sojourn_link::{Chance, Loss};
+use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -38,6 +40,10 @@ pub mod limits {
     pub const DURATION: Nanos = 72 * 3600 * SECOND;
     /// Values in the time series.
     pub const SERIES_VALUES: u64 = 50_000_000;
+    /// Propagation delay of a link, and its variation.
+    pub const DELAY: Nanos = 3600 * SECOND;
+    /// Payload of a datagram or a segment.
+    pub const PAYLOAD: u32 = 65_000;
     /// Bytes kept of a captured frame.
     pub const SNAPLEN: u32 = 65_535;
 }
@@ -107,6 +113,7 @@ impl Plan {
             if link.from == link.to {
                 return fail(format!("links[{i}]"), "leads from a node to itself");
             }
+            check_wire(&format!("links[{i}].params"), &link.params)?;
         }
         Ok(())
     }
@@ -168,7 +175,20 @@ impl Plan {
             Transport::Udp if !packets => {
                 fail(format!("groups[{i}].transport"), format!("`{name}` goes over TCP"))
             }
-            _ => Ok(()),
+            Transport::Tcp(ref tcp) if !(1..=limits::PAYLOAD).contains(&tcp.mss) => fail(
+                format!("groups[{i}].transport.mss"),
+                format!("must lie in 1 to {}", limits::PAYLOAD),
+            ),
+            _ => match &group.app {
+                App::Voip(voip) if voip.payload > limits::PAYLOAD || voip.interval == 0 => fail(
+                    format!("groups[{i}].app"),
+                    format!(
+                        "a call needs an interval, and at most {} bytes of payload",
+                        limits::PAYLOAD
+                    ),
+                ),
+                _ => Ok(()),
+            },
         }
     }
 
@@ -235,6 +255,39 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// What a scenario's words cannot say wrong, but a plan's numbers can.
+fn check_wire(at: &str, params: &sojourn_link::Params) -> Result<(), PlanError> {
+    let impairments = &params.impairments;
+    let spans = [("delay", params.delay), ("jitter", impairments.jitter.map_or(0, |j| j.span))];
+    for (name, span) in spans {
+        if span > limits::DELAY {
+            return fail(format!("{at}.{name}"), "is at most one hour");
+        }
+    }
+    let loss = match impairments.loss {
+        Loss::None => vec![],
+        Loss::Random { probability, correlation } => vec![probability, correlation],
+        Loss::Gemodel { p, r, bad_loss, good_loss } => vec![p, r, bad_loss, good_loss],
+    };
+    let chance = |c: Chance| vec![c.probability, c.correlation];
+    let reorder = impairments.reorder.map_or(vec![], |r| vec![r.probability, r.correlation]);
+    for (name, shares) in [
+        ("loss", loss),
+        ("duplicate", chance(impairments.duplicate)),
+        ("corrupt", chance(impairments.corrupt)),
+        ("reorder", reorder),
+        ("jitter", impairments.jitter.map_or(vec![], |j| vec![j.correlation])),
+    ] {
+        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            return fail(format!("{at}.{name}"), "probabilities and correlations lie in 0 to 1");
+        }
+    }
+    if impairments.reorder.is_some_and(|reorder| reorder.gap == 0) {
+        return fail(format!("{at}.reorder.gap"), "must be above zero");
+    }
+    Ok(())
 }
 
 fn check_name<'a>(

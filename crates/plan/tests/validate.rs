@@ -82,6 +82,12 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.links[1].to = 9, "links[1].to", "there is no node 9: there are 3"),
         (|p| p.links[1].to = 1, "links[1]", "to itself"),
         (|p| p.links[1].name = "up".into(), "links[1].name", "`up` is taken"),
+        (|p| p.links[0].params.delay = u64::MAX, "links[0].params.delay", "one hour"),
+        (
+            |p| p.links[0].params.impairments.duplicate.probability = f64::NAN,
+            "links[0].params.duplicate",
+            "lie in 0 to 1",
+        ),
         (|p| p.groups[0].count = 0, "groups[0].count", "above zero"),
         (|p| p.groups[0].count = 1_000_000, "groups", "1000002 flows: at most 1000000"),
         (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "no pair"),

@@ -51,7 +51,10 @@ impl Engine<'_> {
             let receiver = &packets.receiver;
             bytes = receiver.bytes - flow.bytes_before;
             jitter = receiver.jitter();
-            if let (App::Voip(voip), Some((delay, loss, burst))) = (&group.app, receiver.call()) {
+            let inside = self.net.accounts[account].in_network().packets;
+            let settled = packets.seq.saturating_sub(inside);
+            let call = receiver.call(settled);
+            if let (App::Voip(voip), Some((delay, loss, burst))) = (&group.app, call) {
                 mos = voip.quality(delay, loss, burst).mos;
             }
         }

@@ -23,6 +23,8 @@ pub struct Receiver {
 struct Ear {
     /// Number expected next.
     next: u64,
+    /// Number from which on packets are accounted for.
+    first: u64,
     /// Packets of the stretch that was accounted for, and those of them that were heard.
     expected: u64,
     heard: u64,
@@ -54,7 +56,7 @@ impl Receiver {
     /// The warm-up is over.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
-        self.ear = Ear { next: self.ear.next, ..Ear::default() };
+        self.ear = Ear { next: self.ear.next, first: self.ear.next, ..Ear::default() };
     }
 
     /// Interarrival jitter in seconds; NaN before the second packet.
@@ -63,15 +65,18 @@ impl Receiver {
     }
 
     /// Least delay, share of packets not heard in time, burst ratio (G.107: mean length of a
-    /// silence over that of random loss); `None` before the first packet.
-    pub fn call(&self) -> Option<(Nanos, f64, f64)> {
-        let Ear { expected, heard, runs, silent, .. } = self.ear;
+    /// silence over that of random loss); `None` if there was nothing to hear. `settled` is the
+    /// number of packets sent since the start that are not in the network any more: those lost after
+    /// the last one received count too.
+    pub fn call(&self, settled: u64) -> Option<(Nanos, f64, f64)> {
+        let Ear { first, expected, heard, runs, silent, .. } = self.ear;
+        let expected = expected.max(settled.saturating_sub(first));
         if expected == 0 {
             return None;
         }
         let loss = 1.0 - heard as f64 / expected as f64;
         let burst = if runs == 0 { 1.0 } else { silent as f64 / runs as f64 * (1.0 - loss) };
-        Some((self.least?, loss, burst.max(1.0)))
+        Some((self.least.unwrap_or(0), loss, burst.max(1.0)))
     }
 }
 
@@ -122,11 +127,20 @@ mod tests {
         for (seq, delay) in [(0, 10), (1, 20), (4, 10), (5, 71), (6, 10), (7, 70)] {
             receiver.receive(seq, 160, delay * 1_000_000, playout);
         }
-        let (least, loss, burst) = receiver.call().unwrap();
+        let (least, loss, burst) = receiver.call(8).unwrap();
         assert_eq!(least, 10_000_000);
         assert!((loss - 3.0 / 8.0).abs() < 1e-12, "{loss}");
         // Silences of 2 and 1 packets; random loss of 3/8 has silences of 8/5.
         assert!((burst - 1.0).abs() < 1e-12, "{burst}");
+    }
+
+    #[test]
+    fn a_dead_line_is_silent() {
+        let mut receiver = Receiver::default();
+        receiver.receive(0, 160, 1_000_000, Some(0));
+        assert!((receiver.call(10).unwrap().1 - 0.9).abs() < 1e-12);
+        assert_eq!(Receiver::default().call(0), None);
+        assert_eq!(Receiver::default().call(5).unwrap().1.to_bits(), 1f64.to_bits());
     }
 
     #[test]
@@ -135,7 +149,7 @@ mod tests {
         for seq in [0, 1, 2, 3, 10, 11, 12, 13, 14, 15] {
             receiver.receive(seq, 160, 1_000_000, Some(0));
         }
-        let (_, loss, burst) = receiver.call().unwrap();
+        let (_, loss, burst) = receiver.call(16).unwrap();
         assert!((loss - 6.0 / 16.0).abs() < 1e-12);
         assert!((burst - 6.0 * 10.0 / 16.0).abs() < 1e-12);
     }
