@@ -25,6 +25,7 @@ pub(crate) fn validate_plan(plan_json: &str) -> PyResult<()> {
 /// was measured until then is the record. An exception in it, or a signal's, ends the run.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, progress=None, /))]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands over a reference of its own")]
 pub(crate) fn simulate(
     py: Python<'_>,
     plan_json: &str,
@@ -131,11 +132,11 @@ fn row<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
 }
 
 /// Numbers as one Python `bytes`, written in place.
-fn bytes<'py, const N: usize>(
-    py: Python<'py>,
+fn bytes<const N: usize>(
+    py: Python<'_>,
     length: usize,
     values: impl Iterator<Item = [u8; N]>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let object = PyBytes::new_with(py, length, |target| {
         for (place, value) in target.chunks_exact_mut(N).zip(values) {
             place.copy_from_slice(&value);

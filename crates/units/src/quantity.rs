@@ -222,8 +222,7 @@ pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
 }
 
 fn shortest(value: u64, units: &[(&str, u64)]) -> String {
-    let (name, factor) =
-        units.iter().find(|(_, f)| value >= *f).unwrap_or(&units[units.len() - 1]);
+    let (name, factor) = units.iter().find(|(_, f)| value >= *f).unwrap_or(&units[units.len() - 1]);
     if value.is_multiple_of(*factor) {
         return format!("{}{name}", value / factor);
     }
@@ -233,7 +232,11 @@ fn shortest(value: u64, units: &[(&str, u64)]) -> String {
         .filter(|(_, f)| value >= *f)
         .find(|(_, f)| (u128::from(value) * 1000).is_multiple_of(u128::from(*f)))
         .unwrap_or(&units[units.len() - 1]);
-    let text = format!("{}.{:03}", value / factor, u128::from(value % factor) * 1000 / u128::from(*factor));
+    let text = format!(
+        "{}.{:03}",
+        value / factor,
+        u128::from(value % factor) * 1000 / u128::from(*factor)
+    );
     format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 

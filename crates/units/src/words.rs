@@ -240,7 +240,10 @@ fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
     let quantity_error = |error: QuantityError, what: &str, example: &str| {
         let message = match error {
             QuantityError::NoUnit => {
-                format!("`{}` needs {what} with its unit, such as {example}; found `{text}`", word.name)
+                format!(
+                    "`{}` needs {what} with its unit, such as {example}; found `{text}`",
+                    word.name
+                )
             }
             QuantityError::TooLarge => {
                 format!("`{text}` is too large for `{}`", word.name)
@@ -351,7 +354,7 @@ fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
     let mut error =
         token.error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed);
     if error.nearest.is_none() {
-        error.message.push_str(&format!("; it takes {list}"));
+        error.message = format!("{}; it takes {list}", error.message);
     }
     error
 }
@@ -381,7 +384,7 @@ pub fn describe<'t>(
     let Some(table) = tables.iter().find(|t| t.name == first.text) else {
         let mut error = first.error(format!("unknown {what} `{}`", first.text), names());
         if error.nearest.is_none() {
-            error.message.push_str(&format!("; known: {}", names().join(", ")));
+            error.message = format!("{}; known: {}", error.message, names().join(", "));
         }
         return Err(error);
     };
@@ -422,7 +425,10 @@ mod tests {
         assert_eq!(error.at, 6..12);
         assert_eq!(error.nearest.as_deref(), Some("target"));
         let error = describe("queue", &[&CODEL], "codel target 5").unwrap_err();
-        assert_eq!(error.to_string(), "`target` needs a time with its unit, such as 5ms; found `5`");
+        assert_eq!(
+            error.to_string(),
+            "`target` needs a time with its unit, such as 5ms; found `5`"
+        );
         assert!(describe("queue", &[&CODEL], "codel target").is_err());
         assert!(describe("queue", &[&CODEL], "codel ecn noecn").is_err());
         assert!(describe("queue", &[&CODEL], " ").is_err());
