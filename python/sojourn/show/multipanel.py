@@ -81,6 +81,8 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
 
 
 def _losses(axes: Axes, table: Table, content: Losses) -> None:
+    from matplotlib.ticker import NullFormatter
+
     results = table.results
     if results is None:
         raise StudyError("the distributions are in the results folder, which this table has not")
@@ -96,6 +98,7 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
         axes.plot(n[keep], p[keep], color=style.colour(at), marker=style.marker(at),
                   linestyle=style.line(at), markersize=3, label=names[str(level)])  # fmt: skip
     axes.set_yscale("log")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlim(left=0)
     axes.set_xlabel("Losses in a row")
     axes.set_ylabel("Probability")

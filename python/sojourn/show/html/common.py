@@ -162,8 +162,8 @@ def statistics_text(seeds: int, what: str) -> Text:
     """Return how the numbers were made."""
     if seeds < 2:
         return Text(
-            "There is one run of each, so there are no intervals: another seed might change every "
-            "number here.",
+            "Every number here is from a single run, hence without an interval: another seed might "
+            "change it.",
             "warning",
         )
     return Text(

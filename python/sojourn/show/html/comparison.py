@@ -74,7 +74,7 @@ def _ranking(c: Comparison) -> list[Block]:
     if len(c.seeds) > 1:
         heads.append(("same", ""))
         columns.append([Cell(e.letters or quantities.NOTHING) for e in entries])
-    for metric in table_metrics(c, 8):
+    for metric in table_metrics(c, 6):
         found = [e.value if metric == c.by else e.metrics[metric] for e in entries]
         head, cells = common.column(found, metric, c.table.units.get(metric, ""))
         heads.append(head)

@@ -114,7 +114,7 @@ def intervals(
             }
         )
     order = [safe(names[k]) for k in found]
-    axis: dict[str, Any] = {"title": {"text": labels.axis(metric, scale)}}
+    axis: dict[str, Any] = {"title": {"text": scale.unit}}
     if wide:
         low, high = min(map(scale.apply, means)), max(map(scale.apply, means))
         axis |= _logarithmic(low / 1.4, high * 1.4)
@@ -261,15 +261,16 @@ def cdf(
             **_legend(list(names.values())),
         },
         alt=f"Distribution functions. Medians: {medians}.",
-        caption=f"All values of {_runs(there)} pooled.",
+        caption=_runs(there),
         height=420,
     )
 
 
 def _runs(there: Mapping[str, Any]) -> str:
     counts = {d.runs for d in there.values()}
-    n = max(counts)
-    return f"{n} run{'s' * (n != 1)} each" if len(counts) == 1 else "all runs"
+    if counts == {1}:
+        return "All values of one run."
+    return f"All values of {max(counts)} runs{' each' * (len(there) > 1)} pooled."
 
 
 def series(
@@ -315,7 +316,8 @@ def series(
         traces,
         {"xaxis": {"title": {"text": "Time (s)"}}, "yaxis": yaxis, **_legend(list(names.values()))},
         alt=f"{labels.title(metric)} over time, a line for each of {', '.join(names.values())}.",
-        caption=f"{note} A click on a name hides its line; a double click shows it alone.",
+        caption=note
+        + " A click on a name hides its line; a double click shows it alone." * (len(traces) > 1),
         height=420,
     )
 
@@ -361,7 +363,8 @@ def over(
         axis |= {"type": "category"}
     elif len(levels) > 2 and min(levels) > 0 and max(levels) / min(levels) > 7:
         axis |= {"type": "log", "ticktext": [str(x) for x in levels]}
-    layout = {"xaxis": axis, "yaxis": {"title": {"text": labels.axis(metric, scale)}}}
+    # The heading says what it is; beside the axis there is room for the unit only.
+    layout: dict[str, Any] = {"xaxis": axis, "yaxis": {"title": {"text": scale.unit}}}
     if everything and min(everything) >= 0:
         layout["yaxis"]["rangemode"] = "tozero"
     return Plot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from functools import cache
@@ -66,6 +67,11 @@ def _ticked(text: str) -> Any:
     )
 
 
+def _image(svg: str) -> str:
+    """Return a drawing as an address that holds it: as an image its names stay its own."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
 def render(page: Page) -> str:
     """Return the page as HTML."""
     from jinja2 import Environment, StrictUndefined
@@ -91,7 +97,7 @@ def render(page: Page) -> str:
         light=COLOURS,
         dark=DARK,
         ticked=_ticked,
-        drawing=Markup,
+        image=_image,
     )
 
 

@@ -28,6 +28,8 @@ _WANTED = (
 )
 _APPS = ("mos", "page_p95", "fct_mean", "fct_p95")
 _MANY = 60
+_COLUMNS = 6
+"""As many metrics fit beside each other."""
 
 
 def interesting(table: StudyTable) -> list[str]:
@@ -105,21 +107,23 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
         heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
         return [Table(heads, rows), common.statistics_text(len(table.seeds), "")]
     levels = [k for k, _ in _intervals(table, metrics[0], keys)]
-    heads = [(k, "") for k in keys]
     numeric = [
         all(isinstance(level[at], (int, float)) for level in levels) for at in range(len(keys))
     ]
     columns = [
         [Cell(str(level[at]), numeric=numeric[at]) for level in levels] for at in range(len(keys))
     ]
-    for metric in metrics:
-        found = [i for _, i in _intervals(table, metric, keys)]
-        head, cells = common.column(found, metric, table.units.get(metric, ""))
-        heads.append(head)
-        columns.append(cells)
-    rows = list(map(list, zip(*columns, strict=True)))
     told = "All cells met the same seeds, so their differences are compared seed by seed."
-    return [Table(heads, rows), common.statistics_text(len(table.seeds), told)]
+    blocks: list[Block] = [common.statistics_text(len(table.seeds), told)]
+    for start in range(0, len(metrics), _COLUMNS):
+        heads, measured = [(k, "") for k in keys], []
+        for metric in metrics[start : start + _COLUMNS]:
+            found = [i for _, i in _intervals(table, metric, keys)]
+            head, cells = common.column(found, metric, table.units.get(metric, ""))
+            heads.append(head)
+            measured.append(cells)
+        blocks.append(Table(heads, list(map(list, zip(*columns, *measured, strict=True)))))
+    return blocks
 
 
 def _intervals_all(table: StudyTable, metric: str) -> Interval:

@@ -1,0 +1,212 @@
+"""The report: self-contained, escaped, complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from sojourn.show import page_of, paper_page, paper_report, report
+from sojourn.show.figures import over
+from sojourn.show.html import toml
+from sojourn.show.html.render import data, render
+from sojourn.stats import MeanIn, Region, judge
+from sojourn.study import ResultsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sojourn.study import Comparison, Results
+
+
+class Loads(HTMLParser):
+    """Everything that would make a browser fetch something, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+        self.missing_names = 0
+        self._skip = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        named = dict(attrs)
+        if "id" in named:
+            self.ids.append(named["id"] or "")
+        for name in ("src", "srcset", "href", "data", "action", "poster", "xlink:href"):
+            value = named.get(name) or ""
+            if value and not value.startswith(("#", "data:")):
+                self.loads.append(f"{tag} {name}={value}")
+        if tag in ("link", "iframe", "object", "embed", "base"):
+            self.loads.append(tag)
+        if "url(" in (named.get("style") or "") and "url(#" not in (named.get("style") or ""):
+            self.loads.append(f"{tag} style")
+        if named.get("role") == "img" and not named.get("aria-label"):
+            self.missing_names += 1
+        self._skip += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skip -= tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skip:
+            self.text.append(data)
+
+
+def parsed(text: str) -> Loads:
+    parser = Loads()
+    parser.feed(text)
+    parser.close()
+    return parser
+
+
+def pages(comparison: Comparison, swept: Results, single: Results) -> dict[str, str]:
+    assert comparison.results is not None
+    return {
+        "comparison": render(page_of(comparison.results)),
+        "study": render(page_of(swept)),
+        "run": render(page_of(single)),
+        "paper": render(paper(swept)),
+    }
+
+
+def paper(swept: Results) -> Any:
+    table = swept.table()
+    claims = [
+        MeanIn(id="low", text="pfifo waits <20 ms>", metric="sojourn_p95",
+               cell={"queue": "pfifo"}, region=Region(high=0.02), published="20 ms & less"),
+        MeanIn(id="ok", text="codel waits about 20 ms", metric="sojourn_p95",
+               cell={"queue": "codel"}, region=Region(0.015, 0.025)),
+        MeanIn(id="open", text="codel waits at most 20 ms", metric="sojourn_p95",
+               cell={"queue": "codel", "rate": 5}, region=Region(high=0.02)),
+    ]  # fmt: skip
+    return paper_page(
+        title="Tail drop & RED",
+        reference="Somebody 2001",
+        judgements=judge(claims, table.frame),
+        results={"bulk": swept},
+        figures=[(over(table, "sojourn_p95", "rate", "queue"), "Delay", "As in figure 3.")],
+        tables=[("Settings", pd.DataFrame({"load": [1, 2], "max_p": [0.1, 0.25]}))],
+        remarks=["What does not hold was <looked into>."],
+        commands=["sojourn paper taildrop"],
+    )
+
+
+def test_pages_load_nothing_and_are_named(
+    comparison: Comparison, swept: Results, single: Results
+) -> None:
+    for name, text in pages(comparison, swept, single).items():
+        found = parsed(text)
+        assert found.loads == [], name
+        assert found.missing_names == 0, name
+        assert len(found.ids) == len(set(found.ids)), name
+        assert "default-src 'none'" in text, name
+        style = text[text.index("<style>") : text.index("</style>")]
+        assert "url(" not in style
+        assert "@import" not in style
+        # Outside the scripts there is no address at all, but names of XML's own in drawings.
+        outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+        urls = set(re.findall(r"https?://[^\s\"'<]+", outside))
+        assert urls <= {"http://www.w3.org/2000/svg"}, urls
+
+
+def test_everything_is_escaped(comparison: Comparison, swept: Results, single: Results) -> None:
+    for name, text in pages(comparison, swept, single).items():
+        assert "<script>alert" not in text, name
+        assert "alert(1)</script>" not in text, name
+        found = parsed(text)
+        # Four scripts where there are interactive figures, none from names.
+        assert found.tags.count("script") in (0, 4), name
+        assert "<b>home</b>" not in text
+
+
+def test_comparison_says_everything(comparison: Comparison) -> None:
+    assert comparison.results is not None
+    text = " ".join(" ".join(parsed(render(page_of(comparison.results))).text).split())
+    for part in (
+        "Which queue at uplink has the lowest 95th percentile of the queueing delay",
+        "95th percentile of the queueing delay: ",
+        "sojourn compare scenario.toml",
+        "'pfifo limit 1000p' codel fq_codel",
+        "What each metric means",
+        "95th percentile of the queueing delay.",
+        "1 to 6",
+        "hash of the sources that decide results",
+        "trace hash",
+        "cores",
+        'queue = "pfifo"',
+    ):
+        assert part in text, part
+
+
+def test_paper_shows_verdicts(swept: Results) -> None:
+    text = render(paper(swept))
+    assert 'class="badge good">holds' in text
+    assert 'class="badge bad">does not hold' in text
+    assert 'class="badge open">cannot be told' in text
+    assert "pfifo waits &lt;20 ms&gt;" in text
+    assert 'src="data:image/svg+xml;base64,' in text
+    assert 'alt="Delay. As in figure 3."' in text
+    assert "1 hold here, 1 do not, and for 1 it cannot be told" in text
+    assert "&lt;looked into&gt;" in text
+
+
+def test_report_writes_page_and_figures(swept: Results, tmp_path: Path) -> None:
+    written = report(swept.folder, tmp_path, ("svg",))
+    assert written[0] == tmp_path / "report.html"
+    assert all(p.exists() and p.stat().st_size > 1000 for p in written)
+    assert (tmp_path / "figures" / "sojourn-p95.svg") in written
+    again = paper_report(tmp_path / "paper", paper(swept), {}, ("svg",))
+    assert again == [tmp_path / "paper" / "report.html"]
+    with pytest.raises(ResultsError, match="no such folder"):
+        report(tmp_path / "nothing")
+
+
+def test_data_is_safe_inside_a_script() -> None:
+    text = data({"a": "</script><!--", "b": float("nan"), "c": [1.23456789, 3]})
+    assert "<" not in text
+    assert ">" not in text
+    assert json.loads(text) == {"a": "</script><!--", "b": None, "c": [1.23457, 3]}
+
+
+def test_toml_is_read_back() -> None:
+    import tomllib
+
+    written = {
+        "name": 'odd "name" \\ \n \x7f é',
+        "n": 3,
+        "x": 0.1,
+        "ok": True,
+        "list": [1, 2],
+        "empty": {},
+        "links": {"up.link": {"rate": "20mbit", "reverse": {"queue": "codel"}}, "b": {"x": 1}},
+        "flows": [{"app": "bulk", "tcp": {"a": 1}}, {"app": "voip"}],
+    }
+    assert tomllib.loads(toml.dump(written)) == written
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
+def test_a_browser_draws_it(comparison: Comparison, tmp_path: Path) -> None:
+    assert comparison.results is not None
+    path = tmp_path / "report.html"
+    path.write_text(render(page_of(comparison.results)), encoding="utf-8")
+    command = [
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}",
+        "--disable-background-networking", "--no-first-run", "--virtual-time-budget=8000",
+        path.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    errors = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert not errors, errors
+    assert done.stdout.count("main-svg") >= 5
+    assert "alert(1)</script>" not in done.stdout
