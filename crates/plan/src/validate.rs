@@ -241,8 +241,9 @@ impl Plan {
         }
         if let Some(samples) = self.duration.checked_div(observe.series_interval) {
             let instants = samples + 1;
-            // About five values a link and two a flow shown.
-            let values = instants.saturating_mul(5 * n as u64 + 8 * self.groups.len() as u64);
+            // Five values a link shown, some of its queue's state, and ten a group.
+            let shown = if n > 64 { 1 } else { n as u64 };
+            let values = instants.saturating_mul(15 * shown + 10 * self.groups.len() as u64);
             if values > limits::SERIES_VALUES {
                 return fail(
                     "observe.series_interval",

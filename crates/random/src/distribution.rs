@@ -161,8 +161,9 @@ impl Distribution {
     /// Draws one span of time: a sample rounded to the nearest nanosecond, negative ones to 0.
     #[inline]
     pub fn sample_nanos(&self, stream: &mut Stream) -> Nanos {
-        // The cast takes negative values to 0 and huge ones to the largest number.
-        libm::round(self.sample(stream)) as Nanos
+        // The cast takes negative values to 0. A heavy tail may give spans beyond counting; 146 years
+        // leave room to add them to a time.
+        (libm::round(self.sample(stream)) as Nanos).min(1 << 62)
     }
 
     /// Draws a count or a size: a sample rounded up, at least 1.

@@ -347,7 +347,9 @@ impl<'a> Engine<'a> {
                     let delay = self.now - body.sent_at;
                     let playout = packets.playout;
                     packets.receiver.receive(datagram.seq, datagram.payload, delay, playout);
-                    self.groups[flow.group as usize].delay.record(delay);
+                    let group = &mut self.groups[flow.group as usize];
+                    group.delay.record(delay);
+                    group.bytes += u64::from(datagram.payload);
                     if let Some(histogram) = &mut flow.delay {
                         histogram.record(delay);
                     }

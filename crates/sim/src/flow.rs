@@ -159,6 +159,8 @@ pub struct GroupProbe {
     pub active: TimeWeighted,
     /// Flows begun since the end of the warm-up, or going on then.
     pub flows: u64,
+    /// Application payload delivered since the start; for TCP once and in order.
+    pub bytes: u64,
 }
 
 impl Default for GroupProbe {
@@ -170,6 +172,7 @@ impl Default for GroupProbe {
             page: Histogram::new(),
             active: TimeWeighted::new(EPOCH, 0),
             flows: 0,
+            bytes: 0,
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Series {
     links: Vec<usize>,
     /// Bytes that had departed at the last sample, by link shown.
     departed: Vec<u64>,
+    /// Payload that had been delivered at the last sample, by group.
+    delivered: Vec<u64>,
     flows: Vec<usize>,
     /// Columns before those of policies' states.
     fixed: usize,
@@ -50,6 +52,12 @@ impl Series {
             add(format!("{name}.utilisation"), "1");
             add(format!("{name}.last_sojourn"), "s");
         }
+        for group in &plan.groups {
+            let tcp = matches!(group.transport, Transport::Tcp(_));
+            let goodput = if tcp { "goodput" } else { "udp_goodput" };
+            add(format!("{}.{goodput}", group.name), "bit/s");
+            add(format!("{}.active", group.name), "1");
+        }
         let mut first = 0;
         for group in &plan.groups {
             if matches!(group.transport, Transport::Tcp(_)) {
@@ -63,6 +71,7 @@ impl Series {
         }
         series.fixed = series.columns.len();
         series.departed = vec![0; series.links.len()];
+        series.delivered = vec![0; plan.groups.len()];
         series
     }
 
@@ -95,6 +104,11 @@ impl Engine<'_> {
             values.push(throughput);
             values.push(line.map_or(f64::NAN, |rate| throughput / rate.bits() as f64));
             values.push(probe.last_sojourn as f64 / SECOND as f64);
+        }
+        for (group, delivered) in self.groups.iter().zip(&mut series.delivered) {
+            let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
+            values.push(bytes as f64 * 8.0 / span);
+            values.push(group.active.value() as f64);
         }
         for &flow in &series.flows {
             let (cwnd, srtt) = self.window(&self.flows[flow]);

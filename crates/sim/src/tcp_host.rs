@@ -55,8 +55,9 @@ struct End {
     armed: Nanos,
     /// Payload after which what is received is complete.
     expected: u64,
-    /// Payload acknowledged so far.
+    /// Payload acknowledged so far, and delivered here.
     acked: u64,
+    delivered: u64,
     /// Window over time, up to when, and the window since then.
     window: u128,
     window_since: Nanos,
@@ -173,6 +174,7 @@ impl Engine<'_> {
                 armed: NEVER,
                 expected: u64::MAX,
                 acked: 0,
+                delivered: 0,
                 window: 0,
                 window_since: now,
                 opened: now,
@@ -368,7 +370,12 @@ impl Engine<'_> {
                 group.rtt.record(rtt);
             }
         }
-        let delivered = end.tcp.bytes_delivered() >= end.expected;
+        let bytes = end.tcp.bytes_delivered();
+        if end.purpose.is_forward() {
+            group.bytes += bytes - end.delivered;
+        }
+        end.delivered = bytes;
+        let delivered = bytes >= end.expected;
         if delivered {
             end.expected = u64::MAX;
         }

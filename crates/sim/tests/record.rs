@@ -129,3 +129,18 @@ fn stopping_keeps_what_is_done() {
     let record = sojourn_sim::run(&plan, 1, &mut |_| Control::Stop).unwrap();
     assert!(!record.complete && record.reached == 0);
 }
+
+#[test]
+fn the_series_adds_up_to_the_summary() {
+    let record = run(&mixed(), 1).unwrap();
+    for (column, summed) in [
+        ("ftp.goodput", "ftp.goodput"),
+        ("call.udp_goodput", "call.udp_goodput"),
+        ("bottleneck.throughput", "throughput"),
+    ] {
+        // Samples stand at the ends of their intervals; the warm-up is 2 s, the run 10 s.
+        let measured = (21..=100).map(|row| real(&record.series, column, row)).sum::<f64>() / 80.0;
+        let metric = metric(&record, summed);
+        assert!((measured / metric - 1.0).abs() < 1e-6, "{column}: {measured} {metric}");
+    }
+}
