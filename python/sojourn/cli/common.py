@@ -214,6 +214,18 @@ def stages() -> Iterator[Callable[[str], Report]]:
         yield stage
 
 
+def echo_written(written: Sequence[Path]) -> None:
+    """Says where a page and its figures are."""
+    for path in written:
+        if path.suffix == ".html":
+            typer.echo(f"page: {path}")
+    figures = [path for path in written if path.suffix != ".html"]
+    for parent in dict.fromkeys(path.parent for path in figures):
+        here = [path for path in figures if path.parent == parent]
+        names, kinds = {p.stem for p in here}, dict.fromkeys(p.suffix.lstrip(".") for p in here)
+        typer.echo(f"figures: {len(names)} in {parent}, each as {', '.join(kinds)}")
+
+
 def console() -> Console:
     """Where tables are printed: as wide as the terminal, and wide enough in a file."""
     from rich.console import Console as _Console

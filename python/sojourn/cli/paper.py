@@ -56,13 +56,12 @@ def paper(
     folder = out or Path("results") / f"paper-{name}{'-quick' if quick else ''}"
     with common.stages() as stage:
         outcome: Outcome = study.run(folder, quick, workers, stage)
-    if hasattr(study, "show"):  # figures laid out as the paper's
-        for path in study.show(outcome):
-            common.note(f"written: {path}")
+    written = study.show(outcome)
     if as_json:
-        common.print_json(outcome.as_dict())
+        common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, console=common.console())
-    typer.echo(f"\nThe runs are in {outcome.folder}.")
+    common.echo_written(written)
+    typer.echo(f"The runs are in {outcome.folder}.")

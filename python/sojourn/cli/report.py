@@ -31,11 +31,4 @@ def report(
     if as_json:
         common.print_json({"written": [str(path) for path in written]})
         return
-    for path in written:
-        if path.suffix == ".html":
-            typer.echo(f"page: {path}")
-    figures = [path for path in written if path.suffix != ".html"]
-    for parent in dict.fromkeys(path.parent for path in figures):
-        here = [path for path in figures if path.parent == parent]
-        names, kinds = {p.stem for p in here}, dict.fromkeys(p.suffix.lstrip(".") for p in here)
-        typer.echo(f"figures: {len(names)} in {parent}, each as {', '.join(kinds)}")
+    common.echo_written(written)
