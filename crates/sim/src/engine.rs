@@ -60,7 +60,7 @@ pub struct Engine<'a> {
     pub complete: bool,
     end: Nanos,
     ticks: Ticks,
-    /// Events at the present instant.
+    /// Events and arrivals at the present instant.
     instant: u64,
     instant_limit: u64,
 }
@@ -207,15 +207,15 @@ impl<'a> Engine<'a> {
             self.events += 1;
             self.instant = if at > self.now { 0 } else { self.instant + 1 };
             self.now = at;
-            if self.instant > self.instant_limit {
-                return Err(RunError::NoProgress { at: at - EPOCH });
-            }
             match (link, timer) {
                 (Some((_, id)), _) if link_at <= timer_at => self.net.run(at, id),
                 (_, Some((_, id))) => self.fire(id),
                 _ => unreachable!("an event has a link or a timer"),
             }
             self.take_arrivals();
+            if self.instant > self.instant_limit {
+                return Err(RunError::NoProgress { at: at - EPOCH });
+            }
             if self.events >= quota {
                 quota = self.events + EVENTS_A_STEP;
                 if progress(self.progress()) == Control::Stop {
@@ -337,6 +337,11 @@ impl<'a> Engine<'a> {
     fn take_arrivals(&mut self) {
         let mut taken = 0;
         while let Some(packet) = self.net.next_arrival(&mut taken) {
+            // What hosts answer may arrive at this same instant, so an end is not certain.
+            self.instant += 1;
+            if self.instant > self.instant_limit {
+                return;
+            }
             let body = self.net.receive(self.now, &packet);
             match body.load {
                 _ if packet.is_damaged() => {}

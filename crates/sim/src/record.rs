@@ -50,7 +50,11 @@ impl fmt::Display for RunError {
         match self {
             Self::Plan(error) => error.fmt(f),
             Self::Conservation(error) => error.fmt(f),
-            Self::NoProgress { at } => write!(f, "time stands still at {at} ns"),
+            Self::NoProgress { at } => write!(
+                f,
+                "time stands still at {} s: do packets go round without rate and delay?",
+                sojourn_units::time::seconds(*at)
+            ),
         }
     }
 }

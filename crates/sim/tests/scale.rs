@@ -5,6 +5,18 @@ mod common;
 use common::*;
 
 #[test]
+fn time_must_go_on() {
+    let mut plan = Dumbbell::new(1, 1_000_000, 0, "pfifo limit 100p")
+        .group("ftp", 1, tcp("reno"), "bulk")
+        .plan;
+    for link in &mut plan.links {
+        link.params.rate = None;
+    }
+    let error = run(&plan, 1).unwrap_err();
+    assert!(error.to_string().starts_with("time stands still at 0.0"), "{error}");
+}
+
+#[test]
 fn ten_thousand_flows() {
     let mut plan = Dumbbell::new(100, 1_000_000_000, 20 * MS, "pfifo limit 20000p")
         .group("ftp", 10_000, tcp("cubic"), "bulk")
