@@ -137,9 +137,8 @@ class FakeEngine:
             "queues": [("link", "", "text", ["uplink"]), real("loss", "1", 0.01)],
             "series": [
                 real("time", "s", *times),
-                ("place", "", "text", ["uplink"] * 20),
-                ("metric", "", "text", ["last_sojourn"] * 20),
-                real("value", "", *(delay * (0.5 + 0.02 * t) for t in times)),
+                real("uplink.last_sojourn", "s", *(delay * (0.5 + 0.02 * t) for t in times)),
+                real("uplink.throughput", "bit/s", *(rate * (1 - 0.01 * t) for t in times)),
             ],
             "distributions": [
                 ("place", "", "text", ["uplink"] * 10),

@@ -200,7 +200,10 @@ def test_damage_is_named(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(ResultsError, match="missing"):
         run.table("series")
+    # The compacted summary can be made from the runs, so its loss is none.
     (folder / "summary.parquet").write_bytes(b"PAR1")
+    assert len(Results.open(folder).table()) == 6
+    (run.folder / "summary.parquet").write_bytes(b"PAR1")
     with pytest.raises(ResultsError, match="no readable Parquet"):
         Results.open(folder).table()
 

@@ -272,3 +272,36 @@ def test_single_runs_are_read_back(tmp_path: Path) -> None:
     assert run.table("summary").attrs["units"]["goodput"] == "bit/s"
     assert results.bottleneck == "uplink"
     assert results.check() == []
+
+
+def test_outliers_and_power() -> None:
+    table = study(12).run(engine=FakeEngine())
+    assert table.outliers("sojourn_p95").empty
+    row = table.frame.index[table.frame["seed"] == 5][0]
+    table.frame.loc[row, "sojourn_p95"] = 9.0
+    far = table.outliers("sojourn_p95")
+    assert far["seed"].tolist() == [5]
+    assert far["score"].iloc[0] > 10
+    pfifo: dict[str, Level] = {"queue": "pfifo", "rate": 10}
+    codel: dict[str, Level] = {"queue": "codel", "rate": 10}
+    assert table.seeds_needed("goodput", pfifo, codel, 1e4) is not None
+    few = table.seeds_needed("goodput", pfifo, codel, 1e6)
+    many = table.seeds_needed("goodput", pfifo, codel, 1e3)
+    assert few is not None
+    assert many is not None
+    assert few < many
+
+
+def test_warm_up(tmp_path: Path) -> None:
+    study(2).run(tmp_path, engine=FakeEngine())
+    cuts = Results.open(tmp_path).warm_up("last_sojourn")
+    assert len(cuts) == 8
+    with pytest.raises(StudyError, match=r"no time series uplink\.nothing"):
+        Results.open(tmp_path).warm_up("nothing")
+
+
+def test_an_untouched_summary_is_not_written_again(tmp_path: Path) -> None:
+    study(2).run(tmp_path, engine=FakeEngine())
+    before = (tmp_path / "summary.parquet").stat().st_mtime_ns
+    study(2).run(tmp_path, engine=FakeEngine())
+    assert (tmp_path / "summary.parquet").stat().st_mtime_ns == before

@@ -327,7 +327,8 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
         axes.set_xscale("log", base=2)
     axes.set_xticks([at[x] for x in levels], [str(x) for x in levels])
     axes.minorticks_off()
-    axes.set_xlabel(over.replace("_", " ").capitalize())
+    # A key of the scenario stays as it is written.
+    axes.set_xlabel(over if "." in over else over.replace("_", " ").capitalize())
     axes.set_ylabel(labels.axis(column, scale))
 
 

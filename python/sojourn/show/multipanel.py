@@ -75,7 +75,9 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
         return
     figures.draw_over(axes, table, content.metric, content.over, content.by)
     if content.zero:
-        axes.set_ylim(bottom=0)
+        # The top margin is a part of the data's range, which is small if all values are alike.
+        top = axes.dataLim.y1
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1.06 * top) if top > 0 else None)
     if content.label:
         axes.set_ylabel(content.label)
 

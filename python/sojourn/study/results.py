@@ -11,7 +11,7 @@ from sojourn.study.engine import TABLES
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.key import canonical, plan_hash, run_key
 from sojourn.study.store import RUN, SUMMARY, Store
-from sojourn.study.summaries import collect, expected
+from sojourn.study.summaries import collect, current, expected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,22 +215,34 @@ class Results:
         """Return the table of all runs that are there."""
         from sojourn.study.table import Table
 
-        compact = self.folder / SUMMARY
-        there = {key for key in self.keys if self.store.has(key)}
-        if not there:
-            raise ResultsError(self.folder, "no run of this study is there yet")
-        table = None
-        if compact.exists():
-            table = columns.read(compact)
-            rows = table.column("key").to_pylist() if "key" in table.column_names else []
-            per_key = [key for _, _, key in expected(self.manifest) if key in there]
-            if rows != per_key:  # killed before it was written anew: the runs themselves count
-                table = None
-        if table is None:
+        # If the study was killed before the summary was written anew, the runs themselves count.
+        if current(self.store, self.manifest):
+            table = columns.read(self.folder / SUMMARY)
+        else:
             table = collect(self.store, self.manifest)
         if table is None:
-            raise ResultsError(self.folder, "its runs vanished while they were read")
+            raise ResultsError(self.folder, "no run of this study is there yet")
         return Table.from_arrow(table, self.factors, self.bottleneck, self)
+
+    def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
+        """Return how much of the start to cut, in seconds, by run (MSER-5 on a time series).
+
+        NaN where the best cut lies in the second half: that run is too short to say. Compare the
+        largest with the scenario's `warmup`.
+        """
+        from sojourn.stats import mser
+
+        where = place or self.bottleneck
+        column = f"{where}.{metric}"
+        found = {}
+        for run in self.runs():
+            series = run.table("series")
+            if column not in series.columns:
+                raise ResultsError(run.folder, f"no time series {column} was recorded")
+            cut = mser(series[column].dropna().to_numpy(dtype=float))
+            times = series.loc[series[column].notna(), "time"].to_numpy(dtype=float)
+            found[run.key] = float(times[cut.cut]) if cut.found else float("nan")
+        return found
 
     def check(self) -> list[str]:
         """Return everything that is wrong with the files, by their hashes."""

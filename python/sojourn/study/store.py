@@ -75,22 +75,19 @@ class Store:
                 "choose another folder",
             )
 
-    def close(self, current: Manifest) -> pa.Table | None:
+    def close(self, mine: Manifest) -> None:
         """Write the compacted summary of all runs there are, and tidy up."""
         disk.remove_leftover_folders(self.temporary)
         with contextlib.suppress(OSError):  # another process may still be at work in it
             self.temporary.rmdir()
         with disk.locked(self.folder):
-            there = manifest.load(self.folder) or current
-            from sojourn.study.summaries import collect
+            there = manifest.load(self.folder) or mine
+            from sojourn.study.summaries import collect, current
 
-            table = collect(self, there)
-            if table is not None:
-                data = columns.parquet(table)
-                path = self.folder / SUMMARY
-                if not path.exists() or path.read_bytes() != data:
-                    disk.replace_file(path, data)
-        return table
+            if not current(self, there):
+                table = collect(self, there)
+                if table is not None:
+                    disk.replace_file(self.folder / SUMMARY, columns.parquet(table))
 
     # Single runs
 

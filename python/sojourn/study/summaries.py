@@ -25,6 +25,23 @@ def expected(manifest: Manifest) -> Iterator[tuple[dict[str, Any], int, str]]:
             yield cell["factors"], seed, run_key(cell["plan"], seed, manifest.engine)
 
 
+def current(store: Store, manifest: Manifest) -> bool:
+    """Whether the compacted summary there has exactly the runs that are there."""
+    from sojourn.study.store import SUMMARY
+
+    path = store.folder / SUMMARY
+    if not path.exists():
+        return False
+    try:
+        table = columns.read(path)
+    except ResultsError:
+        return False
+    if "key" not in table.column_names:
+        return False
+    there = [key for _, _, key in expected(manifest) if store.has(key)]
+    return bool(table.column("key").to_pylist() == there)
+
+
 def collect(store: Store, manifest: Manifest) -> pa.Table | None:
     """Return the summaries of all runs that are there; None if there are none."""
     rows: list[pa.Table] = []

@@ -228,6 +228,50 @@ class Table:
         (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
         return paired_difference(x, y, level)
 
+    def seeds_needed(
+        self,
+        metric: str,
+        a: Mapping[str, Level],
+        b: Mapping[str, Level],
+        difference: float | None = None,
+    ) -> int | None:
+        """Return the seeds that would show a difference of two cells with probability 0.8.
+
+        The difference is the one measured, or the least that matters to you; None means more
+        than a million. The spread is that of the paired differences measured.
+        """
+        from sojourn.stats import by_seed, seeds_for_power
+        from sojourn.stats.cells import aligned
+
+        column = self.metric(metric)
+        (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
+        gaps = x - y
+        if gaps.size < 2:
+            raise StudyError("the spread needs two seeds at least")
+        wanted = float(gaps.mean()) if difference is None else difference
+        return seeds_for_power(wanted, float(gaps.std(ddof=1)))
+
+    def outliers(self, metric: str, limit: float = 3.5) -> pd.DataFrame:
+        """Return runs far from the others of their cell: factors, seed, key, value, score.
+
+        The score is the distance to the cell's median over the median distance, scaled to be a
+        standard score for normal data (Iglewicz and Hoaglin). Look at such runs; do not drop them.
+        """
+        import pandas as pd
+
+        column, keys = self.metric(metric), list(self.factors)
+        parts = []
+        groups = self.frame.groupby(keys, sort=False) if keys else [((), self.frame)]
+        for _, rows in groups:
+            values = rows[column]
+            away = (values - values.median()).abs()
+            middle = float(away.median())
+            scores = 0.6745 * away / middle if middle > 0 else away * 0.0
+            far = rows.loc[scores > limit, [*keys, "seed", "key"]].copy()
+            far["value"], far["score"] = values[far.index], scores[far.index]
+            parts.append(far)
+        return pd.concat(parts).reset_index(drop=True)
+
     def judge(self, claims: Sequence[Claim], alpha: float = 0.05) -> list[Judgement]:
         """Return the verdicts on claims about this study."""
         from sojourn.stats import judge
