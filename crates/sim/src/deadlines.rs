@@ -108,14 +108,6 @@ impl Deadlines {
         }
     }
 
-    /// Sets the deadline of `entity` unless it has an earlier one.
-    #[inline]
-    pub fn set_earlier(&mut self, entity: u32, at: Nanos) {
-        if self.get(entity).is_none_or(|now| at < now) {
-            self.set(entity, at);
-        }
-    }
-
     /// Takes the deadline of `entity` away.
     #[inline]
     pub fn clear(&mut self, entity: u32) {
@@ -200,23 +192,13 @@ mod tests {
             let mut at = [None; 40];
             for (entity, time, action) in steps {
                 let old: &mut Option<u64> = &mut at[entity as usize];
-                match action {
-                    0 => {
-                        queue.clear(entity);
-                        if let Some(t) = old.take() { model.remove(&(t, entity)); }
-                    }
-                    1 => {
-                        queue.set_earlier(entity, time);
-                        if old.is_none_or(|t| time < t) {
-                            if let Some(t) = old.replace(time) { model.remove(&(t, entity)); }
-                            model.insert((time, entity));
-                        }
-                    }
-                    _ => {
-                        queue.set(entity, time);
-                        if let Some(t) = old.replace(time) { model.remove(&(t, entity)); }
-                        model.insert((time, entity));
-                    }
+                if action == 0 {
+                    queue.clear(entity);
+                    if let Some(t) = old.take() { model.remove(&(t, entity)); }
+                } else {
+                    queue.set(entity, time);
+                    if let Some(t) = old.replace(time) { model.remove(&(t, entity)); }
+                    model.insert((time, entity));
                 }
                 prop_assert_eq!(queue.first(), model.first().copied());
                 prop_assert_eq!(queue.get(entity), at[entity as usize]);

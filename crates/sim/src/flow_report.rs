@@ -76,6 +76,7 @@ impl Engine<'_> {
         let span = self.now - self.since;
         Self::transfer_metrics(&mut row, &[*counted], span);
         row.integer("finished", flow.finished);
+        row.integer("pages", if let Driver::Web(web) = &flow.driver { web.pages } else { 0 });
         row.real("jitter", counted.jitter);
         row.real("mos", counted.mos);
         let delays = match (&flow.delay, &flow.driver) {
