@@ -95,7 +95,7 @@ demo: setup ## compare queues on the paper's bottleneck; figures and report
 	@$(BIN)/sojourn compare examples/taildrop-demo.toml \
 		--seeds 5 --out demo-results $(DEMO) \
 		--queues "pfifo limit 300p" \
-		"red limit 300p min 45p max 195p probability 0.1 avpkt 1514 unit packets" \
+		"red limit 300p min 45p max 195p probability 0.1 avpkt 1514 bandwidth 10mbit unit packets" \
 		codel fq_codel pie cobalt
 	@$(BIN)/sojourn report demo-results
 
