@@ -265,9 +265,17 @@ def test_tc(home: Path) -> None:
 
 def test_list_and_explain() -> None:
     everything = sojourn("list", "--json").json()
-    assert {"queue", "tcp", "app", "netem", "profile", "preset", "metric", "template"} == set(
-        everything
-    )
+    assert {
+        "queue",
+        "tcp",
+        "app",
+        "netem",
+        "profile",
+        "preset",
+        "metric",
+        "template",
+        "table",
+    } == set(everything)
     assert sojourn("list").status == 0
     for kind, items in everything.items():
         assert items, kind
@@ -278,6 +286,8 @@ def test_list_and_explain() -> None:
     for words in ("limit", "1000p", "target", "5ms", "RFC 8289", "ecn"):
         assert words in shown
     assert "codec" in sojourn("explain", "voip").out
+    assert "g711-noplc" in sojourn("explain", "voip").out
+    assert "duration" in sojourn("explain", "scenario").out
     assert "Unit: s" in sojourn("explain", "sojourn_p95").out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,10 +53,16 @@ def simulate(scenario: Scenario, seed: int) -> Run:
     with common.interruptible() as interrupt, common.progress_bar() as bar:
         task = bar.add_task(scenario.name, total=1.0, rate="")
 
+        begin = told = time.monotonic()
+
         def progress(fraction: float, events: int) -> bool:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{events / elapsed / 1e6:.1f} M events/s" if elapsed > 0.2 else ""
+            nonlocal told
+            now = time.monotonic()
+            rate = f"{events / (now - begin) / 1e6:.1f} M events/s" if now > begin else ""
             bar.update(task, completed=fraction, rate=rate)
+            if bar.disable and now - told >= common.LINE_EVERY:
+                told = now
+                common.note(f"{scenario.name}: {fraction:.0%}, {rate}")
             return not interrupt.asked
 
         return scenario.run(seed, progress)

@@ -26,15 +26,19 @@ KINDS = {
     "preset": "application presets",
     "metric": "metrics",
     "template": "topology templates",
+    "table": "tables of a scenario file",
 }
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Everything with a name, by kind."""
     from sojourn import _core
-    from sojourn.scenario.models import TEMPLATES
+    from sojourn.scenario.models import TEMPLATES, Flow, Link, Model, Observe
 
+    tables = {"scenario": Model, "links": Link, "flows": Flow, "observe": Observe}
     known: dict[str, Any] = json.loads(_core.describe())
+    for app in known["app"]:
+        app["presets"] = [p for p in known["presets"] if p["app"] == app["name"]]
     return {
         "queue": known["queue"],
         "tcp": known["tcp"],
@@ -43,16 +47,18 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "profile": known["profiles"],
         "preset": known["presets"],
         "metric": [{**m, "summary": m["definition"]} for m in known["metrics"]],
-        "template": [_template(name, model) for name, model in TEMPLATES.items()],
+        "template": [_keys(name, model) for name, model in TEMPLATES.items()],
+        "table": [_keys(name, model) for name, model in tables.items()],
     }
 
 
-def _template(name: str, model: Any) -> dict[str, Any]:
+def _keys(name: str, model: Any) -> dict[str, Any]:
     doc = " ".join((model.__doc__ or "").split("\n\n")[0].split())
     words = [
         {
             "name": field.alias or key,
             "kind": "key",
+            "required": field.is_required(),
             "default": "" if field.is_required() else _default(field.default),
             "doc": field.description or "",
         }
@@ -153,10 +159,12 @@ def _show(kind: str, item: dict[str, Any]) -> None:
             for word in item["words"]
         ]
         common.table(rows, ["parameter", "takes", "default", "meaning"])
-    for key in ("params", "app"):
-        if isinstance(item.get(key), dict):
-            typer.echo()
-            common.table([{"value": k, "is": v} for k, v in _flat(item[key])], ["value", "is"])
+    if isinstance(item.get("params"), dict):
+        typer.echo()
+        common.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
+    if item.get("presets"):
+        typer.echo()
+        common.table(item["presets"], ["name", "words"], title="presets")
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -193,7 +201,7 @@ def takes(word: dict[str, Any]) -> str:
         case "choice":
             return "one of " + ", ".join(word["of"])
         case "key":
-            return "a key"
+            return "required" if word["required"] else "optional"
         case _:
             return "a word"
 

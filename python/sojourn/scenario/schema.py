@@ -14,7 +14,6 @@ def json_schema() -> dict[str, Any]:
     _no_null(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://sojourn-lab.github.io/schema/scenario.json",
         **schema,
         "title": "A Sojourn scenario",
     }
