@@ -329,7 +329,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     axes.minorticks_off()
     # A key of the scenario stays as it is written.
     axes.set_xlabel(over if "." in over else over.replace("_", " ").capitalize())
-    axes.set_ylabel(labels.axis(column, scale))
+    axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))
 
 
 def _geometric(values: Sequence[float]) -> bool:

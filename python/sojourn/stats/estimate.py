@@ -177,8 +177,11 @@ class RatioComponent(Component):
         return self.values - bound * self.under
 
     def interval(self, level: float) -> Interval:
-        """Fieller's limits."""
-        return paired_ratio(self.values, self.under, level)
+        """Fieller's limits; a ratio of what is never negative is not either."""
+        i = paired_ratio(self.values, self.under, level)
+        if i.low < 0 and self.values.min() >= 0 and self.under.min() >= 0:
+            return Interval(i.estimate, 0.0, i.high, i.level, i.n)
+        return i
 
     def effect(self) -> Floats | None:
         """Return the paired differences."""

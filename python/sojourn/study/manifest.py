@@ -50,8 +50,12 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """Hash of what makes it the same study: scenario and factors, not levels or seeds."""
-        return short([self.kind, self.scenario, sorted(self.factors)])
+        """Hash of what makes it the same study: scenario and factors, not levels or seeds.
+
+        A paper's study is known by its name: its scenarios follow from what it has computed.
+        """
+        what = self.name if self.kind == "paper" else self.scenario
+        return short([self.kind, what, sorted(self.factors)])
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""

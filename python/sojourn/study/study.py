@@ -181,7 +181,7 @@ class Study:
         results = Results(store, about)
         if out is None:  # the folder lives as long as what reads from it
             weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
-        if runner.stopped:
+        if runner.stopped and runner.done < runner.total:
             raise StudyInterrupted(runner.done, runner.total, folder if out else None)
         return self._mine(results.table(), cells)
 

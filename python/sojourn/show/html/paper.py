@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sojourn.show import style
@@ -80,7 +81,7 @@ def page(
         sections=sections,
         made=any_.manifest.updated if any_ else "",
         version=any_.manifest.version if any_ else "",
-        badges=[(f"{n} {v}", KINDS[v]) for v, n in counts.items()],
+        badges=[(f"{v}: {n}", KINDS[v]) for v, n in counts.items()],
     )
 
 
@@ -150,7 +151,7 @@ def _frame(name: str, frame: pd.DataFrame) -> Table:
     heads = [(str(c), "") for c in frame.columns]
     rows = [
         [
-            Cell(f"{v:.5g}", numeric=True)
+            Cell(quantities.NOTHING if math.isnan(v) else f"{v:.5g}", numeric=True)
             if isinstance(v, float)
             else Cell(str(v), numeric=isinstance(v, int))
             for v in row
