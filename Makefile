@@ -49,13 +49,15 @@ setup: $(VENV)/.engine ## the environment and the engine, in .venv
 # Checks
 
 .PHONY: test
-test: setup ## all lints, types and tests
-	@$(STAGE) "rustfmt" cargo fmt --all --check
-	@$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	@$(STAGE) "ruff" $(MAKE) --no-print-directory ruff
-	@$(STAGE) "mypy" $(BIN)/mypy
-	@$(STAGE) "cargo test" cargo test --workspace --locked --quiet
-	@$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST)
+test: setup ## all lints, types and tests; a failure does not keep the rest from running
+	@status=0; \
+	$(STAGE) "rustfmt" cargo fmt --all --check || status=1; \
+	$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings || status=1; \
+	$(STAGE) "ruff" $(MAKE) --no-print-directory ruff || status=1; \
+	$(STAGE) "mypy" $(BIN)/mypy || status=1; \
+	$(STAGE) "cargo test" cargo test --workspace --locked --quiet --no-fail-fast || status=1; \
+	$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST) || status=1; \
+	exit $$status
 
 .PHONY: lint
 lint: $(VENV)/.environment ## formats, lints and types
