@@ -26,6 +26,8 @@ MIN_SHARE, MAX_SHARE, BUFFER_SHARE = 0.3, 1.3, 2.0
 #: The largest averaging weight, RED's usual recommendation; REDopt's is smaller (the paper, section
 #: 5).
 LARGEST_WEIGHT = 0.002
+#: Below this the average remembers more than any run shows.
+SMALLEST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,12 @@ class Link:
                 raise ValueError(f"{field}: found {getattr(self, field)!r}, expected {wanted}")
 
 
+def plain(fraction: float) -> str:
+    """A fraction as ``tc`` reads it: at least six digits, never an exponent."""
+    digits = 6 - min(0, math.floor(math.log10(fraction)) + 1) if fraction > 0 else 1
+    return f"{fraction:.{min(digits, 12)}f}".rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True)
 class RedParameters:
     """RED counting packets, and where the numbers come from.
@@ -96,7 +104,7 @@ class RedParameters:
         """The queue as one writes it in a scenario."""
         text = (
             f"red unit packets limit {self.limit} min {self.minimum} max {self.maximum} "
-            f"probability {self.max_p:.6g} weight {self.weight:.6g}"
+            f"probability {plain(self.max_p)} weight {plain(self.weight)}"
         )
         return f"{text} {extra}".strip()
 
@@ -140,7 +148,8 @@ def averaging_weight(link: Link, p: float, queue: float) -> float:
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
     peak_window = math.sqrt(8 / (3 * link.segments_per_ack * p))
     cycle = max(link.segments_per_ack * peak_window / 2 * rtt, rtt)
-    return min(LARGEST_WEIGHT, 1 - math.pow(WEIGHT_OF_OLDER_SAMPLES, 1 / (rate * cycle)))
+    weight = 1 - math.pow(WEIGHT_OF_OLDER_SAMPLES, 1 / (rate * cycle))
+    return min(LARGEST_WEIGHT, max(SMALLEST_WEIGHT, weight))
 
 
 def redopt(link: Link, kappa: float = 1.0) -> RedParameters:

@@ -23,6 +23,8 @@ _FRACTION = 1 << 24
 MEAN_WITHIN = 0.10
 #: Allowed standard deviation of the average queue, as a share of the ramp's width.
 DEVIATION_BELOW = 1 / 8
+#: A ramp that needs to be wider than this many times the model's is not REDopt any more.
+LARGEST_KAPPA = 16.0
 #: How often parameters are mended before the best is returned as it is.
 ROUNDS = 10
 #: Frame of the unresponsive traffic in bytes, as the paper has it.
@@ -237,6 +239,7 @@ def verified(
         kappa = parameters.kappa
         if trial.oscillation >= DEVIATION_BELOW:
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
+            kappa = min(kappa, LARGEST_KAPPA)
         model = redopt(link, kappa)
         # The probability that would have held the average in the middle, against the model's.
         share = (trial.average - parameters.minimum) / trial.width

@@ -7,7 +7,7 @@ gentle RED's ramp ends at the buffer size; all queues count packets and take RED
 from __future__ import annotations
 
 from sojourn.papers.taildrop.scenarios import FRAME, RATE
-from sojourn.tune.redopt import RedParameters
+from sojourn.tune.redopt import RedParameters, plain
 
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
 #: In the paper's order.
@@ -25,7 +25,7 @@ def _red(
 ) -> str:
     words = (
         f"red unit {unit} limit {round(limit)} min {round(low)} max {round(high)} "
-        f"probability {p:.6g} weight {weight:.6g} avpkt {FRAME} bandwidth {round(RATE)}bit"
+        f"probability {plain(p)} weight {plain(weight)} avpkt {FRAME} bandwidth {round(RATE)}bit"
     )
     return f"{words} {extra}".strip()
 

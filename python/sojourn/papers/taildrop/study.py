@@ -218,11 +218,15 @@ def run(
     quick: bool = False,
     workers: int | None = None,
     stage: Stage = lambda _: None,
+    size: Size | None = None,
 ) -> Outcome:
-    """Runs the study and judges the paper's findings; what is in `out` already is not run again."""
+    """Runs the study and judges the paper's findings; what is in `out` already is not run again.
+
+    `size` sets lengths and seeds other than the two that `quick` chooses between.
+    """
     from sojourn.stats import judge, judge_components
 
-    size = QUICK if quick else FULL
+    size = size or (QUICK if quick else FULL)
     counts = {n: float(n) for n in scenarios.FLOWS}
     bulk_settings = _settings(
         counts, size, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
