@@ -169,6 +169,10 @@ def test_any_setting(text: str) -> None:
         HOME.replace('from = "home"', "from = [" + '"home",\n' * 10_000 + '"home"]', 1),
         DUMBBELL.replace("hosts = 4", "hosts = 10000").replace("hosts = 2", "hosts = 9999"),
         DUMBBELL.replace("count = 64", "count = 1000000"),
+        DUMBBELL.replace("hosts = 4", "hosts = 997")
+        .replace("hosts = 2", "hosts = 991")
+        .replace("count = 64", "count = 1000000")
+        + '[[flows]]\nfrom = "left"\nto = "right"\napp = "bulk"\ncount = 1000000\n' * 900,
     ],
 )
 def test_large_texts_are_answered(text: str) -> None:

@@ -66,13 +66,22 @@ class _Resolver:
         place = {"start": 0, "end": len(word)}
         return place | {"found": word, "allowed": tuple(names[:50]), "nearest": near}
 
+    def check_sizes(self) -> None:
+        """Stop before work that grows with what there is too much of."""
+        if sum(flow.count for flow in self.model.flows) > limits.FLOWS:
+            self.complain(("flows",), f"more than {limits.FLOWS} flows")
+        if len(self.model.flows) > limits.GROUPS:
+            self.complain(("flows",), f"more than {limits.GROUPS} groups of flows")
+        if len(self.links) > limits.LINKS:
+            self.complain((), f"more than {limits.LINKS // 2} links")
+        if self.problems:
+            raise ScenarioError(self.problems)
+
     # Links
 
     def check_links(self) -> None:
         if not self.links:
             self.complain((), "no links: describe at least one as [links.NAME], or a [topology]")
-        if len(self.links) > limits.LINKS:
-            self.complain((), f"more than {limits.LINKS // 2} links")
         if len(self.link_index) < len(self.links):
             seen: set[str] = set()
             for link in self.links:
@@ -252,11 +261,8 @@ class _Resolver:
             self.complain(("duration",), f"longer than {most}")
         if duration > 0 and warmup >= duration:
             self.complain(("warmup",), f"leaves nothing of the duration, {model.duration}")
+        self.check_sizes()
         self.check_links()
-        if sum(flow.count for flow in model.flows) > limits.FLOWS:
-            self.complain(("flows",), f"more than {limits.FLOWS} flows")
-        if len(model.flows) > limits.GROUPS:
-            self.complain(("flows",), f"more than {limits.GROUPS} groups of flows")
         links = [self.link(link) for link in self.links]
         names = self.group_names()
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
