@@ -17,6 +17,16 @@ impl Sender {
         if ack < self.una {
             return;
         }
+        if self.board.is_empty() && !segment.has_sack() && !segment.flags.has(Flags::ECE) {
+            // Nothing is outstanding, as at the receiver of a one-way transfer: only the window
+            // can have changed.
+            self.set_edge(ack, segment.window);
+            if self.edge > self.nxt {
+                self.persist_at = NEVER;
+                self.persist_backoff = 0;
+            }
+            return;
+        }
         let prior_una = self.una;
         let prior_pipe = self.pipe();
         let prior_phase = self.phase;
