@@ -1,5 +1,6 @@
 //! Instructions of small runs under callgrind: the gate for changes. Needs `valgrind` and
 //! `gungraun-runner`; so it is built only with `--features instructions`.
+#![allow(missing_docs, reason = "the macros make public items")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
