@@ -149,7 +149,7 @@ def test_any_setting(text: str) -> None:
         assert str(error)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text",
     [

@@ -262,6 +262,8 @@ class Model(Part):
         ),
     )
     topology: Topology | None = Field(None, description="A template that brings hosts and links.")
-    links: dict[Name, Link] = Field(default_factory=dict, description="Links by name.")
-    flows: list[Flow] = Field(description="The traffic.", min_length=1)
+    links: dict[Name, Link] = Field(
+        default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
+    )
+    flows: list[Flow] = Field(description="The traffic.", min_length=1, max_length=limits.GROUPS)
     observe: Observe = Field(Observe(), description="What is recorded.")

@@ -70,8 +70,6 @@ class _Resolver:
         """Stop before work that grows with what there is too much of."""
         if sum(flow.count for flow in self.model.flows) > limits.FLOWS:
             self.complain(("flows",), f"more than {limits.FLOWS} flows")
-        if len(self.model.flows) > limits.GROUPS:
-            self.complain(("flows",), f"more than {limits.GROUPS} groups of flows")
         if len(self.links) > limits.LINKS:
             self.complain((), f"more than {limits.LINKS // 2} links")
         if self.problems:

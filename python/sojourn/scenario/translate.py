@@ -71,6 +71,8 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
         case "list_type":
             what = "tables, each begun by [[flows]]" if path == ("flows",) else "values"
             return source.problem(path, f"needs a list of {what}; found {shown(detail['input'])}")
+        case "too_long":
+            return source.problem(path, f"more than {context['max_length']}: too many")
         case "too_short":
             return source.problem(path, "needs at least one")
         case _:
