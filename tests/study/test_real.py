@@ -1,0 +1,119 @@
+"""Studies with the real engine and real scenario files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+from sojourn.show import page_of
+from sojourn.show.html.render import render
+from sojourn.study import Comparison, Results, Study, StudyError, compare, load, replay
+
+HOME = Path(__file__).parents[2] / "examples" / "home.toml"
+SHORT = {"duration": "4s", "warmup": "1s"}
+
+
+@pytest.fixture(scope="module")
+def home() -> Scenario:
+    return Scenario.load(HOME).replace(SHORT)
+
+
+def test_compare_answers(home: Scenario, tmp_path: Path) -> None:
+    queues = ["pfifo limit 1000p", "codel", "fq_codel"]
+    found = compare(home, queues, 3, by="voip.mos", out=tmp_path)
+    assert found.entries[-1].queue == "pfifo limit 1000p"
+    assert found.entries[0].rank == 1
+    assert "voip.delay_p95" in found.shown_metrics
+    text = render(page_of(Results.open(tmp_path)))
+    assert "tc qdisc replace dev eth0" in text
+    assert "Mean opinion score of a call" in text
+    assert Comparison.open(tmp_path).to_dict() == found.to_dict()
+
+
+def test_any_number_of_workers_gives_the_same(home: Scenario) -> None:
+    study = Study(home).vary(queue=["codel", "pie"]).seeds(2)
+    one, four = study.run(workers=1), study.run(workers=4)
+    pd.testing.assert_frame_equal(one.frame, four.frame)
+    assert one.results is not None
+    assert four.results is not None
+    traces = [[r.about["trace_hash"] for r in t.results.runs()] for t in (one, four) if t.results]
+    assert traces[0] == traces[1]
+    assert len(set(traces[0])) == 4
+
+
+def test_runs_are_replayed_alone(home: Scenario, tmp_path: Path) -> None:
+    Study(home).seeds([5]).run(tmp_path)
+    run = Results.open(tmp_path).run()
+    record = replay(run.folder)
+    assert record.trace_hash == run.about["trace_hash"]
+    (run.folder / "run.json").write_text(
+        (run.folder / "run.json").read_text().replace('"seed": 5', '"seed": 6')
+    )
+    with pytest.raises(StudyError, match="do not belong together"):
+        replay(run.folder)
+
+
+def test_the_scenario_is_read_back(home: Scenario, tmp_path: Path) -> None:
+    Study(home).vary(queue=["codel", "pie"]).seeds(1).run(tmp_path)
+    results = Results.open(tmp_path)
+    assert results.scenario == home
+    assert results.scenario_of(queue="pie").queue == "pie"
+    assert results.bottleneck == home.bottleneck
+
+
+def test_study_files(tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(HOME.read_text())
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'scenario = "home.toml"\n[study]\nname = "sweep"\nseeds = [3, 5]\n[study.vary]\n'
+        '"links.uplink.queue" = ["codel", "pie"]\n"links.uplink.rate" = ["10mbit", "20mbit"]\n'
+    )
+    study = load(file)
+    assert len(study) == 8
+    assert study.name == "sweep"
+    together = tmp_path / "both.toml"
+    together.write_text(HOME.read_text() + "\n[study]\nseeds = 2\nvary.queue = ['codel', 'pie']\n")
+    assert len(load(together)) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[study", "no valid TOML"),
+        ("duration = '1s'", "no table"),
+        ("scenario = 3\n[study]", "name of a file"),
+        ("scenario = 'home.toml'\nx = 1\n[study]", "must stand there"),
+        ("scenario = 'home.toml'\n[study]\nseed = 3", "did you mean 'seeds'"),
+        ("scenario = 'home.toml'\n[study]\nseeds = 'x'", "number or a list"),
+        ("scenario = 'home.toml'\n[study]\nseeds = 0", "at least one"),
+        ("scenario = 'home.toml'\n[study.vary]\nqueue = 'codel'", "list of levels"),
+        ("scenario = 'home.toml'\n[study]\nvary = 3", "table of factors"),
+    ],
+)
+def test_study_files_that_cannot_be(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "home.toml").write_text(HOME.read_text())
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(StudyError, match=says):
+        load(tmp_path / "study.toml")
+
+
+def test_errors_of_the_scenario_keep_their_lines(tmp_path: Path) -> None:
+    text = HOME.read_text().replace('app = "voip"', 'app = "voipp"')
+    (tmp_path / "study.toml").write_text("[study]\nseeds = 2\n\n" + text.split("\n\n", 1)[1])
+    with pytest.raises(ScenarioError):
+        load(tmp_path / "study.toml")
+    (tmp_path / "both.toml").write_text(text + "\n[study]\nseeds = 2\n")
+    line = next(i for i, x in enumerate(text.splitlines(), 1) if "voipp" in x)
+    with pytest.raises(ScenarioError, match=rf"both\.toml:{line}") as caught:
+        load(tmp_path / "both.toml")
+    assert "voip" in str(caught.value)
+
+
+def test_a_wrong_level_is_told_by_the_scenario(home: Scenario) -> None:
+    with pytest.raises(ScenarioError, match="codel"):
+        _ = Study(home).vary(queue=["codle"]).cells
+    with pytest.raises(ScenarioError):
+        _ = Study(home).vary(**{"links.uplnk.rate": ["1mbit"]}).cells
