@@ -45,7 +45,7 @@ def test_answer_and_table() -> None:
     assert "codel has the lowest 95th percentile of the queueing delay: " in found.answer()
     assert "codel cannot be told apart from it" in found.answer()
     assert "Next comes pfifo" in found.answer()
-    assert "Out of the ranking: red" in found.answer()
+    assert "Out of the ranking: red (missed: goodput >= 95% of best)." in found.answer()
     lines = found.summary().split("\n\n")[1].splitlines()
     assert len({line.index("±") for line in lines[2:]}) == 1
     assert "ms" in lines[1]

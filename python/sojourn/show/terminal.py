@@ -57,7 +57,7 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
 
     table = _rich()
     table.add_column("rank", justify="right")
-    table.add_column("queue", overflow="fold")
+    table.add_column("queue", overflow="fold", max_width=44)
     columns = []
     for metric in metrics or table_metrics(c):
         column = c.table.metric(metric)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sojourn.study import quantities
 from sojourn.study.metrics import base
+from sojourn.study.names import short_names
 
 if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry
@@ -95,12 +96,19 @@ def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
 
 
 def _outs(c: Comparison) -> str:
-    out = [e for e in c.entries if not e.feasible]
-    if not out:
-        edge = [e.queue for e in c.entries if any(k.borderline for k in e.checks)]
-        return f"{listed(edge)}: the condition is met only just." if edge else ""
-    reasons = [f"{e.queue} ({e.reason or c.by + ' was not measured'})" for e in out]
-    return f"Out of the ranking: {'; '.join(reasons)}."
+    names = short_names(c.queues)
+    groups: dict[str, list[str]] = {}
+    edge = [names[e.queue] for e in c.entries if any(k.borderline for k in e.checks)]
+    for e in c.entries:
+        if not e.feasible:
+            broken = [k.condition for k in e.checks if not k.met]
+            reason = f"missed: {' and '.join(broken)}" if broken else f"{c.by} was not measured"
+            groups.setdefault(reason, []).append(names[e.queue])
+    parts = [f"{listed(found)} ({reason})" for reason, found in groups.items()]
+    text = f"Out of the ranking: {'; '.join(parts)}." if parts else ""
+    if edge:
+        text += f" For {listed(edge)} that is a close call, which more seeds may decide otherwise."
+    return text.strip()
 
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:

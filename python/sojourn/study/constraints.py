@@ -28,6 +28,9 @@ class Check:
     borderline: bool
     """Whether the interval reaches over the bound: other seeds might decide otherwise."""
     reason: str
+    """Why it is not met, or only just; empty if it is met clearly."""
+    found: str = ""
+    """What was measured."""
 
 
 def check(
@@ -80,7 +83,8 @@ def _absolute(
     met = condition.met(i.estimate, bound)
     borderline = i.low <= bound <= i.high and x.size > 1
     found = f"{column} {quantities.interval(i, unit, column)}"
-    return Check(str(condition), met, borderline, _reason(condition, found, met, borderline))
+    reason = _reason(condition, found, met, borderline)
+    return Check(str(condition), met, borderline, reason, found)
 
 
 def _relative(
@@ -104,13 +108,10 @@ def _relative(
     limits = one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)
     mean = quantities.value(float(x.mean()), unit, column)
-    part = f", {100 * x.mean() / y.mean():.1f} % of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
-    return Check(
-        str(condition),
-        met,
-        borderline,
-        _reason(condition, f"{column} {mean}{part}", met, borderline),
-    )
+    part = f", {100 * x.mean() / y.mean():.2f} % of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
+    found = f"{column} {mean}{part}"
+    reason = _reason(condition, found, met, borderline)
+    return Check(str(condition), met, borderline, reason, found)
 
 
 def _reason(condition: Comparison, found: str, met: bool, borderline: bool) -> str:

@@ -12,6 +12,8 @@ from sojourn.study.answer import table_metrics, words
 from sojourn.study.errors import StudyError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sojourn.stats import Interval
     from sojourn.study.comparison import Comparison
     from sojourn.study.results import Results
@@ -59,6 +61,7 @@ def page(c: Comparison) -> Page:
 
 def _ranking(c: Comparison) -> list[Block]:
     names = c.queues
+    short = labels.short_names(names)
     entries = c.entries
     heads: list[tuple[str, str]] = [("rank", ""), ("queue", "")]
     columns: list[list[Cell]] = [
@@ -67,14 +70,19 @@ def _ranking(c: Comparison) -> list[Block]:
             for e in entries
         ],
         [
-            Cell(e.queue, colour=names.index(e.queue), strong=e.rank == 1, sub=e.reason)
+            Cell(
+                short[e.queue],
+                colour=names.index(e.queue),
+                strong=e.rank == 1,
+                sub=e.queue if short[e.queue] != e.queue else "",
+            )
             for e in entries
         ],
     ]
     if len(c.seeds) > 1:
         heads.append(("same", ""))
         columns.append([Cell(e.letters or quantities.NOTHING) for e in entries])
-    for metric in table_metrics(c, 6):
+    for metric in table_metrics(c, 5 if "." in c.by else 6):
         found = [e.value if metric == c.by else e.metrics[metric] for e in entries]
         head, cells = common.column(found, metric, c.table.units.get(metric, ""))
         heads.append(head)
@@ -91,8 +99,30 @@ def _ranking(c: Comparison) -> list[Block]:
     )
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
+        *_conditions(c, short),
         common.statistics_text(len(c.seeds), told),
     ]
+
+
+def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
+    """Return what became of each condition, where any is not met or only just."""
+    rows = []
+    for e in c.entries:
+        for k in e.checks:
+            if k.reason:
+                kind = "open" if k.borderline else "good" if k.met else "bad"
+                verdict = ("met" if k.met else "not met") + (", a close call" * k.borderline)
+                rows.append(
+                    [
+                        Cell(short[e.queue], colour=c.queues.index(e.queue)),
+                        Cell(k.condition),
+                        Cell(k.found),
+                        Cell(verdict, badge=kind),
+                    ]
+                )
+    heads = (("queue", ""), ("condition", ""), ("found", ""), ("", ""))
+    text = "Conditions that are not met, or only just"
+    return [Table(heads, rows, text)] if rows else []
 
 
 def _differences(c: Comparison) -> list[Cell]:
