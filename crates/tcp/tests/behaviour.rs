@@ -31,7 +31,7 @@ fn every_control_fills_a_link() {
     }
 }
 
-/// Classic HyStart leaves while the queue builds. HyStart++ sees it only in the first ACKs of the
+/// Classic `HyStart` leaves while the queue builds. `HyStart++` sees it only in the first ACKs of the
 /// next round, and then still grows by a quarter a round: it needs a queue that holds a round.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
@@ -123,7 +123,11 @@ fn a_large_window_recovers() {
         pipe.paths[0].fate = Box::new(move |_, segment| {
             data += u64::from(segment.len > 0);
             // One in seven of 3000, well within slow start.
-            if (5_000..8_000).contains(&data) && data % 7 == 0 { Fate::Drop } else { Fate::Deliver }
+            if (5_000..8_000).contains(&data) && data.is_multiple_of(7) {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
         });
         pipe.ends[0].write_unlimited();
         assert!(pipe.run_until(3 * SECOND, |p| p.ends[0].counters().recoveries == 1));
@@ -147,7 +151,7 @@ fn rack_bears_reordering() {
         let mut n = 0u64;
         pipe.paths[0].fate = Box::new(move |_, _| {
             n += 1;
-            if n % 50 == 0 { Fate::Late(10 * MILLISECOND) } else { Fate::Deliver }
+            if n.is_multiple_of(50) { Fate::Late(10 * MILLISECOND) } else { Fate::Deliver }
         });
         pipe.ends[0].write_unlimited();
         goodput(&mut pipe, 5 * SECOND, 20 * SECOND) / (20e6 * FULL)

@@ -18,13 +18,7 @@ impl Sender {
             return;
         }
         if self.board.is_empty() && !segment.has_sack() && !segment.flags.has(Flags::ECE) {
-            // Nothing is outstanding, as at the receiver of a one-way transfer: only the window
-            // can have changed.
-            self.set_edge(ack, segment.window);
-            if self.edge > self.nxt {
-                self.persist_at = NEVER;
-                self.persist_backoff = 0;
-            }
+            self.on_window(ack, segment.window);
             return;
         }
         let prior_una = self.una;
@@ -128,6 +122,21 @@ impl Sender {
             self.prr.on_ack(&mut self.window, tally.delivered, pipe, safe);
         }
         self.rearm(now, acked);
+    }
+
+    /// Nothing is outstanding, as at the receiver of a one-way transfer: only the window can have
+    /// changed.
+    #[inline]
+    fn on_window(&mut self, ack: u64, window: u32) {
+        self.set_edge(ack, window);
+        self.release_persist();
+    }
+
+    fn release_persist(&mut self) {
+        if self.edge > self.nxt {
+            self.persist_at = NEVER;
+            self.persist_backoff = 0;
+        }
     }
 
     /// SACK blocks; whether the first reports a duplicate.
@@ -299,10 +308,7 @@ impl Sender {
             self.rto_at = now + self.rtt.backed_off(self.backoff);
             self.schedule_probe(now);
         }
-        if self.edge > self.nxt {
-            self.persist_at = NEVER;
-            self.persist_backoff = 0;
-        }
+        self.release_persist();
     }
 
     pub(super) fn schedule_probe(&mut self, now: Nanos) {
