@@ -26,12 +26,7 @@ impl Sender {
         let prior_phase = self.phase;
         let acked = ack - prior_una;
         self.flight = self.outstanding();
-        let mut tally = Tally {
-            orig_bound: self.recovery_point,
-            highest: self.board.highest(),
-            believable: now - self.rtt.min(),
-            ..Tally::default()
-        };
+        let mut tally = self.tally(now);
         let mut dsack = false;
         if self.sack && segment.has_sack() {
             dsack = self.on_blocks(segment, &mut tally);
@@ -122,6 +117,15 @@ impl Sender {
             self.prr.on_ack(&mut self.window, tally.delivered, pipe, safe);
         }
         self.rearm(now, acked);
+    }
+
+    fn tally(&self, now: Nanos) -> Tally {
+        Tally {
+            orig_bound: self.recovery_point,
+            highest: self.board.highest(),
+            believable: now - self.rtt.min(),
+            ..Tally::default()
+        }
     }
 
     /// Nothing is outstanding, as at the receiver of a one-way transfer: only the window can have
