@@ -12,8 +12,8 @@ use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::packet::Packet;
-use crate::params::{packets, probability_q32};
 use crate::store::Store;
+use crate::tc::{packets, probability_q32};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos};

@@ -13,12 +13,13 @@
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
+use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::packet::Packet;
-use crate::params::{Device, NoKernelEquivalent, above_zero, micros, size, time_text};
 use crate::store::Store;
+use crate::tc::{NoKernelEquivalent, above_zero, micros, probability_q32, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Token, Word, WordError};
@@ -122,7 +123,7 @@ impl Params {
         }
         for (word, field) in [("increment", &mut self.p_inc), ("decrement", &mut self.p_dec)] {
             if let Some(p) = given.real(word) {
-                *field = crate::params::probability_q32(p);
+                *field = probability_q32(p);
             }
         }
         Ok(())

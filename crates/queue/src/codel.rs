@@ -11,12 +11,13 @@
 //! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
 //! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
 
+use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::packet::{Ecn, Packet};
-use crate::params::{Device, above_zero, micros, packets, time_text};
 use crate::store::{Queued, Store};
+use crate::tc::{above_zero, micros, packets, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};

@@ -8,10 +8,12 @@
 //! Invariants: without changes, the backlog never exceeds the limit; a lower limit given by a change drops
 //! nothing that is queued, as in the kernel.
 
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::params::{Device, Unit, packets, size};
 use crate::store::Store;
+use crate::tc::{packets, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};

@@ -11,10 +11,11 @@
 //! within a quantum and a packet; CoDel's one-MTU rule looks at the backlog of all buckets together.
 
 use crate::codel::{self, Counters, Law, Source, State};
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::packet::Packet;
-use crate::params::{Device, above_zero, micros, packets, size, time_text};
 use crate::store::{Queued, Store};
+use crate::tc::{above_zero, micros, packets, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};

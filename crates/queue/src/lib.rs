@@ -11,20 +11,26 @@
 pub mod blue;
 pub mod cobalt;
 pub mod codel;
+mod device;
 pub mod discipline;
 pub mod fifo;
 pub mod fq_codel;
 pub mod jiffies;
+mod limit;
 pub mod packet;
 pub mod params;
 pub mod pie;
 pub mod queue;
 pub mod red;
 pub mod store;
+mod tc;
 
+pub use device::Device;
 pub use discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
+pub use limit::Unit;
 pub use packet::{Ecn, Packet};
-pub use params::{Device, NoKernelEquivalent, Params, Unit, tables};
+pub use params::{Params, tables};
 pub use queue::Queue;
+pub use tc::NoKernelEquivalent;

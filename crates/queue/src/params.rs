@@ -1,57 +1,16 @@
 //! What a user writes of a queue, resolved to numbers.
 
+use crate::device::Device;
 use crate::discipline::Sink;
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
+use crate::tc::NoKernelEquivalent;
 use crate::{blue, cobalt, codel, fifo, fq_codel, pie, red};
 use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
 use sojourn_units::words::{self, Given, Table, Token, WordError};
-use sojourn_units::{MICROSECOND, Nanos, Rate};
 use std::fmt;
-
-/// The device that a queue is on: where defaults come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Device {
-    /// The largest frame with its Ethernet header.
-    pub psched_mtu: u32,
-    /// Ticks a second of the coarse clock by which periodic tasks run.
-    pub hz: u32,
-    /// The rate at which it sends, if known.
-    pub rate: Option<Rate>,
-}
-
-impl Default for Device {
-    fn default() -> Self {
-        Self { psched_mtu: 1514, hz: 1000, rate: None }
-    }
-}
-
-/// What a limit or threshold counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Packets.
-    Packets,
-    /// Bytes.
-    Bytes,
-}
-
-/// Why a queue cannot be had from the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoKernelEquivalent {
-    /// The discipline.
-    pub discipline: &'static str,
-    /// What the kernel lacks.
-    pub reason: String,
-}
-
-impl fmt::Display for NoKernelEquivalent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no kernel equivalent of this `{}`: {}", self.discipline, self.reason)
-    }
-}
-
-impl std::error::Error for NoKernelEquivalent {}
 
 /// A queue and its parameters, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -266,47 +225,4 @@ impl<P: Packet> Queue<P> {
         }
         Ok(())
     }
-}
-
-/// The value of `word`, if it fits the kernel's 32 bits.
-fn narrow(given: &Given, word: &str, value: Option<u64>) -> Result<Option<u32>, WordError> {
-    value
-        .map(u32::try_from)
-        .transpose()
-        .map_err(|_| given.error(word, format!("`{word}` is too large: it has 32 bits")))
-}
-
-pub(crate) fn packets(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
-    narrow(given, word, given.integer(word))
-}
-
-pub(crate) fn size(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
-    narrow(given, word, given.integer(word))
-}
-
-/// A time in whole microseconds, rounded down as `tc` does.
-pub(crate) fn micros(given: &Given, word: &str) -> Result<Option<u32>, WordError> {
-    narrow(given, word, given.time(word).map(|t| t / MICROSECOND))
-}
-
-/// Refuses 0, which `tc` takes for "not given".
-pub(crate) fn above_zero(
-    given: &Given,
-    word: &str,
-    value: Option<u32>,
-) -> Result<Option<u32>, WordError> {
-    if value == Some(0) {
-        return Err(given.error(word, format!("`{word}` must be above 0")));
-    }
-    Ok(value)
-}
-
-/// Microseconds as `tc` reads them exactly.
-pub(crate) fn time_text(micros: u32) -> String {
-    if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
-}
-
-/// A probability as a fraction of 2^32, rounded down; one is all but one part.
-pub(crate) fn probability_q32(p: f64) -> u32 {
-    (p * 4_294_967_296.0) as u32
 }

@@ -10,13 +10,14 @@
 //! Invariants: no early drop in the first 150 ms of congestion nor below two full frames of backlog; the
 //! probability is not clamped to one under long overload, as in the kernel.
 
+use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::jiffies;
 use crate::packet::Packet;
-use crate::params::{Device, above_zero, micros, packets, time_text};
 use crate::store::Store;
+use crate::tc::{above_zero, micros, packets, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};

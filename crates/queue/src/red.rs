@@ -16,13 +16,15 @@
 //! microseconds and natural logarithms for powers of two, so idle decay is some 22 times too slow; and
 //! its `adaptive` travels where Linux 6.1 does not look when it arms the timer. Here `adaptive` works.
 
+use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 use crate::jiffies;
+use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::params::{Device, NoKernelEquivalent, Unit, probability_q32, size};
 use crate::store::Store;
+use crate::tc::{NoKernelEquivalent, probability_q32, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::quantity::{format_rate, parse_size};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
