@@ -1,6 +1,6 @@
 //! Instructions of small runs under callgrind: the gate for changes. Needs `valgrind` and
 //! `gungraun-runner`; so it is built only with `--features instructions`.
-#![allow(missing_docs, reason = "the macros make public items")]
+#![allow(missing_docs, unused_qualifications, reason = "the macros make such items")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
