@@ -1,6 +1,13 @@
 //! Instructions of small runs under callgrind: the gate for changes. Needs `valgrind` and
 //! `gungraun-runner`; so it is built only with `--features instructions`.
-#![allow(missing_docs, unused_qualifications, reason = "the macros make such items")]
+#![allow(
+    missing_docs,
+    unused_qualifications,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
+    reason = "what the macros make"
+)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
