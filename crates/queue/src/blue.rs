@@ -8,11 +8,9 @@
 //!
 //! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
 
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::tc::{packets, probability_q32};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -198,17 +196,12 @@ impl<P: Packet> Blue<P> {
     }
 }
 
-impl<P: Packet> View for Blue<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Blue<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

@@ -14,11 +14,9 @@
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
 use crate::device::Device;
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::tc::{NoKernelEquivalent, above_zero, micros, probability_q32, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -448,17 +446,12 @@ impl<P: Packet> Cobalt<P> {
     }
 }
 
-impl<P: Packet> View for Cobalt<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Cobalt<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

@@ -12,11 +12,9 @@
 //! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
 
 use crate::device::Device;
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::{Ecn, Packet};
-use crate::store::{Queued, Store};
+use crate::store::{Queued, Store, Stored};
 use crate::tc::{above_zero, micros, packets, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -449,17 +447,12 @@ impl<P: Packet> Codel<P> {
     }
 }
 
-impl<P: Packet> View for Codel<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Codel<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

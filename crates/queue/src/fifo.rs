@@ -9,10 +9,10 @@
 //! nothing that is queued, as in the kernel.
 
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::tc::{packets, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -111,17 +111,12 @@ impl<P: Packet> Fifo<P> {
     }
 }
 
-impl<P: Packet> View for Fifo<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Fifo<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

@@ -11,12 +11,10 @@
 //! probability is not clamped to one under long overload, as in the kernel.
 
 use crate::device::Device;
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::tc::{above_zero, micros, packets, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -450,17 +448,12 @@ impl<P: Packet> Pie<P> {
     }
 }
 
-impl<P: Packet> View for Pie<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Pie<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

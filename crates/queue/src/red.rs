@@ -17,13 +17,11 @@
 //! its `adaptive` travels where Linux 6.1 does not look when it arms the timer. Here `adaptive` works.
 
 use crate::device::Device;
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Store;
+use crate::store::{Store, Stored};
 use crate::tc::{NoKernelEquivalent, probability_q32, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::quantity::{format_rate, parse_size};
@@ -965,17 +963,12 @@ pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
     (factor as u32, log.min(1) as u8, log.saturating_sub(1) as u8)
 }
 
-impl<P: Packet> View for Red<P> {
-    fn packets(&self) -> usize {
-        self.store.len()
-    }
+impl<P: Packet> Stored for Red<P> {
+    type Packet = P;
 
-    fn bytes(&self) -> u64 {
-        self.store.bytes()
-    }
-
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store.enqueued_at(n)
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
     }
 }
 

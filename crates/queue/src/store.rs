@@ -1,5 +1,6 @@
 //! Where disciplines keep their packets: a ring of packets with their times of arrival.
 
+use crate::discipline::View;
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
@@ -69,5 +70,31 @@ impl<P: Packet> Store<P> {
     /// The times of arrival, oldest first.
     pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.ring.iter().map(|queued| queued.at)
+    }
+}
+
+/// A discipline that keeps all its packets in one store. What may be read of it is read there.
+pub(crate) trait Stored {
+    /// The packets.
+    type Packet: Packet;
+
+    /// The store.
+    fn store(&self) -> &Store<Self::Packet>;
+}
+
+impl<D: Stored> View for D {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.store().len()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.store().bytes()
+    }
+
+    #[inline]
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.store().enqueued_at(n)
     }
 }
