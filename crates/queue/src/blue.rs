@@ -11,7 +11,7 @@
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{packets, probability_q32};
+use crate::tc::{ECN, LIMIT, packets, probability, probability_q32, set};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos};
@@ -22,12 +22,7 @@ pub const TABLE: Table = Table {
     summary: "BLUE: a drop probability raised by overflow and lowered by idleness",
     source: "Feng et al. 2002; not in Linux",
     words: &[
-        Word {
-            name: "limit",
-            kind: Kind::Packets,
-            default: "1000p",
-            doc: "Packets that fit; more are dropped on arrival.",
-        },
+        LIMIT,
         Word {
             name: "increment",
             kind: Kind::Probability,
@@ -46,12 +41,7 @@ pub const TABLE: Table = Table {
             default: "100ms",
             doc: "Least time between moves of the probability.",
         },
-        Word {
-            name: "ecn",
-            kind: Kind::Switch { off: "noecn" },
-            default: "noecn",
-            doc: "Marks ECN-capable packets instead of dropping them.",
-        },
+        ECN,
     ],
 };
 
@@ -84,25 +74,16 @@ impl Default for Params {
 
 impl Params {
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        if let Some(limit) = packets(given, "limit")? {
-            self.limit = limit;
-        }
-        for (word, field) in
-            [("increment", &mut self.increment), ("decrement", &mut self.decrement)]
-        {
-            if let Some(p) = given.real(word) {
-                *field = probability_q32(p);
-            }
-        }
+        set(&mut self.limit, packets(given, "limit")?);
+        set(&mut self.increment, probability(given, "increment"));
+        set(&mut self.decrement, probability(given, "decrement"));
         if let Some(freeze) = given.time("freeze") {
             if freeze == 0 {
                 return Err(given.error("freeze", "`freeze` must be above 0"));
             }
             self.freeze = freeze;
         }
-        if let Some(ecn) = given.flag("ecn") {
-            self.ecn = ecn;
-        }
+        set(&mut self.ecn, given.flag("ecn"));
         Ok(())
     }
 }
@@ -157,12 +138,7 @@ impl<P: Packet> Blue<P> {
     /// Replaces the parameters. What no longer fits is dropped from the head.
     pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
         self.params = params;
-        while self.store.len() > params.limit as usize {
-            if let Some(queued) = self.store.pop() {
-                self.totals.drops += 1;
-                sink.dropped(queued.packet, DropReason::Overflow, true);
-            }
-        }
+        self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 
     fn frozen(&self, now: Nanos) -> bool {

@@ -17,7 +17,7 @@ use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{NoKernelEquivalent, above_zero, micros, probability_q32, size, time_text};
+use crate::tc::{NoKernelEquivalent, Text, above_zero, micros, probability, set, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Token, Word, WordError};
@@ -110,20 +110,11 @@ impl Params {
     }
 
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        if let Some(interval) = above_zero(given, "interval", micros(given, "interval")?)? {
-            self.interval_us = interval;
-        }
-        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
-            self.target_us = target;
-        }
-        if let Some(memory) = size(given, "memlimit")? {
-            self.memlimit = memory;
-        }
-        for (word, field) in [("increment", &mut self.p_inc), ("decrement", &mut self.p_dec)] {
-            if let Some(p) = given.real(word) {
-                *field = probability_q32(p);
-            }
-        }
+        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
+        set(&mut self.target_us, above_zero(given, "target", micros)?);
+        set(&mut self.memlimit, size(given, "memlimit")?);
+        set(&mut self.p_inc, probability(given, "increment"));
+        set(&mut self.p_dec, probability(given, "decrement"));
         Ok(())
     }
 
@@ -156,13 +147,11 @@ impl Params {
                 ));
             }
         }
-        if let Some(rtt) = above_zero(&given, "rtt", micros(&given, "rtt")?)? {
+        if let Some(rtt) = above_zero(&given, "rtt", micros)? {
             self.interval_us = rtt;
             self.target_us = (rtt / 20).max(1);
         }
-        if let Some(memory) = size(&given, "memlimit")? {
-            self.memlimit = memory;
-        }
+        set(&mut self.memlimit, size(&given, "memlimit")?);
         Ok(())
     }
 
@@ -176,13 +165,11 @@ impl Params {
         if (self.p_inc, self.p_dec) != (P_INC, P_DEC) {
             return refuse("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
         }
-        let mut text =
-            format!("cake unlimited besteffort flowblind rtt {}", time_text(self.interval_us));
-        if self.memlimit != 0 {
-            text.push_str(" memlimit ");
-            text.push_str(&self.memlimit.to_string());
-        }
-        Ok(text)
+        let memlimit = (self.memlimit != 0).then_some(self.memlimit);
+        Ok(Text::new("cake unlimited besteffort flowblind")
+            .value("rtt", time_text(self.interval_us))
+            .optional("memlimit", memlimit)
+            .done())
     }
 
     /// Memory that fits.

@@ -15,10 +15,18 @@ use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::{Ecn, Packet};
 use crate::store::{Queued, Store, Stored};
-use crate::tc::{above_zero, micros, packets, time_text};
+use crate::tc::{ECN, LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+
+/// The word `ce_threshold`.
+pub(crate) const CE_THRESHOLD: Word = Word {
+    name: "ce_threshold",
+    kind: Kind::Time,
+    default: "",
+    doc: "Marks every ECN-capable packet that stayed longer; none by default.",
+};
 
 /// The words of `codel`.
 pub const TABLE: Table = Table {
@@ -26,12 +34,7 @@ pub const TABLE: Table = Table {
     summary: "CoDel: drops by the time that packets spent in the queue",
     source: "RFC 8289; Linux sch_codel.c",
     words: &[
-        Word {
-            name: "limit",
-            kind: Kind::Packets,
-            default: "1000p",
-            doc: "Packets that fit; more are dropped on arrival.",
-        },
+        LIMIT,
         Word {
             name: "target",
             kind: Kind::Time,
@@ -44,18 +47,8 @@ pub const TABLE: Table = Table {
             default: "100ms",
             doc: "How long the delay may stay above target; a round-trip time at the worst.",
         },
-        Word {
-            name: "ce_threshold",
-            kind: Kind::Time,
-            default: "",
-            doc: "Marks every ECN-capable packet that stayed longer; none by default.",
-        },
-        Word {
-            name: "ecn",
-            kind: Kind::Switch { off: "noecn" },
-            default: "noecn",
-            doc: "Marks ECN-capable packets instead of dropping them.",
-        },
+        CE_THRESHOLD,
+        ECN,
     ],
 };
 
@@ -90,37 +83,22 @@ impl Params {
     }
 
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        if let Some(limit) = above_zero(given, "limit", packets(given, "limit")?)? {
-            self.limit = limit;
-        }
-        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
-            self.target_us = target;
-        }
-        if let Some(interval) = above_zero(given, "interval", micros(given, "interval")?)? {
-            self.interval_us = interval;
-        }
-        if let Some(threshold) = micros(given, "ce_threshold")? {
-            self.ce_threshold_us = Some(threshold);
-        }
-        if let Some(ecn) = given.flag("ecn") {
-            self.ecn = ecn;
-        }
+        set(&mut self.limit, above_zero(given, "limit", packets)?);
+        set(&mut self.target_us, above_zero(given, "target", micros)?);
+        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
+        set(&mut self.ce_threshold_us, micros(given, "ce_threshold")?.map(Some));
+        set(&mut self.ecn, given.flag("ecn"));
         Ok(())
     }
 
     pub(crate) fn to_tc(self) -> String {
-        let mut text = format!(
-            "codel limit {} target {} interval {}",
-            self.limit,
-            time_text(self.target_us),
-            time_text(self.interval_us)
-        );
-        if let Some(threshold) = self.ce_threshold_us {
-            text.push_str(" ce_threshold ");
-            text.push_str(&time_text(threshold));
-        }
-        text.push_str(if self.ecn { " ecn" } else { " noecn" });
-        text
+        Text::new("codel")
+            .value("limit", self.limit)
+            .value("target", time_text(self.target_us))
+            .value("interval", time_text(self.interval_us))
+            .optional("ce_threshold", self.ce_threshold_us.map(time_text))
+            .switch(self.ecn, "ecn", "noecn")
+            .done()
     }
 
     /// The same in ticks of CoDel's clock.
@@ -438,12 +416,7 @@ impl<P: Packet> Codel<P> {
     pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.law();
-        while self.store.len() > params.limit as usize {
-            if let Some(queued) = self.store.pop() {
-                self.totals.drops += 1;
-                sink.dropped(queued.packet, DropReason::Overflow, true);
-            }
-        }
+        self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, To
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{packets, size};
+use crate::tc::{Text, packets, set, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -68,9 +68,7 @@ impl Params {
             Unit::Packets => packets(given, "limit")?,
             Unit::Bytes => size(given, "limit")?,
         };
-        if let Some(limit) = limit {
-            self.limit = limit;
-        }
+        set(&mut self.limit, limit);
         Ok(())
     }
 
@@ -82,7 +80,7 @@ impl Params {
     }
 
     pub(crate) fn to_tc(self) -> String {
-        format!("{} limit {}", self.table().name, self.limit)
+        Text::new(self.table().name).value("limit", self.limit).done()
     }
 }
 
@@ -129,13 +127,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let fits = match self.params.unit {
-            Unit::Packets => self.store.len() < self.params.limit as usize,
-            Unit::Bytes => {
-                self.store.bytes() + u64::from(packet.len()) <= u64::from(self.params.limit)
-            }
-        };
-        if fits {
+        if self.params.unit.fits(self.params.limit, &self.store, &packet) {
             self.store.push(now, packet);
             return Return::Success;
         }

@@ -10,12 +10,12 @@
 //! Invariants: the backlog never exceeds `limit` packets; backlogged buckets get equal shares of bytes
 //! within a quantum and a packet; CoDel's one-MTU rule looks at the backlog of all buckets together.
 
-use crate::codel::{self, Counters, Law, Source, State};
+use crate::codel::{self, CE_THRESHOLD, Counters, Law, Source, State};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::packet::Packet;
 use crate::store::{Queued, Store};
-use crate::tc::{above_zero, micros, packets, size, time_text};
+use crate::tc::{ECN, Text, above_zero, micros, packets, set, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -56,12 +56,7 @@ pub const TABLE: Table = Table {
             default: "100ms",
             doc: "CoDel: how long the delay may stay above target.",
         },
-        Word {
-            name: "ce_threshold",
-            kind: Kind::Time,
-            default: "",
-            doc: "Marks every ECN-capable packet that stayed longer; none by default.",
-        },
+        CE_THRESHOLD,
         Word {
             name: "ce_threshold_selector",
             kind: Kind::Name,
@@ -80,12 +75,7 @@ pub const TABLE: Table = Table {
             default: "64",
             doc: "Packets dropped at most when there is no room.",
         },
-        Word {
-            name: "ecn",
-            kind: Kind::Switch { off: "noecn" },
-            default: "ecn",
-            doc: "Marks ECN-capable packets instead of dropping them.",
-        },
+        Word { default: "ecn", ..ECN },
     ],
 };
 
@@ -139,27 +129,17 @@ impl Params {
     }
 
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        if let Some(limit) = above_zero(given, "limit", packets(given, "limit")?)? {
-            self.limit = limit;
-        }
-        if let Some(flows) = given.integer("flows") {
-            self.flows = flows as u32;
-        }
-        if let Some(quantum) = above_zero(given, "quantum", size(given, "quantum")?)? {
+        set(&mut self.limit, above_zero(given, "limit", packets)?);
+        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
+        if let Some(quantum) = above_zero(given, "quantum", size)? {
             if quantum > 1 << 20 {
                 return Err(given.error("quantum", "`quantum` is at most 1mb"));
             }
             self.quantum = quantum.max(256);
         }
-        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
-            self.target_us = target;
-        }
-        if let Some(interval) = above_zero(given, "interval", micros(given, "interval")?)? {
-            self.interval_us = interval;
-        }
-        if let Some(threshold) = micros(given, "ce_threshold")? {
-            self.ce_threshold_us = Some(threshold);
-        }
+        set(&mut self.target_us, above_zero(given, "target", micros)?);
+        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
+        set(&mut self.ce_threshold_us, micros(given, "ce_threshold")?.map(Some));
         if let Some(text) = given.text("ce_threshold_selector") {
             let parts = text.split_once('/').and_then(|(v, m)| Some((byte(v)?, byte(m)?)));
             let Some((selector, mask)) = parts else {
@@ -173,53 +153,37 @@ impl Params {
             self.ce_threshold_selector = selector;
             self.ce_threshold_mask = mask;
         }
-        if let Some(memory) = size(given, "memory_limit")? {
-            self.memory_limit = memory.min(1 << 31);
-        }
-        if let Some(batch) = given.integer("drop_batch") {
-            self.drop_batch = batch as u32;
-        }
-        if let Some(ecn) = given.flag("ecn") {
-            self.ecn = ecn;
-        }
+        set(&mut self.memory_limit, size(given, "memory_limit")?.map(|m| m.min(1 << 31)));
+        set(&mut self.drop_batch, given.integer("drop_batch").map(|batch| batch as u32));
+        set(&mut self.ecn, given.flag("ecn"));
         Ok(())
     }
 
     pub(crate) fn to_tc(self) -> String {
-        let mut text = format!(
-            "fq_codel limit {} flows {} quantum {} target {} interval {} memory_limit {} \
-             drop_batch {}",
-            self.limit,
-            self.flows,
-            self.quantum,
-            time_text(self.target_us),
-            time_text(self.interval_us),
-            self.memory_limit,
-            self.drop_batch
-        );
-        if let Some(threshold) = self.ce_threshold_us {
-            text.push_str(" ce_threshold ");
-            text.push_str(&time_text(threshold));
-        }
-        if self.ce_threshold_selector != 0 || self.ce_threshold_mask != 0 {
-            let (selector, mask) = (self.ce_threshold_selector, self.ce_threshold_mask);
-            let more = format!(" ce_threshold_selector {selector:#x}/{mask:#x}");
-            text.push_str(&more);
-        }
-        text.push_str(if self.ecn { " ecn" } else { " noecn" });
-        text
+        let (selector, mask) = (self.ce_threshold_selector, self.ce_threshold_mask);
+        let selected = (selector != 0 || mask != 0).then(|| format!("{selector:#x}/{mask:#x}"));
+        Text::new("fq_codel")
+            .value("limit", self.limit)
+            .value("flows", self.flows)
+            .value("quantum", self.quantum)
+            .value("target", time_text(self.target_us))
+            .value("interval", time_text(self.interval_us))
+            .value("memory_limit", self.memory_limit)
+            .value("drop_batch", self.drop_batch)
+            .optional("ce_threshold", self.ce_threshold_us.map(time_text))
+            .optional("ce_threshold_selector", selected)
+            .switch(self.ecn, "ecn", "noecn")
+            .done()
     }
 
     /// CoDel's part in ticks of its clock.
     pub fn law(&self) -> Law {
+        let Self { limit, target_us, interval_us, ce_threshold_us, ecn, mtu, .. } = *self;
+        let codel = codel::Params { limit, target_us, interval_us, ce_threshold_us, ecn, mtu };
         Law {
-            target: codel::ticks(self.target_us),
-            interval: codel::ticks(self.interval_us),
-            ce_threshold: self.ce_threshold_us.map_or(codel::DISABLED, codel::ticks),
             ce_selector: self.ce_threshold_selector,
             ce_mask: self.ce_threshold_mask,
-            mtu: self.mtu,
-            ecn: self.ecn,
+            ..codel.law()
         }
     }
 }

@@ -1,5 +1,7 @@
-//! Limits: what they count.
+//! Limits: what they count, and what fits.
 
+use crate::packet::Packet;
+use crate::store::Store;
 use serde::{Deserialize, Serialize};
 
 /// What a limit or threshold counts.
@@ -10,4 +12,15 @@ pub enum Unit {
     Packets,
     /// Bytes.
     Bytes,
+}
+
+impl Unit {
+    /// Whether `packet` fits beside what is stored.
+    #[inline]
+    pub(crate) fn fits<P: Packet>(self, limit: u32, store: &Store<P>, packet: &P) -> bool {
+        match self {
+            Self::Packets => store.len() < limit as usize,
+            Self::Bytes => store.bytes() + u64::from(packet.len()) <= u64::from(limit),
+        }
+    }
 }

@@ -15,7 +15,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::jiffies;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{above_zero, micros, packets, time_text};
+use crate::tc::{LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -26,12 +26,7 @@ pub const TABLE: Table = Table {
     summary: "PIE: a drop probability that holds the queueing delay at a target",
     source: "RFC 8033; Linux sch_pie.c",
     words: &[
-        Word {
-            name: "limit",
-            kind: Kind::Packets,
-            default: "1000p",
-            doc: "Packets that fit; more are dropped on arrival.",
-        },
+        LIMIT,
         Word {
             name: "target",
             kind: Kind::Time,
@@ -120,44 +115,28 @@ impl Params {
     }
 
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        if let Some(limit) = above_zero(given, "limit", packets(given, "limit")?)? {
-            self.limit = limit;
-        }
-        if let Some(target) = above_zero(given, "target", micros(given, "target")?)? {
-            self.target_us = target;
-        }
-        if let Some(tupdate) = above_zero(given, "tupdate", micros(given, "tupdate")?)? {
-            self.tupdate_us = tupdate;
-        }
-        for (word, field) in [("alpha", &mut self.alpha), ("beta", &mut self.beta)] {
-            if let Some(value) = given.integer(word) {
-                *field = value as u32;
-            }
-        }
-        for (word, field) in [
-            ("ecn", &mut self.ecn),
-            ("bytemode", &mut self.bytemode),
-            ("dq_rate_estimator", &mut self.dq_rate_estimator),
-        ] {
-            if let Some(value) = given.flag(word) {
-                *field = value;
-            }
-        }
+        set(&mut self.limit, above_zero(given, "limit", packets)?);
+        set(&mut self.target_us, above_zero(given, "target", micros)?);
+        set(&mut self.tupdate_us, above_zero(given, "tupdate", micros)?);
+        set(&mut self.alpha, given.integer("alpha").map(|alpha| alpha as u32));
+        set(&mut self.beta, given.integer("beta").map(|beta| beta as u32));
+        set(&mut self.ecn, given.flag("ecn"));
+        set(&mut self.bytemode, given.flag("bytemode"));
+        set(&mut self.dq_rate_estimator, given.flag("dq_rate_estimator"));
         Ok(())
     }
 
     pub(crate) fn to_tc(self) -> String {
-        format!(
-            "pie limit {} target {} tupdate {} alpha {} beta {} {} {} {}",
-            self.limit,
-            time_text(self.target_us),
-            time_text(self.tupdate_us),
-            self.alpha,
-            self.beta,
-            if self.ecn { "ecn" } else { "noecn" },
-            if self.bytemode { "bytemode" } else { "nobytemode" },
-            if self.dq_rate_estimator { "dq_rate_estimator" } else { "no_dq_rate_estimator" }
-        )
+        Text::new("pie")
+            .value("limit", self.limit)
+            .value("target", time_text(self.target_us))
+            .value("tupdate", time_text(self.tupdate_us))
+            .value("alpha", self.alpha)
+            .value("beta", self.beta)
+            .switch(self.ecn, "ecn", "noecn")
+            .switch(self.bytemode, "bytemode", "nobytemode")
+            .switch(self.dq_rate_estimator, "dq_rate_estimator", "no_dq_rate_estimator")
+            .done()
     }
 
     /// `target` in ticks of PIE's clock.
@@ -439,12 +418,7 @@ impl<P: Packet> Pie<P> {
     /// dropped from the head.
     pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
         self.params = params;
-        while self.store.len() > params.limit as usize {
-            if let Some(queued) = self.store.pop() {
-                self.totals.drops += 1;
-                sink.dropped(queued.packet, DropReason::Overflow, true);
-            }
-        }
+        self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 

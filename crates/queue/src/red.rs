@@ -22,7 +22,7 @@ use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{NoKernelEquivalent, probability_q32, size};
+use crate::tc::{NoKernelEquivalent, Text, above_zero, probability_q32, set, size};
 use serde::{Deserialize, Serialize};
 use sojourn_units::quantity::{format_rate, parse_size};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -364,15 +364,8 @@ impl Params {
             None if fresh => self.set_probability(0.02),
             None => {}
         }
-        if let Some(avpkt) = size(given, "avpkt")? {
-            if avpkt == 0 {
-                return Err(given.error("avpkt", "`avpkt` must be above 0"));
-            }
-            self.avpkt = avpkt;
-        }
-        if let Some(rate) = given.rate("bandwidth") {
-            self.bandwidth = rate;
-        }
+        set(&mut self.avpkt, above_zero(given, "avpkt", size)?);
+        set(&mut self.bandwidth, given.rate("bandwidth"));
         let min = min.filter(|&v| v > 0);
         let max = max.filter(|&v| v > 0);
         if fresh {
@@ -593,15 +586,15 @@ impl Params {
             Averaging::Burst(burst) => burst,
             Averaging::Weight(_) => 0,
         };
-        let mut text = format!(
-            "red limit {} min {} max {} avpkt {} burst {burst} probability {} bandwidth {}",
-            self.limit,
-            self.min,
-            self.max,
-            self.avpkt,
-            if self.max_p == 0 { "1".to_owned() } else { fraction_text(self.max_p) },
-            format_rate(self.bandwidth)
-        );
+        let probability = if self.max_p == 0 { "1".to_owned() } else { fraction_text(self.max_p) };
+        let mut text = Text::new("red")
+            .value("limit", self.limit)
+            .value("min", self.min)
+            .value("max", self.max)
+            .value("avpkt", self.avpkt)
+            .value("burst", burst)
+            .value("probability", probability)
+            .value("bandwidth", format_rate(self.bandwidth));
         for (word, given) in [
             ("ecn", self.ecn),
             ("harddrop", self.harddrop),
@@ -609,11 +602,10 @@ impl Params {
             ("adaptive", self.adaptation == Adaptation::Floyd),
         ] {
             if given {
-                text.push(' ');
-                text.push_str(word);
+                text = text.flag(word);
             }
         }
-        Ok(text)
+        Ok(text.done())
     }
 }
 
@@ -826,10 +818,7 @@ impl<P: Packet> Red<P> {
     /// Replaces the parameters. As in the kernel, all that is queued is thrown away and the average
     /// starts over.
     pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        while let Some(queued) = self.store.pop() {
-            self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Overflow, true);
-        }
+        self.store.cut(0, &mut self.totals, sink);
         let fresh = Self::new(params, now);
         self.params = fresh.params;
         self.filter = fresh.filter;
@@ -1007,13 +996,7 @@ impl<P: Packet> Discipline<P> for Red<P> {
                 return Return::Congestion;
             }
         }
-        let fits = match self.params.unit {
-            Unit::Bytes => {
-                self.store.bytes() + u64::from(packet.len()) <= u64::from(self.params.limit)
-            }
-            Unit::Packets => self.store.len() < self.params.limit as usize,
-        };
-        if fits {
+        if self.params.unit.fits(self.params.limit, &self.store, &packet) {
             self.store.push(now, packet);
             return Return::Success;
         }

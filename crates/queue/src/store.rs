@@ -1,6 +1,6 @@
 //! Where disciplines keep their packets: a ring of packets with their times of arrival.
 
-use crate::discipline::View;
+use crate::discipline::{DropReason, Sink, Totals, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
@@ -41,6 +41,15 @@ impl<P: Packet> Store<P> {
         let head = self.ring.pop_front()?;
         self.bytes -= u64::from(head.packet.len());
         Some(head)
+    }
+
+    /// Drops from the head until at most `limit` packets are left.
+    pub(crate) fn cut(&mut self, limit: usize, totals: &mut Totals, sink: &mut impl Sink<P>) {
+        while self.len() > limit {
+            let Some(queued) = self.pop() else { break };
+            totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Overflow, true);
+        }
     }
 
     /// Packets stored.

@@ -2,7 +2,7 @@
 //! they are written back.
 
 use sojourn_units::MICROSECOND;
-use sojourn_units::words::{Given, WordError};
+use sojourn_units::words::{Given, Kind, Word, WordError};
 use std::fmt;
 
 /// Why a queue cannot be had from the kernel.
@@ -21,6 +21,22 @@ impl fmt::Display for NoKernelEquivalent {
 }
 
 impl std::error::Error for NoKernelEquivalent {}
+
+/// `limit` of a discipline that drops on arrival what does not fit.
+pub(crate) const LIMIT: Word = Word {
+    name: "limit",
+    kind: Kind::Packets,
+    default: "1000p",
+    doc: "Packets that fit; more are dropped on arrival.",
+};
+
+/// `ecn`, off by default.
+pub(crate) const ECN: Word = Word {
+    name: "ecn",
+    kind: Kind::Switch { off: "noecn" },
+    default: "noecn",
+    doc: "Marks ECN-capable packets instead of dropping them.",
+};
 
 /// The value of `word`, if it fits the kernel's 32 bits.
 fn narrow(given: &Given, word: &str, value: Option<u64>) -> Result<Option<u32>, WordError> {
@@ -45,16 +61,69 @@ pub(crate) fn micros(given: &Given, word: &str) -> Result<Option<u32>, WordError
     narrow(given, word, given.time(word).map(|t| t / MICROSECOND))
 }
 
-/// Refuses 0, which `tc` takes for "not given".
+/// A probability, in the kernel's fractions.
+pub(crate) fn probability(given: &Given, word: &str) -> Option<u32> {
+    given.real(word).map(probability_q32)
+}
+
+/// The value of `word` by `read`; refuses 0, which `tc` takes for "not given".
 pub(crate) fn above_zero(
     given: &Given,
     word: &str,
-    value: Option<u32>,
+    read: fn(&Given, &str) -> Result<Option<u32>, WordError>,
 ) -> Result<Option<u32>, WordError> {
+    let value = read(given, word)?;
     if value == Some(0) {
         return Err(given.error(word, format!("`{word}` must be above 0")));
     }
     Ok(value)
+}
+
+/// Takes over a value that is given; otherwise `field` keeps its own.
+pub(crate) fn set<T>(field: &mut T, given: Option<T>) {
+    if let Some(value) = given {
+        *field = value;
+    }
+}
+
+/// A description in the making.
+pub(crate) struct Text(String);
+
+impl Text {
+    /// Begins with a name.
+    pub(crate) fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// A word by itself.
+    pub(crate) fn flag(mut self, word: &str) -> Self {
+        self.0.push(' ');
+        self.0.push_str(word);
+        self
+    }
+
+    /// A word and its value.
+    pub(crate) fn value(self, word: &str, value: impl fmt::Display) -> Self {
+        self.flag(word).flag(&value.to_string())
+    }
+
+    /// A word and its value, if there is one.
+    pub(crate) fn optional(self, word: &str, value: Option<impl fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.value(word, value),
+            None => self,
+        }
+    }
+
+    /// One of two words.
+    pub(crate) fn switch(self, is_on: bool, on: &str, off: &str) -> Self {
+        self.flag(if is_on { on } else { off })
+    }
+
+    /// The text.
+    pub(crate) fn done(self) -> String {
+        self.0
+    }
 }
 
 /// Microseconds as `tc` reads them exactly.
