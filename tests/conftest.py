@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,10 @@ _NOT_INSTALLED = "not installed: "
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what it puts in the background with SIGINT ignored, and that is inherited:
+    # the tests of Ctrl-C need it heard.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "needs(program): skipped where the program is not installed")
 
 
