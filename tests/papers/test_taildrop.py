@@ -16,7 +16,7 @@ from sojourn.papers.taildrop.variants import FLOWS, VARIANTS
 from sojourn.stats import judge
 from sojourn.tune.redopt import redopt
 
-TINY = study.Size(14, 11, 2, 14, 11, 2, 14, 2, 14, 2)
+TINY = study.Size(14, 11, 2, 14, 11, 2, 14, 2, 14, 2, 2)
 
 
 def test_the_network_is_the_paper_s() -> None:
@@ -134,8 +134,10 @@ def test_cells_are_complete(outcome: study.Outcome) -> None:
     """Each load meets each mechanism with each seed."""
     assert len(outcome.bulk) == len(scenarios.FLOWS) * 4 * TINY.bulk_seeds
     assert len(outcome.web) == len(scenarios.SESSIONS) * 4 * TINY.web_seeds
-    for table, _ in outcome.variants.values():
-        assert len(table) == len(FLOWS) * 4 * TINY.variant_seeds
+    for variant in VARIANTS:
+        table, _ = outcome.variants[variant.name]
+        loads = FLOWS if variant.world == "bulk" else scenarios.SESSIONS
+        assert len(table) == len(loads) * 4 * 2
 
 
 def test_a_second_call_runs_nothing_again(outcome: study.Outcome) -> None:

@@ -17,6 +17,7 @@ class Outcome(Protocol):
     """What a paper's study found."""
 
     judgements: Any
+    units: Any
     folder: Path
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,6 +63,6 @@ def paper(
         return
     from sojourn.show import print_claims
 
-    print_claims(outcome.judgements, console=common.console())
+    print_claims(outcome.judgements, outcome.units, common.console())
     common.echo_written(written)
     typer.echo(f"The runs are in {outcome.folder}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.show.multipanel import Losses, Over, panels
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sojourn.papers.taildrop.study import Outcome, Setting
-    from sojourn.stats import Judgement
     from sojourn.study import Table
 
 
@@ -78,16 +77,19 @@ def growth(outcome: Outcome) -> pd.DataFrame:
     )
 
 
-def sensitivity(outcome: Outcome) -> pd.DataFrame:
-    """How the bulk claims look under other readings; exploratory."""
+def sensitivity(outcome: Outcome, world: Literal["bulk", "web"]) -> pd.DataFrame:
+    """How the claims of one world look under other readings; exploratory."""
     import pandas as pd
 
-    readings: dict[str, Sequence[Judgement]] = {
-        "as published": [j for j in outcome.judgements if j.claim.id.startswith("bulk")]
-    }
-    readings |= {v.name: outcome.variants[v.name][1] for v in VARIANTS}
-    first = readings["as published"]
+    tried = [v.name for v in VARIANTS if v.world == world]
+    looked = {name: {j.claim.id: j.verdict for j in outcome.variants[name][1]} for name in tried}
+    known = next(iter(looked.values()))
     return pd.DataFrame(
-        {"claim": j.claim.id, **{name: row[i].verdict for name, row in readings.items()}}
-        for i, j in enumerate(first)
+        {
+            "claim": j.claim.id,
+            "as published": j.verdict,
+            **{name: verdicts[j.claim.id] for name, verdicts in looked.items()},
+        }
+        for j in outcome.judgements
+        if j.claim.id in known
     )

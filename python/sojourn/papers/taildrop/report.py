@@ -37,7 +37,7 @@ def remarks(outcome: Outcome) -> list[str]:
         " ".join(_REDOPT.split()),
         " ".join(_SPACING.split()),
         (
-            f"For bulk findings that do not reproduce, other readings were tried ({tried}). "
+            f"For findings that do not reproduce, other readings were tried ({tried}). "
             "These looks are exploratory and give no verdict."
         ),
     ]
@@ -67,7 +67,8 @@ def show(outcome: Outcome) -> list[Path]:
             ("REDopt's parameters, bulk", figures.settings(outcome.bulk_settings, "flows")),
             ("REDopt's parameters, Web", figures.settings(outcome.web_settings, "sessions")),
             ("Growth of max_p with Web sessions", figures.growth(outcome)),
-            ("Bulk claims under other readings", figures.sensitivity(outcome)),
+            ("Bulk claims under other readings", figures.sensitivity(outcome, "bulk")),
+            ("Web claims under other readings", figures.sensitivity(outcome, "web")),
         ],
         remarks=remarks(outcome),
         commands=[f"sojourn paper taildrop{' --quick' if outcome.quick else ''}"],

@@ -50,12 +50,13 @@ class Size:
     proof: float
     """Length of a run that verifies REDopt."""
     variant_seeds: int
+    web_variant_seeds: int
 
 
 #: The paper's lengths and repetitions.
-FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10)
+FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10, 10)
 #: At most five minutes on two cores.
-QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5)
+QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5, 3)
 
 Stage = Callable[[str], "Report | None"]
 """Told the name of each stage; gives what is to be told of its progress."""
@@ -99,10 +100,15 @@ class Outcome:
     bulk: Table
     web: Table
     variants: Mapping[str, tuple[Table, tuple[Judgement, ...]]]
-    """Bulk traffic under other readings of the paper, and how its claims look there."""
+    """Other readings of the paper, and how its claims look there."""
     pilot: pd.DataFrame
     """A row a load and seed of Web traffic: mean active flows and the model's max_p."""
     judgements: tuple[Judgement, ...]
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the metrics that claims speak about."""
+        return {**self.bulk.units, **self.web.units}
 
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdict and figures, and what they rest on."""
@@ -257,18 +263,24 @@ def run(
     )  # fmt: skip
     variants = {}
     for variant in VARIANTS:
+        of_bulk = variant.world == "bulk"
 
-        def other(flows: int, variant: Variant = variant) -> Scenario:
-            plain = scenarios.bulk(flows, size.bulk, size.bulk_warmup, tcp=variant.tcp)
+        def other(load: int, variant: Variant = variant) -> Scenario:
+            if variant.world == "web":
+                return variant.scenario(web(load))
+            plain = scenarios.bulk(load, size.bulk, size.bulk_warmup, tcp=variant.tcp)
             return variant.scenario(plain)
 
+        chosen = [s for s in bulk_settings if s.load in VARIANT_FLOWS] if of_bulk else web_settings
         table = _study(
-            f"taildrop bulk, {variant.name}", "flows",
-            tuple(s for s in bulk_settings if s.load in VARIANT_FLOWS), variant.queues, other,
-            size.variant_seeds, out / "variants" / variant.name.replace(" ", "-").replace(",", ""),
-            workers, stage(f"bulk traffic, {variant.name}"),
+            f"taildrop, {variant.name}", "flows" if of_bulk else "sessions",
+            tuple(chosen), variant.queues, other,
+            size.variant_seeds if of_bulk else size.web_variant_seeds,
+            out / "variants" / variant.name.lower().replace(" ", "-").replace(",", ""),
+            workers, stage(variant.name),
         )  # fmt: skip
-        variants[variant.name] = (table, tuple(judge(claims.BULK, table.frame)))
+        looks = judge(claims.BULK if of_bulk else claims.WEB, table.frame)
+        variants[variant.name] = (table, tuple(looks))
     measured = [
         (claim, claim.components(frame))
         for listed, frame in (

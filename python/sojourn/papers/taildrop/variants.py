@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sojourn.papers.taildrop import scenarios
 from sojourn.papers.taildrop.mechanisms import DUMMYNET, NS2, queues
+from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.tune.redopt import RedParameters
 
-#: Loads of the variants: light, medium and heavy, as the claims need them.
+#: Loads of the bulk variants: light, medium and heavy, as the claims need them.
 FLOWS = (16, 32, 128, 256)
+#: The path's capacity in packets, as the paper gives it.
+CAPACITY = 300
 
 
 def _half(redopt: RedParameters) -> RedParameters:
@@ -27,6 +30,15 @@ def _half(redopt: RedParameters) -> RedParameters:
         minimum=round(redopt.minimum / 2),
         maximum=round(redopt.maximum / 2),
         limit=round(redopt.limit / 2),
+    )
+
+
+def _capacity(redopt: RedParameters) -> RedParameters:
+    return replace(
+        redopt,
+        minimum=round(MIN_SHARE / BUFFER_SHARE * CAPACITY),
+        maximum=round(MAX_SHARE / BUFFER_SHARE * CAPACITY),
+        limit=CAPACITY,
     )
 
 
@@ -43,7 +55,8 @@ class Variant:
         text: what is read otherwise, and why one might.
         queues: the mechanisms' queues.
         scenario: what is changed of the scenario besides.
-        tcp: the transport.
+        tcp: the transport, for bulk traffic.
+        world: which of the two studies it belongs to.
     """
 
     name: str
@@ -51,6 +64,7 @@ class Variant:
     queues: Callable[[RedParameters], Mapping[str, str]]
     scenario: Callable[[Scenario], Scenario] = _same
     tcp: str = scenarios.TCP
+    world: Literal["bulk", "web"] = "bulk"
 
 
 VARIANTS: tuple[Variant, ...] = (
@@ -80,6 +94,12 @@ VARIANTS: tuple[Variant, ...] = (
         lambda redopt: queues(redopt, DUMMYNET),
         lambda scenario: scenario.replace({"topology.overhead": 24}),
         f"{scenarios.TCP} timestamps on",
+    ),
+    Variant(
+        "Web, small buffers",
+        "buffers of the path's capacity, 300 packets, at every load instead of growing with it",
+        lambda redopt: queues(_capacity(redopt), NS2),
+        world="web",
     ),
 )
 """The readings tried."""
