@@ -1,0 +1,91 @@
+//! RED's average backlog: how a sample and an idle time move it.
+
+use super::params::Options;
+use sojourn_units::Nanos;
+
+/// Fraction bits of the average when the weight is not a power of two.
+const FRACTION: u8 = 24;
+
+/// How the average moves.
+#[derive(Clone, Debug)]
+pub(super) enum Filter {
+    /// Linux's: shifts and a table.
+    Shift { wlog: u8, scell_log: u8, stab: Box<[u8; 256]> },
+    /// Any weight, as a fraction of 2^32, and the time of a typical packet.
+    Weight { weight: u64, packet_time: Nanos },
+}
+
+impl Filter {
+    /// Linux's, by the numbers that `tc` sends.
+    pub(super) fn shifted(options: &Options) -> Self {
+        Self::Shift {
+            wlog: options.wlog,
+            scell_log: options.scell_log,
+            stab: Box::new(options.stab),
+        }
+    }
+
+    /// One of any weight; while the queue is idle, a packet counts every `packet_time`.
+    pub(super) fn weighted(weight: f64, packet_time: Nanos) -> Self {
+        Self::Weight {
+            weight: ((weight * 4_294_967_296.0) as u64).clamp(1, 1 << 32),
+            packet_time: packet_time.max(1),
+        }
+    }
+
+    /// Whether it is finer than Linux's.
+    #[inline]
+    pub(super) fn is_fine(&self) -> bool {
+        matches!(self, Self::Weight { .. })
+    }
+
+    /// Fraction bits of the average.
+    #[inline]
+    pub(super) fn bits(&self) -> u8 {
+        match self {
+            Self::Shift { wlog, .. } => *wlog,
+            Self::Weight { .. } => FRACTION,
+        }
+    }
+
+    #[inline]
+    /// The average after a sample of `backlog`.
+    pub(super) fn sample(&self, avg: u64, backlog: u64) -> u64 {
+        match self {
+            Self::Shift { wlog, .. } => avg.wrapping_add(backlog).wrapping_sub(avg >> wlog),
+            Self::Weight { weight, .. } => {
+                let error = i128::from(backlog << FRACTION) - i128::from(avg);
+                (i128::from(avg) + ((error * i128::from(*weight)) >> 32)) as u64
+            }
+        }
+    }
+
+    /// The average after the queue was empty for `idle`.
+    pub(super) fn decay(&self, avg: u64, idle: Nanos) -> u64 {
+        match self {
+            Self::Shift { scell_log, stab, .. } => {
+                let micros = (idle / 1000).min(255 << scell_log);
+                let shift = stab[(micros >> scell_log) as usize & 255];
+                if shift != 0 {
+                    return avg >> shift;
+                }
+                // Within the first cells the table says 0: a straight line, at most to one half.
+                let less = avg.wrapping_mul(micros) >> scell_log;
+                if less < avg >> 1 { avg - less } else { avg >> 1 }
+            }
+            Self::Weight { weight, packet_time } => {
+                let mut factor = (1u64 << 32) - weight;
+                let mut packets = idle / packet_time;
+                let mut avg = avg;
+                while packets > 0 && avg > 0 {
+                    if packets & 1 == 1 {
+                        avg = ((u128::from(avg) * u128::from(factor)) >> 32) as u64;
+                    }
+                    factor = ((u128::from(factor) * u128::from(factor)) >> 32) as u64;
+                    packets >>= 1;
+                }
+                avg
+            }
+        }
+    }
+}
