@@ -1,6 +1,6 @@
 """REDopt: RED parameters for a known link, round-trip times and number of TCP flows.
 
-The comparison of tail drop and RED by Ziegler et al. (ISCC 2001) calls a setting *REDopt* if the
+The comparison of tail drop and RED (ISCC 2001) calls a setting *REDopt* if the
 average queue converges to the middle of the two thresholds with small oscillation. The model that
 its authors used (IWQoS 2001) could not be read. What is taken from the papers: ``max_p`` is twice
 the estimated drop probability, times 1.1 where unresponsive traffic shares the link; thresholds and
