@@ -7,7 +7,7 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
     % test: fragment       TOML that is a part of a scenario: it is parsed
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: exec           Python, run in the page's folder; names live on from block to block
-    % test: output         what the last command printed, on one version; the text is not compared
+    % test: output ...     what the block before printed; not compared, see refresh.py
     % test: not: REASON    not run, for this reason
 
 Blocks of one page share a folder and run in the order of the page.
