@@ -1,6 +1,6 @@
 //! The header: whether `tc`'s text gives the recorded parameters, and the queue made of them.
 
-use crate::play::Frame;
+use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use serde_json::json;

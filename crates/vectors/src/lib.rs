@@ -9,7 +9,10 @@
 
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
+mod expect;
+mod frame;
 mod header;
+mod known;
 mod play;
 mod read;
 mod report;

@@ -185,6 +185,24 @@ pub fn only(line: usize, what: &str, object: &Object, known: &[&str]) -> Result<
     }
 }
 
+/// The one of `known` that `row` has.
+pub fn operation<'a, 'k>(
+    line: usize,
+    row: &'a Object,
+    known: &[&'k str],
+) -> Result<(&'k str, &'a Json)> {
+    let mut found = known.iter().filter_map(|&key| row.get(key).map(|value| (key, value)));
+    match (found.next(), found.next()) {
+        (Some(operation), None) => Ok(operation),
+        (None, _) => {
+            Err(Outcome::malformed(line, format!("none of {} in a row", known.join(", "))))
+        }
+        (Some((a, _)), Some((b, _))) => {
+            Err(Outcome::malformed(line, format!("both `{a}` and `{b}` in a row")))
+        }
+    }
+}
+
 /// Recorded draws, handed out in order.
 #[derive(Debug, Default)]
 pub struct Recorded {

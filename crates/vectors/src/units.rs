@@ -1,10 +1,10 @@
 //! `cobalt`: calls of COBALT's three functions alone.
 
-use crate::play::Frame;
+use crate::frame::{self, Frame};
+use crate::known::{self, Known};
 use crate::read::{self, Object, Recorded};
 use crate::report::{Outcome, Report};
 use sojourn_queue::cobalt::{Law, State};
-use std::collections::BTreeMap;
 
 const HEADER: &[&str] = &[
     "format",
@@ -43,25 +43,19 @@ pub fn play<'a>(
     };
     let names = read::names(1, head, "state")?;
     let mut state = State::default();
-    let mut known = BTreeMap::new();
-    let now_is = |state: &State| {
-        let mut fields = BTreeMap::new();
-        state.visit(&mut |name, value| {
-            fields.insert(name, value);
-        });
-        fields
-    };
+    let mut known = Known::new();
+    let now_is = |state: &State| known::fields(|visit| state.visit(visit));
     let init = read::map(1, "init", read::field(1, head, "init")?)?;
     read::only(1, "init", init, &["s"])?;
     let fields = read::map(1, "init", read::field(1, init, "s")?)?;
-    crate::play::begin(1, "state", &names, fields, &now_is(&state), &mut known)?;
+    known::begin(1, "state", &names, fields, &now_is(&state), &mut known)?;
 
     let mut draws = Recorded::default();
     for (line, text) in lines {
         let row = read::object(line, text)?;
         read::only(line, "a row", &row, ROW)?;
         draws.read(line, &row)?;
-        let (op, value) = crate::play::operation(line, &row, &["full", "empty", "deq"])?;
+        let (op, value) = read::operation(line, &row, &["full", "empty", "deq"])?;
         let time = |v| read::unsigned(line, op, v, i64::MAX as u64);
         let verdict = match op {
             "full" => state.queue_full(&law, time(value)?),
@@ -73,7 +67,7 @@ pub fn play<'a>(
                         "`deq` is [now, enqueue time, ecn, bulk flows]",
                     ));
                 };
-                let mut frame = Frame { ecn: crate::play::ecn(line, ecn)?, ..Frame::default() };
+                let mut frame = Frame { ecn: frame::ecn(line, ecn)?, ..Frame::default() };
                 let bulk = read::unsigned(line, "bulk flows", bulk, 65_535)? as u32;
                 state.should_drop(&law, time(now)?, time(at)?, &mut frame, bulk, &mut draws)
             }
@@ -83,7 +77,7 @@ pub fn play<'a>(
         if recorded != u64::from(verdict) {
             return Err(Outcome::differs(line, "verdict", recorded, u64::from(verdict)));
         }
-        crate::play::compare(line, "state", row.get("s"), &now_is(&state), &mut known)?;
+        known::compare(line, "state", row.get("s"), &now_is(&state), &mut known)?;
         report.operations += 1;
     }
     if report.operations == 0 {

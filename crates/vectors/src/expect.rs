@@ -1,0 +1,293 @@
+//! What a recording says of a whole queue after each operation, and whether the queue agrees.
+
+use crate::frame::{Frame, Lost};
+use crate::known::{self, Fields, Known};
+use crate::read::{self, Json, Object};
+use crate::report::Outcome;
+use sojourn_queue::{Discipline, Params, Queue, Return, View};
+use sojourn_units::Nanos;
+use std::collections::BTreeMap;
+
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// Counters that `w` leaves out.
+const PLAIN: &[&str] = &[
+    "qlen",
+    "backlog",
+    "drops",
+    "overlimits",
+    "packets",
+    "bytes",
+    "packets_in",
+    "dropped",
+    "maxq",
+    "tin_dropped",
+];
+
+/// Counters by name.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// The counters as they are.
+pub fn counts(queue: &Queue<Frame>) -> Counts {
+    let mut counts = Counts::new();
+    queue.counters(&mut |name, value| _ = counts.insert(name, value));
+    counts
+}
+
+fn state(queue: &Queue<Frame>) -> Fields<'static> {
+    known::fields(|visit| queue.state(visit))
+}
+
+fn flow_state(queue: &Queue<Frame>, flow: usize) -> Fields<'static> {
+    known::fields(|visit| queue.flow_state(flow, visit))
+}
+
+/// What an operation did, beside what can be read of the queue.
+pub struct Done<'a> {
+    /// The counters before it.
+    pub before: &'a Counts,
+    /// What it dropped and marked.
+    pub lost: &'a Lost,
+    /// When it asked to be called again.
+    pub wake: Option<Nanos>,
+}
+
+/// What is recorded so far.
+pub struct Expected {
+    counters: Vec<String>,
+    state: Known,
+    flows: BTreeMap<usize, Known>,
+    lists: Option<Vec<Vec<u64>>>,
+}
+
+impl Expected {
+    /// Reads the header, and compares the state after creation.
+    pub fn new(head: &Object, params: &Params, queue: &Queue<Frame>) -> Result<Self> {
+        let names = read::names(1, head, "counters")?;
+        let ours = counts(queue);
+        if let Some(name) = names.iter().find(|name| !ours.contains_key(name.as_str())) {
+            return Err(Outcome::malformed(1, format!("unknown counter `{name}`")));
+        }
+        if let Some(name) = ours.keys().find(|name| !names.iter().any(|c| c == *name)) {
+            return Err(Outcome::malformed(1, format!("counter `{name}` is missing")));
+        }
+        let (state, flows) = (Known::new(), BTreeMap::new());
+        let mut expected = Self { counters: names, state, flows, lists: None };
+        expected.begin(head, params, queue)?;
+        Ok(expected)
+    }
+
+    fn begin(&mut self, head: &Object, params: &Params, queue: &Queue<Frame>) -> Result<()> {
+        let empty = Json::Object(Object::new());
+        let init = read::map(1, "init", read::field(1, head, "init")?)?;
+        read::only(1, "init", init, &["s", "f", "L"])?;
+        let names = read::names(1, head, "state")?;
+        let fields = read::map(1, "init", init.get("s").unwrap_or(&empty))?;
+        let mut known = Known::new();
+        known::begin(1, "state", &names, fields, &state(queue), &mut known)?;
+        self.state = known;
+
+        let flows = read::map(1, "init", init.get("f").unwrap_or(&empty))?;
+        let watched = match head.get("watched") {
+            None => 0,
+            Some(value) => read::unsigned(1, "watched", value, 65_536)?,
+        };
+        if watched != flows.len() as u64 {
+            return Err(Outcome::differs(1, "flows watched", watched, flows.len()));
+        }
+        let names = match head.get("flow_state") {
+            None => Vec::new(),
+            Some(_) => read::names(1, head, "flow_state")?,
+        };
+        for (key, fields) in flows {
+            let flow = bucket(1, key)?;
+            let fields = read::map(1, key, fields)?;
+            let mut known = Known::new();
+            let now = flow_state(queue, flow);
+            known::begin(1, &format!("flow {flow}"), &names, fields, &now, &mut known)?;
+            self.flows.insert(flow, known);
+        }
+        if let Some(lists) = init.get("L") {
+            self.lists = Some(read_lists(1, lists)?);
+            self.compare_lists(1, queue)?;
+        } else if matches!(params, Params::FqCodel(_)) {
+            return Err(Outcome::malformed(1, "`L` is missing in `init`"));
+        }
+        Ok(())
+    }
+
+    /// Compares what every operation may result in.
+    pub fn row(
+        &mut self,
+        line: usize,
+        row: &Object,
+        queue: &Queue<Frame>,
+        done: &Done<'_>,
+    ) -> Result<()> {
+        for (key, what, found) in [
+            ("x", "packets dropped", &done.lost.dropped),
+            ("m", "packets marked", &done.lost.marked),
+        ] {
+            let recorded = ids(line, row, key)?;
+            if recorded != *found {
+                let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
+                return Err(Outcome::differs(line, what, recorded, found));
+            }
+        }
+        let recorded = match row.get("wd") {
+            None => None,
+            Some(value) => Some(read::unsigned(line, "wd", value, u64::MAX)?),
+        };
+        if recorded != done.wake {
+            let (recorded, wake) = (format!("{recorded:?}"), format!("{:?}", done.wake));
+            return Err(Outcome::differs(line, "wake-up asked for", recorded, wake));
+        }
+        self.compare_moved(line, row, queue, done.before)?;
+        let q = read::array(line, "q", read::field(line, row, "q")?)?;
+        let [packets, bytes] = q else {
+            return Err(Outcome::malformed(line, "`q` is [packets, bytes]"));
+        };
+        let recorded = (
+            read::unsigned(line, "q", packets, u64::MAX)?,
+            read::unsigned(line, "q", bytes, u64::MAX)?,
+        );
+        let found = (queue.packets() as u64, queue.bytes());
+        if recorded != found {
+            let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
+            return Err(Outcome::differs(line, "backlog", recorded, found));
+        }
+        known::compare(line, "state", row.get("s"), &state(queue), &mut self.state)?;
+        self.compare_flows(line, row.get("f"), queue)?;
+        if let Some(lists) = row.get("L") {
+            if self.lists.is_none() {
+                return Err(Outcome::malformed(line, "`L` without lists in `init`"));
+            }
+            self.lists = Some(read_lists(line, lists)?);
+        }
+        self.compare_lists(line, queue)
+    }
+
+    fn compare_moved(
+        &self,
+        line: usize,
+        row: &Object,
+        queue: &Queue<Frame>,
+        before: &Counts,
+    ) -> Result<()> {
+        let mut recorded: Vec<&str> = Vec::new();
+        for item in read::results(line, row, "w")? {
+            match item.as_str() {
+                Some(name) if self.counters.iter().any(|c| c == name) => recorded.push(name),
+                _ => return Err(Outcome::malformed(line, format!("unknown counter {item}"))),
+            }
+        }
+        let after = counts(queue);
+        let mut moved: Vec<&str> = after
+            .iter()
+            .filter(|(name, value)| !PLAIN.contains(name) && before.get(*name) != Some(*value))
+            .map(|(name, _)| *name)
+            .collect();
+        recorded.sort_unstable();
+        moved.sort_unstable();
+        if recorded != moved {
+            let (recorded, moved) = (format!("{recorded:?}"), format!("{moved:?}"));
+            return Err(Outcome::differs(line, "counters that moved", recorded, moved));
+        }
+        Ok(())
+    }
+
+    fn compare_flows(
+        &mut self,
+        line: usize,
+        changed: Option<&Json>,
+        queue: &Queue<Frame>,
+    ) -> Result<()> {
+        if let Some(changed) = changed {
+            for key in read::map(line, "f", changed)?.keys() {
+                if !self.flows.contains_key(&bucket(line, key)?) {
+                    return Err(Outcome::malformed(line, format!("flow `{key}` is not watched")));
+                }
+            }
+        }
+        for (flow, known) in &mut self.flows {
+            let changed = changed.and_then(|c| c.get(flow.to_string()));
+            let now = flow_state(queue, *flow);
+            known::compare(line, &format!("flow {flow}"), changed, &now, known)?;
+        }
+        Ok(())
+    }
+
+    fn compare_lists(&self, line: usize, queue: &Queue<Frame>) -> Result<()> {
+        let Some(expected) = &self.lists else { return Ok(()) };
+        let mut found = vec![Vec::new(); expected.len()];
+        let mut beyond = false;
+        queue.lists(&mut |list, flow| match found.get_mut(list) {
+            Some(list) => list.push(flow as u64),
+            None => beyond = true,
+        });
+        if beyond || *expected != found {
+            let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+            return Err(Outcome::differs(line, "lists", expected, found));
+        }
+        Ok(())
+    }
+
+    /// Compares the counters of the row `end`.
+    pub fn end(&self, line: usize, end: &Json, queue: &Queue<Frame>) -> Result<()> {
+        let recorded = read::map(line, "end", end)?;
+        let found = counts(queue);
+        for (name, value) in recorded {
+            if !self.counters.contains(name) {
+                return Err(Outcome::malformed(line, format!("unknown counter `{name}`")));
+            }
+            let value = read::unsigned(line, name, value, u64::MAX)?;
+            let found = found.get(name.as_str()).copied().unwrap_or_default();
+            if value != found {
+                return Err(Outcome::differs(line, format!("counter `{name}`"), value, found));
+            }
+        }
+        match self.counters.iter().find(|name| !recorded.contains_key(*name)) {
+            Some(name) => Err(Outcome::malformed(line, format!("counter `{name}` is missing"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Compares what an operation told its caller.
+pub fn compare_return(line: usize, row: &Object, given: Return) -> Result<()> {
+    let recorded = match row.get("ret") {
+        None => 0,
+        Some(value) => read::unsigned(line, "ret", value, 2)?,
+    };
+    let given = given as u8;
+    if recorded != u64::from(given) {
+        return Err(Outcome::differs(line, "return code", recorded, given));
+    }
+    Ok(())
+}
+
+fn ids(line: usize, row: &Object, key: &str) -> Result<Vec<u64>> {
+    read::results(line, row, key)?
+        .iter()
+        .map(|item| read::unsigned(line, key, item, u64::MAX))
+        .collect()
+}
+
+fn bucket(line: usize, key: &str) -> Result<usize> {
+    key.parse::<usize>()
+        .ok()
+        .filter(|flow| flow.to_string() == key)
+        .ok_or_else(|| Outcome::malformed(line, format!("`{key}` is no bucket")))
+}
+
+fn read_lists(line: usize, value: &Json) -> Result<Vec<Vec<u64>>> {
+    read::array(line, "L", value)?
+        .iter()
+        .map(|list| {
+            read::array(line, "L", list)?
+                .iter()
+                .map(|flow| read::unsigned(line, "L", flow, u64::from(u32::MAX)))
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! Recorded packets, and a sink that keeps their numbers.
+
+use crate::read::{self, Json, Object};
+use crate::report::Outcome;
+use sojourn_queue::{DropReason, Ecn, MarkReason, Packet, Params, Sink};
+use sojourn_units::Nanos;
+
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// A recorded packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Frame {
+    /// Its number in the recording.
+    pub id: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Memory charged for it.
+    pub truesize: u32,
+    /// The flow's hash.
+    pub hash: u32,
+    /// Source and destination host.
+    pub hosts: (u32, u32),
+    /// Code point.
+    pub dscp: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    fn truesize(&self) -> u32 {
+        self.truesize
+    }
+
+    fn flow_hash(&self) -> u32 {
+        self.hash
+    }
+
+    fn hosts(&self) -> (u32, u32) {
+        self.hosts
+    }
+
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn set_ce(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}
+
+/// What an operation dropped and marked.
+#[derive(Debug, Default)]
+pub struct Lost {
+    /// The packets dropped, by number, in their order.
+    pub dropped: Vec<u64>,
+    /// The packets marked.
+    pub marked: Vec<u64>,
+}
+
+impl Sink<Frame> for Lost {
+    fn dropped(&mut self, packet: Frame, _reason: DropReason, _queued: bool) {
+        self.dropped.push(packet.id);
+    }
+
+    fn marked(&mut self, packet: &Frame, _reason: MarkReason) {
+        self.marked.push(packet.id);
+    }
+}
+
+/// The ECN field.
+pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
+    Ok(match read::unsigned(line, "ecn", value, 3)? {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    })
+}
+
+const COLUMNS: &[&str] =
+    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp"];
+
+/// What the cells of an arrival are.
+pub struct Columns {
+    names: Vec<String>,
+    /// Buckets of a discipline that keeps several queues.
+    buckets: Option<u32>,
+    last_id: Option<u64>,
+}
+
+impl Columns {
+    /// Reads the header's `e_cols`.
+    pub fn read(head: &Object, params: &Params) -> Result<Self> {
+        let names = read::names(1, head, "e_cols")?;
+        if let Some(column) = names.iter().find(|c| !COLUMNS.contains(&c.as_str())) {
+            return Err(Outcome::malformed(1, format!("unknown column `{column}`")));
+        }
+        let needed: &[&str] = match params {
+            Params::FqCodel(_) | Params::Cobalt(_) => {
+                &["t", "id", "len", "flow", "ecn", "truesize"]
+            }
+            _ => &["t", "id", "len", "flow", "ecn"],
+        };
+        if let Some(column) = needed.iter().find(|c| !names.iter().any(|have| have == *c)) {
+            return Err(Outcome::malformed(1, format!("column `{column}` is missing")));
+        }
+        let buckets = match params {
+            Params::FqCodel(params) => Some(params.flows),
+            _ => None,
+        };
+        Ok(Self { names, buckets, last_id: None })
+    }
+
+    /// Reads an arrival: when, and what.
+    pub fn frame(&mut self, line: usize, value: &Json) -> Result<(Nanos, Frame)> {
+        let cells = read::array(line, "e", value)?;
+        if cells.len() != self.names.len() {
+            let why = format!("`e` has {} cells, not {}", cells.len(), self.names.len());
+            return Err(Outcome::malformed(line, why));
+        }
+        let mut frame = Frame::default();
+        let mut time = 0;
+        let mut flow = 0;
+        let mut hashed = false;
+        let mut charged = false;
+        for (column, cell) in self.names.iter().zip(cells) {
+            let number = |max: u64| read::unsigned(line, column, cell, max);
+            match column.as_str() {
+                "t" => time = number(i64::MAX as u64)?,
+                "id" => frame.id = number(u64::MAX)?,
+                "len" => frame.len = number(1 << 24)? as u32,
+                "flow" => flow = number(u64::from(u32::MAX))?,
+                "ecn" => frame.ecn = ecn(line, cell)?,
+                "truesize" => {
+                    frame.truesize = number(1 << 24)? as u32;
+                    charged = true;
+                }
+                "hash" => {
+                    frame.hash = number(u64::from(u32::MAX))? as u32;
+                    hashed = true;
+                }
+                "src" => frame.hosts.0 = number(u64::from(u32::MAX))? as u32,
+                "dst" => frame.hosts.1 = number(u64::from(u32::MAX))? as u32,
+                _ => frame.dscp = number(63)? as u8,
+            }
+        }
+        if self.last_id.is_some_and(|last| frame.id <= last) {
+            return Err(Outcome::malformed(line, format!("id {} does not grow", frame.id)));
+        }
+        self.last_id = Some(frame.id);
+        if !charged {
+            frame.truesize = frame.len;
+        }
+        if let Some(buckets) = self.buckets {
+            // `flow` is the bucket itself: a hash that falls into it.
+            let flows = u64::from(buckets);
+            if flow >= flows {
+                let why = format!("flow {flow} of {flows} buckets");
+                return Err(Outcome::malformed(line, why));
+            }
+            frame.hash = (flow << 32).div_ceil(flows) as u32;
+        } else if !hashed {
+            frame.hash = flow as u32;
+        }
+        Ok((time, frame))
+    }
+}

@@ -1,0 +1,65 @@
+//! A recorded state: rows tell what changed, and all of it is compared.
+
+use crate::read::{self, Json, Object};
+use crate::report::Outcome;
+use std::collections::BTreeMap;
+
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// A state as it is, by the kernel's names.
+pub type Fields<'a> = BTreeMap<&'a str, i128>;
+/// A state as the recording has it.
+pub type Known = BTreeMap<String, i128>;
+
+/// What `visit` tells of a state.
+pub fn fields(visit: impl FnOnce(&mut dyn FnMut(&'static str, i128))) -> Fields<'static> {
+    let mut fields = Fields::new();
+    visit(&mut |name, value| _ = fields.insert(name, value));
+    fields
+}
+
+/// Compares the state after creation; `known` is what is known from then on.
+pub fn begin(
+    line: usize,
+    what: &str,
+    names: &[String],
+    recorded: &Object,
+    now: &Fields<'_>,
+    known: &mut Known,
+) -> Result<()> {
+    for name in names {
+        if !now.contains_key(name.as_str()) {
+            return Err(Outcome::malformed(line, format!("unknown field `{name}` of {what}")));
+        }
+        let value = recorded.get(name).ok_or_else(|| {
+            Outcome::malformed(line, format!("`{name}` of {what} is missing in `init`"))
+        })?;
+        known.insert(name.clone(), read::integer(line, name, value)?);
+    }
+    compare(line, what, Some(&Json::Object(recorded.clone())), now, known)
+}
+
+/// Brings `known` up to date by the fields that changed, and compares all of it.
+pub fn compare(
+    line: usize,
+    what: &str,
+    changed: Option<&Json>,
+    now: &Fields<'_>,
+    known: &mut Known,
+) -> Result<()> {
+    if let Some(changed) = changed {
+        for (name, value) in read::map(line, what, changed)? {
+            let Some(field) = known.get_mut(name) else {
+                return Err(Outcome::malformed(line, format!("unknown field `{name}` of {what}")));
+            };
+            *field = read::integer(line, name, value)?;
+        }
+    }
+    for (name, expected) in known {
+        let found = now.get(name.as_str()).copied().unwrap_or_default();
+        if *expected != found {
+            return Err(Outcome::differs(line, format!("{what} `{name}`"), expected, found));
+        }
+    }
+    Ok(())
+}
