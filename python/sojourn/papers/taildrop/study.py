@@ -56,7 +56,7 @@ class Size:
 #: The paper's lengths and repetitions.
 FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10, 10)
 #: At most five minutes on two cores.
-QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5, 3)
+QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5, 6)
 
 Stage = Callable[[str], "Report | None"]
 """Told the name of each stage; gives what is to be told of its progress."""
