@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value};
 use sojourn_vectors::{Outcome, replay};
+use std::collections::BTreeMap;
 
-/// A single alteration, by a name for the table of counts.
-type Altered = (&'static str, Value);
+/// A single alteration, by the name of its kind.
+type Altered = (String, Value);
 
 /// Another number than `value`.
 fn other_number(value: &Value, by: u64) -> Value {
@@ -36,29 +37,29 @@ fn other_number(value: &Value, by: u64) -> Value {
 fn alterations(row: &Value, by: u64) -> Vec<Altered> {
     let object = row.as_object().expect("a row is an object");
     let mut all = Vec::new();
-    let mut with = |name: &'static str, change: &dyn Fn(&mut Map<String, Value>)| {
+    let mut with = |name: &str, change: &dyn Fn(&mut Map<String, Value>)| {
         let mut altered = object.clone();
         change(&mut altered);
-        all.push((name, Value::Object(altered)));
+        all.push((name.to_owned(), Value::Object(altered)));
     };
     for (key, value) in object {
         match (key.as_str(), value) {
             ("v", Value::Number(n)) if !object.contains_key("d") => {
                 let flipped = 1 - n.as_u64().unwrap_or(0).min(1);
-                with("verdict", &|row| _ = row.insert("v".into(), flipped.into()));
+                with("verdict flipped", &|row| _ = row.insert("v".into(), flipped.into()));
             }
             ("v", _) => {
-                with("verdict", &|row| {
+                with("verdict changed", &|row| {
                     let changed = other_number(&row["v"], by);
                     row.insert("v".into(), changed);
                 });
                 if !value.is_null() {
-                    with("verdict", &|row| _ = row.insert("v".into(), Value::Null));
+                    with("verdict null", &|row| _ = row.insert("v".into(), Value::Null));
                 }
             }
             ("ret", Value::Number(n)) => {
                 let other = 3 - n.as_u64().unwrap_or(0).clamp(1, 2);
-                with("return", &|row| _ = row.insert("ret".into(), other.into()));
+                with("return changed", &|row| _ = row.insert("ret".into(), other.into()));
             }
             ("x" | "m" | "r" | "w" | "q", Value::Array(items)) => {
                 let pick = by as usize % items.len();
@@ -75,31 +76,41 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                     Value::Array(items)
                 };
                 let shorter = edit(&|items| _ = items.remove(pick));
-                with(name, &|row| _ = row.insert(key.clone(), shorter.clone()));
+                with(&format!("{name} taken out"), &|row| {
+                    _ = row.insert(key.clone(), shorter.clone());
+                });
                 let longer = edit(&|items| items.insert(pick, items[pick].clone()));
-                with(name, &|row| _ = row.insert(key.clone(), longer.clone()));
+                with(&format!("{name} twice"), &|row| {
+                    _ = row.insert(key.clone(), longer.clone());
+                });
                 if key == "r" {
                     let wider = edit(&|items| {
                         let text = items[pick].as_str().unwrap_or("");
                         let width = if text.starts_with('h') { "w" } else { "h" };
                         items[pick] = format!("{width}{}", by % 65_536).into();
                     });
-                    with(name, &|row| _ = row.insert(key.clone(), wider.clone()));
+                    with("draw of another width", &|row| {
+                        _ = row.insert(key.clone(), wider.clone());
+                    });
                 } else if key == "w" {
-                    with(name, &|row| _ = row.insert("w".into(), vec!["qlen"].into()));
+                    with("counter changed", &|row| {
+                        _ = row.insert("w".into(), vec!["qlen"].into());
+                    });
                 } else {
                     let changed = edit(&|items| items[pick] = other_number(&items[pick], by));
-                    with(name, &|row| _ = row.insert(key.clone(), changed.clone()));
+                    with(&format!("{name} changed"), &|row| {
+                        _ = row.insert(key.clone(), changed.clone());
+                    });
                 }
             }
             ("s" | "end", Value::Object(fields)) => {
                 let name = if key == "s" { "state" } else { "final counter" };
                 let pick = fields.keys().nth(by as usize % fields.len()).expect("not empty");
-                with(name, &|row| {
+                with(&format!("{name} changed"), &|row| {
                     let changed = other_number(&row[key][pick], by);
                     row[key][pick] = changed;
                 });
-                with(name, &|row| {
+                with(&format!("{name} taken out"), &|row| {
                     _ = row[key].as_object_mut().expect("an object").remove(pick);
                 });
             }
@@ -107,21 +118,23 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                 let flow = flows.keys().nth(by as usize % flows.len()).expect("not empty");
                 let fields = flows[flow].as_object().expect("an object");
                 let pick = fields.keys().nth(by as usize % fields.len()).expect("not empty");
-                with("flow state", &|row| {
+                with("flow state changed", &|row| {
                     let changed = other_number(&row["f"][flow][pick], by);
                     row["f"][flow][pick] = changed;
                 });
-                with("flow state", &|row| {
+                with("flow state taken out", &|row| {
                     _ = row["f"][flow].as_object_mut().expect("an object").remove(pick);
                 });
-                with("flow state", &|row| {
+                with("flow taken out", &|row| {
                     _ = row["f"].as_object_mut().expect("an object").remove(flow);
                 });
             }
             ("L", Value::Array(lists)) => {
-                with("lists", &|row| row["L"][0].as_array_mut().expect("a list").push(by.into()));
+                with("list longer", &|row| {
+                    row["L"][0].as_array_mut().expect("a list").push(by.into());
+                });
                 if lists[0] != lists[1] {
-                    with("lists", &|row| {
+                    with("lists swapped", &|row| {
                         row["L"].as_array_mut().expect("lists").swap(0, 1);
                     });
                 }
@@ -129,17 +142,17 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
             _ => {}
         }
         if !matches!(key.as_str(), "e" | "d" | "u") {
-            with("a key taken out", &|row| _ = row.remove(key));
+            with(&format!("`{key}` left out"), &|row| _ = row.remove(key));
         }
     }
-    with("a key put in", &|row| _ = row.insert("zz".into(), 1.into()));
+    with("unknown key put in", &|row| _ = row.insert("zz".into(), 1.into()));
     if object.contains_key("q") {
-        with("a key put in", &|row| {
+        with("result put in", &|row| {
             let key = if row.contains_key("x") { "wd" } else { "x" };
             let value = if key == "x" { Value::from(vec![by]) } else { by.into() };
             row.insert(key.into(), value);
         });
-        with("a key put in", &|row| {
+        with("draw put in", &|row| {
             let key = if row.contains_key("r") { "ret" } else { "r" };
             let value = if key == "r" { Value::from(vec!["w1"]) } else { 7.into() };
             row.insert(key.into(), value);
@@ -152,7 +165,7 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
 fn header_alterations(head: &Value, by: u64) -> Vec<Altered> {
     let object = head.as_object().expect("a header is an object");
     let mut all = Vec::new();
-    let mut put = |name, value: Value| all.push((name, value));
+    let mut put = |name: &str, value: Value| all.push((name.to_owned(), value));
     let params = object["params"].as_object().expect("an object");
     let takes_text = object.get("tc").is_some_and(|tc| !tc.as_str().unwrap_or("").contains('#'));
     for key in params.keys() {
@@ -191,22 +204,54 @@ fn replay_with(lines: &[&str], at: usize, row: &Value) -> Outcome {
     replay("", &text).outcome
 }
 
+/// How much is tried: a little of everything, or as `PROPTEST_CASES` says, which `make soak` sets.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Rows of each scenario, wherever they are.
+    rows: usize,
+    /// Rows of each scenario with each of [`KEYS`].
+    with_each: usize,
+    /// Alterations of one kind in each scenario.
+    of_a_kind: usize,
+    /// Alterations that this makes at least.
+    least: usize,
+}
+
+impl Effort {
+    fn of_this_run() -> Self {
+        let cases = Config::default().cases as usize;
+        Self {
+            rows: cases / 500,
+            with_each: 1 + cases / 4000,
+            of_a_kind: 1 + cases / 200,
+            least: if cases < 20_000 { 5_000 } else { 50_000 },
+        }
+    }
+}
+
+/// What a row is made of, and how the kinds of alterations begin that only such rows can have.
+const KEYS: &[(&str, &str)] = &[
+    ("\"e\":", "verdict flipped"),
+    ("\"d\":", "verdict changed"),
+    ("\"deq\":", "verdict flipped"),
+    ("\"u\":", "`q` left out"),
+    ("\"ret\":", "return"),
+    ("\"x\":", "drop"),
+    ("\"m\":", "mark"),
+    ("\"r\":", "draw"),
+    ("\"w\":", "counter"),
+    ("\"q\":", "backlog"),
+    ("\"s\":", "state"),
+    ("\"f\":", "flow"),
+    ("\"L\":", "list"),
+    ("\"end\":", "final counter"),
+];
+
+/// Alters the header and rows of each scenario, at least one with each of [`KEYS`].
 #[test]
 fn single_alterations_are_reported() {
-    assert!(sample(5, 1) > 10_000);
-}
-
-/// The same on more rows, which takes a minute.
-#[test]
-#[ignore = "a minute"]
-fn many_single_alterations_are_reported() {
-    assert!(sample(40, 6) > 50_000);
-}
-
-/// Alters `rows` rows of each scenario, and `each` more with each kind of result; gives how many
-/// alterations were tried, all of which were reported.
-fn sample(rows: usize, each: usize) -> usize {
-    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    let effort = Effort::of_this_run();
+    let mut total = BTreeMap::<String, usize>::new();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move || {
         state ^= state << 13;
@@ -224,21 +269,27 @@ fn sample(rows: usize, each: usize) -> usize {
                 "{}: header: {name} not reported:\n{altered}",
                 head["scenario"]
             );
-            *counts.entry(name).or_default() += 1;
+            *total.entry(name).or_default() += 1;
         }
         let mut rows: Vec<usize> =
-            (0..rows).map(|_| 1 + random() as usize % (lines.len() - 1)).collect();
-        rows.push(lines.len() - 1);
-        // Rows with drops, marks, draws and list changes are rarer than others.
-        for key in ["\"x\":", "\"m\":", "\"r\":", "\"w\":", "\"L\":", "\"u\":", "\"ret\":"] {
+            (0..effort.rows).map(|_| 1 + random() as usize % (lines.len() - 1)).collect();
+        let mut wanted = Vec::new();
+        for (key, kind) in KEYS {
             let with: Vec<usize> = (1..lines.len()).filter(|&i| lines[i].contains(key)).collect();
             if !with.is_empty() {
-                rows.extend((0..each).map(|_| with[random() as usize % with.len()]));
+                rows.extend((0..effort.with_each).map(|_| with[random() as usize % with.len()]));
+                wanted.push(*kind);
             }
         }
+        let mut counts = BTreeMap::<String, usize>::new();
         for at in rows {
             let row: Value = serde_json::from_str(lines[at]).expect("JSON");
             for (name, altered) in alterations(&row, random()) {
+                let count = counts.entry(name.clone()).or_default();
+                if *count == effort.of_a_kind {
+                    continue;
+                }
+                *count += 1;
                 let outcome = replay_with(&lines, at, &altered);
                 assert!(
                     outcome != Outcome::Agrees,
@@ -247,24 +298,32 @@ fn sample(rows: usize, each: usize) -> usize {
                     at + 1,
                     lines[at]
                 );
-                *counts.entry(name).or_default() += 1;
             }
+        }
+        for kind in wanted {
+            let tried = counts.keys().any(|name| name.starts_with(kind));
+            assert!(tried, "{}: no alteration `{kind}`", head["scenario"]);
+        }
+        for (name, count) in counts {
+            *total.entry(name).or_default() += count;
         }
         if scenario.discipline != "cobalt" {
             let cut = lines[..lines.len() - 1].join("\n");
             assert!(matches!(replay("", &cut).outcome, Outcome::Malformed { .. }));
-            *counts.entry("`end` taken out").or_default() += 1;
+            *total.entry("`end` taken out".to_owned()).or_default() += 1;
         }
     }
-    println!("{} alterations reported: {counts:#?}", counts.values().sum::<usize>());
-    counts.values().sum()
+    let sum = total.values().sum::<usize>();
+    println!("{sum} alterations reported: {total:#?}");
+    assert!(sum > effort.least);
 }
 
 /// Altered bytes anywhere: any outcome but a panic.
 #[test]
 fn garbage_never_panics() {
     let scenarios = common::scenarios();
-    let config = Config { cases: 2_000, failure_persistence: None, ..Config::default() };
+    let cases = Config::default().cases.max(2_000);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let input = (
         0..scenarios.len(),
