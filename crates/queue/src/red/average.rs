@@ -48,8 +48,8 @@ impl Filter {
         }
     }
 
-    #[inline]
     /// The average after a sample of `backlog`.
+    #[inline]
     pub(super) fn sample(&self, avg: u64, backlog: u64) -> u64 {
         match self {
             Self::Shift { wlog, .. } => avg.wrapping_add(backlog).wrapping_sub(avg >> wlog),
