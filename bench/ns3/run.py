@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Speed: the same 1 Gbit/s dumbbells in ns-3 and here, packets through the bottleneck per CPU-second.
+"""Speed: the same 1 Gbit/s dumbbells in ns-3 and here, bottleneck packets per CPU-second.
 
     python bench/ns3/run.py             10 and 100 NewReno flows, 10 simulated seconds
     python bench/ns3/run.py --json
 
 Both programs run the dumbbell of tests/crosscheck/dumbbell.cc (see README.md there) with equal
-parameters, from an empty network, nothing cut. CPU seconds are user + system time of the run itself,
-without start-up. The ratio is against the ns-3 build that is named, and holds for that build only.
-Exit status 2 if ns-3 is missing.
+parameters, from an empty network, nothing cut. CPU seconds are user + system time of the run
+itself, without start-up. The ratio is against the ns-3 build that is named, and holds for that
+build only. Exit status 2 if ns-3 is missing.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def main() -> int:
     rows = []
     for flows in args.flows or FLOWS:
         cell = Cell(args.queue, flows, RATE, args.seconds, 0.0)
-        theirs = speed(
-            [ns3.run(program, ns3.arguments(cell, 1)) for _ in range(args.repeat_ns3)]
-        )
+        theirs = speed([ns3.run(program, ns3.arguments(cell, 1)) for _ in range(args.repeat_ns3)])
         here = speed([ours.run(cell, 1) for _ in range(args.repeat)])
         rows.append(
             {
@@ -96,13 +94,25 @@ def main() -> int:
         )
 
     if args.json:
-        print(json.dumps({"against": against, "processor": processor(), "aim": AIM, "rows": rows},
-                         indent=1))
+        print(
+            json.dumps(
+                {"against": against, "processor": processor(), "aim": AIM, "rows": rows}, indent=1
+            )
+        )
         return 0
     print(f"1 Gbit/s dumbbell, {args.queue}, {args.seconds:g} simulated seconds, {processor()}")
     print(f"against {against}\n")
-    head = ("flows", "program", "packets", "CPU s", "packets/CPU s", "events/packet",
-            "events/CPU s", "Mbit/s", "ratio")
+    head = (
+        "flows",
+        "program",
+        "packets",
+        "CPU s",
+        "packets/CPU s",
+        "events/packet",
+        "events/CPU s",
+        "Mbit/s",
+        "ratio",
+    )
     lines = [head]
     for row in rows:
         for name in ("ns3", "ours"):

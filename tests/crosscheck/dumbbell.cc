@@ -42,6 +42,33 @@
 
 using namespace ns3;
 
+// TcpNewReno, but half of cwnd instead of half of the pipe is left after a loss. ns-3 hands the control
+// what RFC 6675 calls pipe (without what was SACKed or is taken for lost); RFC 5681 halves FlightSize.
+// For experiments (`--congestion=FlightNewReno`); see FINDINGS.md.
+class FlightNewReno : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::FlightNewReno")
+                                .SetParent<TcpNewReno>()
+                                .AddConstructor<FlightNewReno>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t bytesInFlight) override
+    {
+        return std::max(2 * state->m_segmentSize, std::max(bytesInFlight, state->m_cWnd.Get()) / 2);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<FlightNewReno>(this);
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(FlightNewReno);
+
 namespace
 {
 

@@ -39,23 +39,26 @@ def queue(name: str, rate: int) -> Queue:
     """A queue's parameters at a bottleneck rate. Nothing is left to a default that differs."""
     fast = rate >= 100_000_000
     if name == "pfifo":
-        # 1.2 and 0.6 times rate x 100 ms: 121 and 61 ms of queue. At 1 Gbit/s (the speed bench, with
-        # windows of at most 1 MB) 1000 packets, which 10 windows can overflow.
+        # 1.2 and 0.6 times rate x 100 ms: 121 and 61 ms of queue. At 1 Gbit/s (the speed bench,
+        # with windows of at most 1 MB) 1000 packets, which 10 windows can overflow.
         limit = 1000 if rate >= 1_000_000_000 else 500 if fast else 100
         return Queue(name, f"pfifo limit {limit}p", {"limit": limit})
     if name == "red":
-        scale, log = (5, 11) if fast else (1, 9)
+        # Not a power of two: then ours decays the average over idle time by the link's rate, as
+        # ns-3 does. With a power of two it takes the kernel's table, which decays some 22 times
+        # slower.
+        scale, weight = (5, 0.0005) if fast else (1, 0.002)
         least, most, limit = 10 * scale, 30 * scale, 100 * scale
         return Queue(
             name,
             f"red limit {limit}p min {least}p max {most}p probability 0.1 "
-            f"weight {2.0**-log!r} gentle unit packets",
+            f"weight {weight} avpkt {FRAME}b bandwidth {rate}bit gentle unit packets",
             {
                 "limit": limit,
                 "redMin": least,
                 "redMax": most,
                 "redProbability": 0.1,
-                "redWeight": 2.0**-log,
+                "redWeight": weight,
                 "redGentle": "true",
                 "redWait": "false",
             },
@@ -96,9 +99,9 @@ def queue(name: str, rate: int) -> Queue:
     if name == "cobalt":
         return Queue(
             name,
-            "cobalt limit 5000p target 5ms interval 100ms noecn",
+            f"cobalt target 5ms interval 100ms increment {1 / 256!r} decrement {1 / 4096!r}",
             {
-                "limit": 5000,
+                "limit": 10240,
                 "target": "5ms",
                 "interval": "100ms",
                 "blueThreshold": "1000s",

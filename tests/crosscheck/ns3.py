@@ -127,11 +127,11 @@ def run(program: Path, args: dict[str, Any], cache: Path | None = None) -> dict[
         tag = hashlib.sha256("\n".join([program.name, *words]).encode()).hexdigest()[:24]
         kept = cache / f"{tag}.json"
         if kept.exists():
-            return json.loads(kept.read_text())
+            return dict(json.loads(kept.read_text()))
     done = subprocess.run([str(program), *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{program.name} {' '.join(words)}\n{done.stdout}{done.stderr}")
-    result = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         draft = kept.with_suffix(f".{os.getpid()}")
