@@ -208,7 +208,10 @@ def _slack(finding: Any) -> float:
     """How far from the region's edge the estimate lies, in half widths: the least is decisive."""
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
-    return away / i.half_width if i.half_width > 0 else away
+    if i.half_width > 0:
+        return away / i.half_width
+    # Without any spread there is no doubt, except on the edge itself.
+    return math.inf if away > 0 else 0.0
 
 
 def print_claims(
