@@ -18,6 +18,7 @@ class Outcome(Protocol):
 
     judgements: Any
     units: Any
+    notes: list[str]
     folder: Path
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,5 +65,7 @@ def paper(
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, outcome.units, common.console())
+    for note in outcome.notes:
+        typer.echo(note)
     common.echo_written(written)
     typer.echo(f"The runs are in {outcome.folder}.")

@@ -40,6 +40,7 @@ def remarks(outcome: Outcome) -> list[str]:
             f"For findings that do not reproduce, other readings were tried ({tried}). "
             "These looks are exploratory and give no verdict."
         ),
+        *outcome.notes,
     ]
 
 

@@ -105,6 +105,28 @@ class Outcome:
     """A row a load and seed of Web traffic: mean active flows and the model's max_p."""
     judgements: tuple[Judgement, ...]
 
+    def reason(self, judgement: Judgement) -> str:
+        """Why a finding may not have reproduced, as far as other readings of the paper show."""
+        if judgement.verdict != "does not hold":
+            return ""
+        tried = [v for v in VARIANTS if v.name in self.variants]
+        looks = {
+            v: next((j for j in self.variants[v.name][1] if j.claim.id == judgement.claim.id), None)
+            for v in tried
+        }
+        if not any(looks.values()):
+            return "It rests on the Web distributions, whose table is lost."
+        holding = [f"{v.name} ({v.text})" for v, j in looks.items() if j and j.verdict == "holds"]
+        if holding:
+            return f"It would hold with {' or with '.join(holding)}."
+        return "No other reading tried makes it hold."
+
+    @property
+    def notes(self) -> list[str]:
+        """A line for each finding that does not hold: the reason looked for."""
+        found = [(j.claim.id, self.reason(j)) for j in self.judgements]
+        return [f"{claim}: {reason}" for claim, reason in found if reason]
+
     @property
     def units(self) -> Mapping[str, str]:
         """Units of the metrics that claims speak about."""
@@ -127,7 +149,7 @@ class Outcome:
                 "bulk": [s.as_dict() for s in self.bulk_settings],
                 "web": [s.as_dict() for s in self.web_settings],
             },
-            "claims": [j.to_dict() for j in self.judgements],
+            "claims": [{**j.to_dict(), "reason": self.reason(j)} for j in self.judgements],
             "variants": {
                 variant.name: {
                     "text": variant.text,

@@ -85,7 +85,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     Variant(
         "half buffers, ns-2 spacing",
-        "both of these",
+        "half of the buffers and ns-2's spacing together",
         lambda redopt: queues(_half(redopt), NS2),
     ),
     Variant(
