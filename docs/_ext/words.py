@@ -161,34 +161,15 @@ class Tables(Described):
         return [table(("name", "what", "source"), rows, (15, 50, 35))]
 
 
-TIMES = {"min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait"}
-SIZES = {"receive_window", "send_buffer", "mss"}
-
-
 class Profiles(Described):
     """One column a profile, one row a parameter."""
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
-        from sojourn import _core
-
         profiles = engine["profiles"]
-
-        def text(name: str, value: Any) -> str:
-            if isinstance(value, dict):
-                kind = next(iter(value.values()))
-                rest = ", ".join(f"{k} {v}" for k, v in list(value.items())[1:])
-                return f"{kind} ({rest})" if rest else str(kind)
-            if isinstance(value, bool):
-                return "on" if value else "off"
-            if name in TIMES:
-                return str(_core.format_quantity("time", value))
-            if name in SIZES:
-                return str(_core.format_quantity("size", value))
-            return str(value)
-
+        values = [dict(p["shown"]) for p in profiles]
         rows = [
-            (code(name), *(text(name, p["params"][name]) for p in profiles))
-            for name in profiles[0]["params"]
+            (code(name), *(value[name] for value in values))
+            for name in values[0]
         ]
         summaries = nodes.bullet_list()
         for profile in profiles:

@@ -5,9 +5,55 @@ use pyo3::prelude::*;
 use serde_json::{Value, json as object};
 use sojourn_tcp::Profile;
 use sojourn_traffic::{App, voip, web};
+use sojourn_units::quantity::{format_size, format_time};
 
-fn profiles() -> Vec<Value> {
-    let row = |p: &&Profile| object!({"name": p.name, "summary": p.summary, "params": p.params()});
+/// Values of a profile that are times in nanoseconds, and sizes in bytes.
+const TIMES: &[&str] =
+    &["min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait", "probe_rtt"];
+const SIZES: &[&str] = &["receive_window", "send_buffer", "mss"];
+
+/// A value as a person writes it, with its unit.
+fn shown(name: &str, value: &Value) -> String {
+    match value {
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_u64() {
+            Some(n) if TIMES.contains(&name) => format_time(n),
+            Some(n) if SIZES.contains(&name) => format_size(n),
+            _ => number.to_string(),
+        },
+        Value::Object(inner) => {
+            // What it is, then how it is set.
+            let named = |key: &str| key == "name" || key == "kind";
+            let what: Vec<String> =
+                inner.iter().filter(|(k, _)| named(k)).map(|(k, v)| shown(k, v)).collect();
+            let how: Vec<String> = inner
+                .iter()
+                .filter(|(k, _)| !named(k))
+                .map(|(k, v)| format!("{k} {}", shown(k, v)))
+                .collect();
+            if how.is_empty() {
+                what.join(" ")
+            } else {
+                format!("{} ({})", what.join(" "), how.join(", "))
+            }
+        }
+        other => other.to_string(),
+    }
+}
+
+fn profiles() -> PyResult<Vec<Value>> {
+    let row = |p: &&Profile| {
+        let params: Value = serde_json::from_str(&json(&p.params())?)
+            .map_err(|e| pyo3::exceptions::PyRuntimeError::new_err(e.to_string()))?;
+        let shown: Vec<(String, String)> = params
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), shown(name, value)))
+            .collect();
+        Ok(object!({"name": p.name, "summary": p.summary, "params": params, "shown": shown}))
+    };
     Profile::ALL.iter().map(row).collect()
 }
 
@@ -44,7 +90,7 @@ pub(crate) fn describe() -> PyResult<String> {
         "tcp": sojourn_tcp::params::tables(),
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],
-        "profiles": profiles(),
+        "profiles": profiles()?,
         "presets": presets(),
         "metrics": sojourn_measure::metrics::METRICS,
     }))

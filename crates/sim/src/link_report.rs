@@ -20,8 +20,11 @@ pub fn rate(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8.0 / seconds(span)
 }
 
+/// Of the packets whose fate was decided in the time measured: those that came before the warm-up's
+/// end and were dropped after it have no arrival there.
 fn loss(account: &LinkAccount) -> f64 {
-    share(account.drops().packets, account.arrived.packets)
+    let drops = account.drops().packets;
+    share(drops, drops + account.departed.packets)
 }
 
 /// Share of the time that transmissions take, each with the link's overhead.

@@ -159,7 +159,10 @@ def _show(kind: str, item: dict[str, Any]) -> None:
             for word in item["words"]
         ]
         common.table(rows, ["parameter", "takes", "default", "meaning"])
-    if isinstance(item.get("params"), dict):
+    if item.get("shown"):
+        typer.echo()
+        common.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
+    elif isinstance(item.get("params"), dict):
         typer.echo()
         common.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
     if item.get("presets"):
