@@ -200,10 +200,17 @@ impl<P: Packet> Source<P> for Store<P> {
     }
 }
 
-/// Whether `a` is before `b` on the 32-bit clock.
+/// Whether `a` is after `b` on the 32-bit clock. As in the kernel, neither of two times half the
+/// clock's range apart is after the other, nor has it been reached.
 #[inline]
-fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// Whether `time` has been reached at `now`.
+#[inline]
+fn reached(now: u32, time: u32) -> bool {
+    (now.wrapping_sub(time) as i32) >= 0
 }
 
 impl State {
@@ -237,7 +244,7 @@ impl State {
         };
         self.ldelay = now.wrapping_sub(clock(head.at));
         counters.maxpacket = counters.maxpacket.max(head.packet.len());
-        if before(self.ldelay, law.target) || backlog <= u64::from(law.mtu) {
+        if after(law.target, self.ldelay) || backlog <= u64::from(law.mtu) {
             self.first_above_time = 0;
             return false;
         }
@@ -245,7 +252,7 @@ impl State {
             self.first_above_time = now.wrapping_add(law.interval);
             return false;
         }
-        before(self.first_above_time, now)
+        after(now, self.first_above_time)
     }
 
     /// Takes the packet to send, dropping and marking before it.
@@ -276,7 +283,7 @@ impl State {
             head = self.begin(law, counters, now, head, source, sink);
         }
         let mut packet = head?.packet;
-        if before(law.ce_threshold, self.ldelay) {
+        if after(self.ldelay, law.ce_threshold) {
             let ds = packet.dscp() << 2 | ds_bits(packet.ecn());
             if (law.ce_mask == 0 || ds & law.ce_mask == law.ce_selector) && packet.set_ce() {
                 counters.ce_mark += 1;
@@ -296,7 +303,7 @@ impl State {
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
-        while self.dropping && !before(now, self.drop_next) {
+        while self.dropping && reached(now, self.drop_next) {
             self.count = self.count.wrapping_add(1);
             self.root_step();
             let Some(queued) = head else { break };
@@ -334,7 +341,7 @@ impl State {
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.lastcount);
         let since = now.wrapping_sub(self.drop_next);
-        if delta > 1 && before(since, law.interval.wrapping_mul(16)) {
+        if delta > 1 && after(law.interval.wrapping_mul(16), since) {
             self.count = delta;
             self.root_step();
         } else {

@@ -164,6 +164,26 @@ mod codel {
         assert_eq!(bench.kept.marked, [(2, MarkReason::CeThreshold), (3, MarkReason::CeThreshold)]);
     }
 
+    /// The clock has 32 bits: of two times half its range apart neither is after the other.
+    #[test]
+    fn half_the_clock_is_not_after() {
+        let tick = 1 << 10;
+        let half = tick << 31;
+        for (wait, marks) in [(half - tick, 1), (half, 0), (half + tick, 0)] {
+            let mut bench = Bench::new("codel ce_threshold 0");
+            bench.offer(Frame { ecn: Ecn::Ect1, ..Frame::new(0, 100) });
+            bench.wait(wait);
+            bench.take();
+            assert_eq!(bench.kept.marked.len(), marks, "{wait}");
+        }
+        // So far beyond, a delay is not below target either: the first judgement starts the interval.
+        let mut bench = Bench::new("codel target 1us");
+        (0..5).for_each(|_| _ = bench.arrive(1514));
+        bench.wait(half);
+        bench.take();
+        assert_ne!(bench.state("first_above_time"), 0);
+    }
+
     #[test]
     fn a_change_drops_from_the_head_unjudged() {
         let mut bench = Bench::new("codel limit 10");
@@ -668,6 +688,20 @@ mod red {
             assert_eq!(bench.arrive(1000), Return::Congestion);
         }
         assert_eq!(drops(&bench, DropReason::Forced) - before, 100);
+    }
+
+    /// A step, as DCTCP is marked for: the kernel allows `max` to be `min`.
+    #[test]
+    fn without_a_ramp_it_steps() {
+        let mut bench = Bench::new("red limit 100000 min 10000 max 10000 burst 12 probability 0.1");
+        for _ in 0..200 {
+            let given = bench.arrive(1000);
+            let wlog = 2;
+            let above = bench.state("qavg") >= 10_000 << wlog;
+            assert_eq!(given == Return::Congestion, above);
+        }
+        assert!(drops(&bench, DropReason::Forced) > 100);
+        assert_eq!((drops(&bench, DropReason::Early), bench.dice.asked), (0, 0));
     }
 
     /// With `wait`, the gap is uniform on 1/p .. 2/p: mean three halves of the shortest.

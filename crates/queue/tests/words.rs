@@ -90,7 +90,7 @@ fn errors_help() {
     assert!(error("codel target 5").contains("with its unit"));
     assert!(error("codel limit 5000000000").contains("too large"));
     assert!(error("red").contains("needs `limit`"));
-    assert!(error("red limit 60000 min 9000 max 9000").contains("above `min`"));
+    assert!(error("red limit 60000 min 9000 max 8999").contains("below `min`"));
     assert!(error("red limit 60000 nodrop").contains("only with `ecn`"));
     assert!(error("red limit 60000 weight 0.1 burst 5").contains("exclude each other"));
     assert!(error("red limit 60000 gentle gentle-limit").contains("exclude each other"));

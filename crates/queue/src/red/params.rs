@@ -117,7 +117,10 @@ type Complaint = (&'static str, String);
 
 /// `x` in powers of two, as iproute2 finds it.
 fn plog(min: u32, max: u32, probability: f64) -> Option<u8> {
-    let width = max.checked_sub(min).filter(|&d| d > 0)?;
+    let width = max.checked_sub(min)?;
+    if width == 0 {
+        return Some(0);
+    }
     let mut p = probability / f64::from(width);
     for log in 0..32 {
         if p > 1.0 {
@@ -190,10 +193,10 @@ impl Params {
 
     /// Refuses what no RED can work with: the word at fault and why.
     pub(super) fn check(&self) -> Result<(), Complaint> {
-        if self.max <= self.min {
+        if self.max < self.min {
             return Err((
                 "max",
-                format!("`max` ({}) must be above `min` ({})", self.max, self.min),
+                format!("`max` ({}) must not be below `min` ({})", self.max, self.min),
             ));
         }
         if self.ramp == Ramp::GentleLimit && self.limit <= self.max {
