@@ -3,6 +3,7 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
+use crate::tc;
 use serde_json::json;
 use sojourn_queue::red::{self, Options, Red};
 use sojourn_queue::{Device, Params, Queue};
@@ -50,9 +51,11 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         Some(Json::String(text)) => Some(text.as_str()),
         Some(_) => return Err(Outcome::malformed(1, "`tc` must be a text")),
     };
-    let plain = tc.map(|text| text.split('#').next().unwrap_or(""));
-    if let Some(text) = tc.filter(|text| !text.contains('#')) {
-        let params = Params::parse(text, device)
+    let words = tc.map(tc::description);
+    if let (Some(text), Some(words)) = (tc, &words)
+        && !text.contains('#')
+    {
+        let params = Params::parse(words, device)
             .map_err(|error| Outcome::malformed(1, format!("`tc`: {error}")))?;
         if kind(&params) != discipline {
             let why = format!("`tc` describes a `{}`, not a `{discipline}`", kind(&params));
@@ -62,7 +65,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         let queue = params.build(t0);
         return Ok(Made { params, queue });
     }
-    let stated = plain.and_then(|text| Params::parse(text, device).ok());
+    let stated = words.and_then(|words| Params::parse(&words, device).ok());
     let stated = stated.filter(|params| kind(params) == discipline);
     by_hand(discipline, recorded, stated.as_ref(), device, t0)
 }

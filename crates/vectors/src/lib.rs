@@ -16,6 +16,7 @@ mod known;
 mod play;
 mod read;
 mod report;
+mod tc;
 mod units;
 
 pub use report::{Outcome, Report, Timers};

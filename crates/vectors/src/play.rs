@@ -5,6 +5,7 @@ use crate::frame::{Columns, Frame, Lost};
 use crate::header;
 use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
+use crate::tc;
 use sojourn_queue::{Dequeue, Device, Discipline, Params, Queue, Return};
 use sojourn_units::Nanos;
 
@@ -174,17 +175,11 @@ impl Player {
 
     fn change(&mut self, line: usize, row: &Object, lost: &mut Lost) -> Result<()> {
         let text = read::text(line, row, "tc")?;
-        if text.contains('#') {
-            return Err(Outcome::malformed(line, "a change whose options were altered by hand"));
-        }
-        let name = self.params.name();
-        let first = text.split_whitespace().next().unwrap_or("");
-        let named = first == name || first == "cake";
-        let text = match &self.params {
-            _ if named => text.to_owned(),
-            Params::Cobalt(_) => format!("cake {text}"),
-            _ => format!("{name} {text}"),
+        let name = match &self.params {
+            Params::Cobalt(_) => "cake",
+            params => params.name(),
         };
+        let text = tc::change(text, name);
         let params = self
             .params
             .change(&text, &self.device)

@@ -1,0 +1,244 @@
+//! `tc`'s own spellings, turned into the words that [`sojourn_queue::Params`] reads.
+//!
+//! A recording says what iproute2 was given, and iproute2 takes more than our descriptions do: a bare
+//! number for a time is microseconds, counts may be hexadecimal, a word given twice counts as it
+//! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
+//! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
+
+/// How `tc` reads what follows a word.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Count,
+    Time,
+    Size,
+    Rate,
+    Real,
+}
+
+impl Kind {
+    /// `limit` is a size only where it may count bytes.
+    fn of(self, name: &str, word: &str) -> Self {
+        match (word, name) {
+            ("limit", "pfifo" | "bfifo" | "red") => Self::Size,
+            ("limit", _) => Self::Count,
+            _ => self,
+        }
+    }
+}
+
+/// The words that take a value; whether 0 is a value or leaves the option alone.
+const VALUES: &[(&str, Kind, bool)] = &[
+    ("limit", Kind::Count, false),
+    ("target", Kind::Time, false),
+    ("interval", Kind::Time, false),
+    ("tupdate", Kind::Time, false),
+    ("ce_threshold", Kind::Time, true),
+    ("flows", Kind::Count, false),
+    ("quantum", Kind::Count, false),
+    ("drop_batch", Kind::Count, false),
+    ("memory_limit", Kind::Size, true),
+    ("alpha", Kind::Count, false),
+    ("beta", Kind::Count, false),
+    ("min", Kind::Size, false),
+    ("max", Kind::Size, false),
+    ("avpkt", Kind::Size, false),
+    ("burst", Kind::Count, false),
+    ("probability", Kind::Real, true),
+    ("bandwidth", Kind::Rate, true),
+    ("rtt", Kind::Time, false),
+    ("memlimit", Kind::Size, true),
+];
+
+/// CAKE's names for round-trip times.
+const PRESETS: &[(&str, &str)] = &[
+    ("datacentre", "100us"),
+    ("lan", "1ms"),
+    ("metro", "10ms"),
+    ("regional", "30ms"),
+    ("internet", "100ms"),
+    ("oceanic", "300ms"),
+    ("satellite", "1000ms"),
+    ("interplanetary", "1000000ms"),
+];
+
+/// CAKE's words that change nothing for one queue without a shaper.
+const NEUTRAL: &[&str] =
+    &["nonat", "nowash", "split-gso", "no-split-gso", "no-ack-filter", "egress", "noatm"];
+
+/// A whole description in our words. A comment (`#`) is left out, and so is the command up to the
+/// discipline if `text` begins with `tc`.
+pub fn description(text: &str) -> String {
+    let tokens = tokens(text);
+    match tokens.split_first() {
+        Some((&name, options)) if is_discipline(name) => spell(name, options),
+        _ => tokens.join(" "),
+    }
+}
+
+/// A change of a `name` in our words; `text` may leave the name out.
+pub fn change(text: &str, name: &str) -> String {
+    let tokens = tokens(text);
+    match tokens.split_first() {
+        Some((&first, options)) if is_discipline(first) => spell(first, options),
+        _ => spell(name, &tokens),
+    }
+}
+
+fn tokens(text: &str) -> Vec<&str> {
+    let plain = text.split('#').next().unwrap_or("");
+    let tokens: Vec<&str> = plain.split_whitespace().collect();
+    match tokens.iter().position(|token| is_discipline(token)) {
+        Some(at) if tokens[0] == "tc" => tokens[at..].to_vec(),
+        _ => tokens,
+    }
+}
+
+fn spell(name: &str, options: &[&str]) -> String {
+    let mut words: Vec<(&str, String)> = Vec::new();
+    let mut options = options.iter().copied();
+    while let Some(token) = options.next() {
+        let preset = PRESETS.iter().find(|(preset, _)| *preset == token);
+        let (word, value) = if name == "cake" && NEUTRAL.contains(&token) {
+            continue;
+        } else if let (Some((_, rtt)), "cake") = (preset, name) {
+            ("rtt", (*rtt).to_owned())
+        } else if let Some(&(word, kind, zero)) = VALUES.iter().find(|(word, ..)| *word == token) {
+            let value = value(kind.of(name, word), options.next().unwrap_or(""));
+            let kept = zero || name.ends_with("fifo") || !matches!(value.as_str(), "0" | "0us");
+            if !kept {
+                continue;
+            }
+            (word, value)
+        } else if token == "adaptative" {
+            ("adaptive", String::new())
+        } else {
+            (token, String::new())
+        };
+        words.retain(|(earlier, _)| option(earlier) != option(word));
+        words.push((word, value));
+    }
+    let mut text = name.to_owned();
+    for part in words.iter().flat_map(|(word, value)| [*word, value]).filter(|p| !p.is_empty()) {
+        text.push(' ');
+        text.push_str(part);
+    }
+    text
+}
+
+/// What a word sets: the later of two for the same counts.
+fn option(word: &str) -> &str {
+    match word {
+        "noecn" => "ecn",
+        "nobytemode" => "bytemode",
+        "no_dq_rate_estimator" => "dq_rate_estimator",
+        word => word,
+    }
+}
+
+fn is_discipline(token: &str) -> bool {
+    token == "cake" || sojourn_queue::tables().iter().any(|table| table.name == token)
+}
+
+const TIMES: &[(&str, f64)] = &[
+    ("", 1.0),
+    ("us", 1.0),
+    ("usec", 1.0),
+    ("usecs", 1.0),
+    ("ms", 1e3),
+    ("msec", 1e3),
+    ("msecs", 1e3),
+    ("s", 1e6),
+    ("sec", 1e6),
+    ("secs", 1e6),
+];
+
+const SIZES: &[(&str, f64)] = &[
+    ("", 1.0),
+    ("b", 1.0),
+    ("k", 1024.0),
+    ("kb", 1024.0),
+    ("kbit", 128.0),
+    ("m", 1_048_576.0),
+    ("mb", 1_048_576.0),
+    ("mbit", 131_072.0),
+    ("g", 1_073_741_824.0),
+    ("gb", 1_073_741_824.0),
+    ("gbit", 134_217_728.0),
+];
+
+fn value(kind: Kind, text: &str) -> String {
+    let real = || text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let read = match kind {
+        Kind::Count => count(text).map(|n| n.to_string()),
+        Kind::Time => scaled(text, TIMES).map(|micros| format!("{micros}us")),
+        Kind::Size => scaled(text, SIZES).map(|bytes| bytes.to_string()),
+        Kind::Rate => real().map(|bits| format!("{}bit", bits.trunc())),
+        Kind::Real => real().map(|number| number.to_string()),
+    };
+    read.unwrap_or_else(|| text.to_owned())
+}
+
+/// A whole number in base 10, 16 after `0x`, or 8 after `0`.
+fn count(text: &str) -> Option<u32> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return u32::from_str_radix(digits, 16).ok();
+    }
+    match text.strip_prefix('0') {
+        Some(digits) if !digits.is_empty() => u32::from_str_radix(digits, 8).ok(),
+        _ => text.parse().ok(),
+    }
+}
+
+/// A real number and its unit, cut to a whole number of 32 bits.
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u32> {
+    let lower = text.to_ascii_lowercase();
+    // The longest number at the front: an `e` may belong to it.
+    let (number, unit) =
+        (1..=lower.len()).rev().filter(|&end| lower.is_char_boundary(end)).find_map(|end| {
+            let (number, unit) = lower.split_at(end);
+            let plain = number.bytes().all(|b| b.is_ascii_digit() || b"+-.e".contains(&b));
+            let number = number.parse::<f64>().ok().filter(|_| plain)?;
+            Some((number, unit))
+        })?;
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    let value = (number * factor).trunc();
+    (0.0..=f64::from(u32::MAX)).contains(&value).then_some(value as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_iproute2_does() {
+        for (tc, ours) in [
+            ("codel target 5.0ms interval 100000", "codel target 5000us interval 100000us"),
+            ("codel target 1.001ms", "codel target 1000us"),
+            ("codel target 5e3us limit 0x10", "codel target 5000us limit 16"),
+            ("codel limit 010 limit 0 ecn noecn", "codel limit 8 noecn"),
+            ("codel ce_threshold 0 target 1S", "codel ce_threshold 0us target 1000000us"),
+            (
+                "fq_codel memory_limit 32Mb quantum 300",
+                "fq_codel memory_limit 33554432 quantum 300",
+            ),
+            ("pfifo limit 1k", "pfifo limit 1024"),
+            ("bfifo limit 0", "bfifo limit 0"),
+            ("red bandwidth 10000000 adaptative", "red bandwidth 10000000bit adaptive"),
+            ("red probability 1e-2 min 30kb", "red probability 0.01 min 30720"),
+            ("cake flowblind nonat datacentre", "cake flowblind rtt 100us"),
+            ("cake rtt 20ms rtt 10ms", "cake rtt 10000us"),
+            ("tc qdisc add dev eth0 root handle 1: pie limit 5 # by hand", "pie limit 5"),
+            ("codel target fast", "codel target fast"),
+            ("codel limit", "codel limit"),
+            ("codle limit 3", "codle limit 3"),
+            ("", ""),
+        ] {
+            assert_eq!(description(tc), ours);
+        }
+        assert_eq!(change("limit 5", "codel"), "codel limit 5");
+        assert_eq!(change("codel limit 5", "codel"), "codel limit 5");
+        assert_eq!(change("cake rtt 5ms", "cake"), "cake rtt 5000us");
+        assert_eq!(change("pie limit 5", "codel"), "pie limit 5");
+    }
+}
