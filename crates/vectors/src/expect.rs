@@ -24,6 +24,9 @@ const PLAIN: &[&str] = &[
     "tin_dropped",
 ];
 
+/// Scheduling lists of a discipline that has any.
+const LISTS: usize = 2;
+
 /// Counters by name.
 pub type Counts = BTreeMap<&'static str, u64>;
 
@@ -108,7 +111,11 @@ impl Expected {
             self.flows.insert(flow, known);
         }
         if let Some(lists) = init.get("L") {
-            self.lists = Some(read_lists(1, lists)?);
+            let lists = read_lists(1, lists)?;
+            if lists.len() != LISTS {
+                return Err(Outcome::malformed(1, "`L` is [new, old]"));
+            }
+            self.lists = Some(lists);
             self.compare_lists(1, queue)?;
         } else if matches!(params, Params::FqCodel(_)) {
             return Err(Outcome::malformed(1, "`L` is missing in `init`"));
@@ -159,10 +166,18 @@ impl Expected {
         known::compare(line, "state", row.get("s"), &state(queue), &mut self.state)?;
         self.compare_flows(line, row.get("f"), queue)?;
         if let Some(lists) = row.get("L") {
-            if self.lists.is_none() {
+            let Some(before) = &self.lists else {
                 return Err(Outcome::malformed(line, "`L` without lists in `init`"));
+            };
+            let stated = read_lists(line, lists)?;
+            if stated.len() != before.len() {
+                let why = format!("`L` has {} lists, not {}", stated.len(), before.len());
+                return Err(Outcome::malformed(line, why));
             }
-            self.lists = Some(read_lists(line, lists)?);
+            if stated == *before {
+                return Err(Outcome::differs(line, "lists", "a change", "as before"));
+            }
+            self.lists = Some(stated);
         }
         self.compare_lists(line, queue)
     }

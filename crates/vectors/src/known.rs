@@ -36,10 +36,18 @@ pub fn begin(
         })?;
         known.insert(name.clone(), read::integer(line, name, value)?);
     }
-    compare(line, what, Some(&Json::Object(recorded.clone())), now, known)
+    if let Some(name) = recorded.keys().find(|name| !known.contains_key(*name)) {
+        return Err(unknown(line, what, name));
+    }
+    compare(line, what, None, now, known)
 }
 
-/// Brings `known` up to date by the fields that changed, and compares all of it.
+fn unknown(line: usize, what: &str, name: &str) -> Outcome {
+    Outcome::malformed(line, format!("unknown field `{name}` of {what}"))
+}
+
+/// Brings `known` up to date by the fields that changed, and compares all of it. A row that states a
+/// field as it was is not the row of an operation that changed it.
 pub fn compare(
     line: usize,
     what: &str,
@@ -50,9 +58,14 @@ pub fn compare(
     if let Some(changed) = changed {
         for (name, value) in read::map(line, what, changed)? {
             let Some(field) = known.get_mut(name) else {
-                return Err(Outcome::malformed(line, format!("unknown field `{name}` of {what}")));
+                return Err(unknown(line, what, name));
             };
-            *field = read::integer(line, name, value)?;
+            let value = read::integer(line, name, value)?;
+            if *field == value {
+                let what = format!("{what} `{name}`");
+                return Err(Outcome::differs(line, what, "a change", format!("{value} as before")));
+            }
+            *field = value;
         }
     }
     for (name, expected) in known {

@@ -42,7 +42,8 @@ pub fn replay(name: &str, text: &str) -> Report {
 }
 
 fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
-    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    // Empty lines at the end say nothing.
+    let mut lines = text.trim_end().lines().enumerate().map(|(index, line)| (index + 1, line));
     let (_, first) = lines.next().ok_or_else(|| Outcome::malformed(1, "the text is empty"))?;
     let head = read::object(1, first)?;
     if let Some(Json::String(scenario)) = head.get("scenario") {

@@ -13,7 +13,12 @@ pub fn object(line: usize, text: &str) -> Result<Object> {
     // An object with the same key twice would hide one of them.
     match serde_json::from_str::<Unique>(text) {
         Ok(Unique(object)) => Ok(object),
-        Err(error) => Err(Outcome::malformed(line, error.to_string())),
+        Err(_) if text.trim().is_empty() => Err(Outcome::malformed(line, "an empty line")),
+        Err(error) => {
+            // The parser sees one line and calls it the first.
+            let why = error.to_string().replace(" at line 1 column ", ", at column ");
+            Err(Outcome::malformed(line, why))
+        }
     }
 }
 

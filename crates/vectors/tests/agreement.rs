@@ -37,6 +37,31 @@ fn timers_are_due_when_the_kernel_fires_them() {
     assert!(on_time > 500);
 }
 
+/// A row twice is an operation twice, even one that has no effect when done again.
+#[test]
+fn a_row_of_changes_cannot_be_repeated() {
+    let scenarios = common::scenarios();
+    let of = |discipline| scenarios.iter().find(|s| s.discipline == discipline).expect("one");
+    for discipline in ["cobalt", "fq_codel", "red"] {
+        let lines: Vec<&str> = of(discipline).text.lines().collect();
+        let at = lines.iter().rposition(|line| line.contains("\"s\":{\"")).expect("a change");
+        let mut twice = lines.clone();
+        twice.insert(at, lines[at]);
+        let outcome = replay("", &twice.join("\n")).outcome;
+        assert_ne!(outcome, Outcome::Agrees, "{discipline}");
+    }
+}
+
+#[test]
+fn empty_lines_at_the_end_say_nothing() {
+    let text = &common::scenarios()[0].text;
+    assert_eq!(replay("", &format!("{text}\n\r\n")).outcome, Outcome::Agrees);
+    assert_eq!(replay("", &text.replace('\n', "\r\n")).outcome, Outcome::Agrees);
+    let (head, rows) = text.split_once('\n').expect("lines");
+    let outcome = replay("", &format!("{head}\n\n{rows}")).outcome;
+    assert_eq!(outcome.to_string(), "line 2: malformed: an empty line");
+}
+
 #[test]
 fn other_disciplines_are_named_not_judged() {
     let text = r#"{"format":"aqm-vectors/1","discipline":"sfb","scenario":"sfb-01"}"#;
@@ -83,6 +108,7 @@ mod change {
             r#"{"c":3000,"tc":"codel limit 3","x":[0],"q":[2,200]}"#,
             r#"{"c":3000,"tc":"codel limit 2","x":[0],"q":[3,300]}"#,
             r#"{"c":3000,"tc":"codel limit 2","x":[0],"q":[2,200],"r":["w1"]}"#,
+            r#"{"c":3000,"tc":"codel limit 2","x":[0],"q":[2,200],"s":{"count":0}}"#,
         ] {
             assert!(matches!(with_change(row).outcome, Outcome::Differs { line: 5, .. }), "{row}");
         }

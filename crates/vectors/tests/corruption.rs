@@ -133,6 +133,9 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                 with("list longer", &|row| {
                     row["L"][0].as_array_mut().expect("a list").push(by.into());
                 });
+                with("list put in", &|row| {
+                    row["L"].as_array_mut().expect("lists").push(Value::Array(Vec::new()));
+                });
                 if lists[0] != lists[1] {
                     with("lists swapped", &|row| {
                         row["L"].as_array_mut().expect("lists").swap(0, 1);
