@@ -423,6 +423,25 @@ def test_verify_of_a_cut_file(vectors: Path, tmp_path: Path) -> None:
     assert sojourn("verify", tmp_path).status == 1
 
 
+def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
+    packed = ROOT / "crates" / "vectors" / "data" / "cobalt.jsonl.gz"
+    with gzip.open(packed, "rt", encoding="utf-8") as file:
+        (_, text), *_ = scenarios(file.read())
+    lines = text.splitlines(keepends=True)
+    path = tmp_path / "cobalt" / "a.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(lines[:100]))
+    assert sojourn("verify", tmp_path).status == 0
+    for manifest in ("[", "{}", '[{"file": 1}]', '[{"file": "cobalt/a.jsonl", "ops": 99}]'):
+        (tmp_path / "manifest.json").write_text(manifest)
+        assert sojourn("verify", tmp_path).status == 0
+    path.write_text("".join(lines[:90]))
+    result = sojourn("verify", tmp_path)
+    assert result.status == 1
+    words = "a.jsonl, line 90: operations by manifest.json: recorded 99, found 89"
+    assert words in result.out.replace("\\", "/")
+
+
 # Interruption
 
 

@@ -107,6 +107,36 @@ def scenarios(text: str) -> list[tuple[int, str]]:
     return [(before, "".join(lines)) for before, lines in parts]
 
 
+def listed(folder: Path) -> dict[Path, int]:
+    """Operations of each file by the recording's own list, where one lies beside the files.
+
+    A recording of single calls has no last row; only the list tells that rows are missing.
+    """
+    operations = {}
+    for path in [folder / "manifest.json", *folder.rglob("*/manifest.json")]:
+        try:
+            entries = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        for entry in entries if isinstance(entries, list) else []:
+            match entry:
+                case {"file": str(file), "ops": int(count)}:
+                    operations[path.parent / file] = count
+                case _:
+                    pass
+    return operations
+
+
+def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
+    """Has a file that agrees differ if it has not as many operations as are listed."""
+    found = sum(r["operations"] for r in reports)
+    if listed in (None, found) or any(r["outcome"] != "agrees" for r in reports):
+        return
+    what = "operations by manifest.json"
+    reports[-1] |= {"outcome": "differs", "what": what, "expected": str(listed)}
+    reports[-1] |= {"found": str(found), "line": reports[-1]["operations"] + 1}
+
+
 def replay(path: Path, folder: Path) -> list[dict[str, Any]]:
     """What replaying each scenario of one file found."""
     from sojourn import _core
@@ -144,11 +174,13 @@ def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], b
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         task = bar.add_task("replaying", total=len(files), rate="")
+        operations = listed(folder) if folder.is_dir() else {}
 
         def one(path: Path) -> list[dict[str, Any]]:
             if interrupt.asked:
                 return []
             reports = replay(path, folder)
+            check_number(reports, operations.get(path))
             bar.advance(task)
             return reports
 
