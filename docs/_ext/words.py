@@ -167,10 +167,7 @@ class Profiles(Described):
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         profiles = engine["profiles"]
         values = [dict(p["shown"]) for p in profiles]
-        rows = [
-            (code(name), *(value[name] for value in values))
-            for name in values[0]
-        ]
+        rows = [(code(name), *(value[name] for value in values)) for name in values[0]]
         summaries = nodes.bullet_list()
         for profile in profiles:
             item = nodes.list_item()

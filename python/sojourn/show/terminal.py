@@ -209,7 +209,7 @@ def _slack(finding: Any) -> float:
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
     if i.half_width > 0:
-        return away / i.half_width
+        return float(away / i.half_width)
     # Without any spread there is no doubt, except on the edge itself.
     return math.inf if away > 0 else 0.0
 
