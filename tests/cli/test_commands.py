@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import shutil
 import signal
 import subprocess
@@ -114,6 +115,8 @@ def test_every_command_has_help() -> None:
         assert command.help, path
         for parameter in command.params:
             assert parameter.help or parameter.name == "help", (path, parameter.name)
+            # The help page takes words in brackets for markup and swallows them.
+            assert not re.search(r"\[[a-z#/@]", parameter.help or ""), (path, parameter.name)
         for name, inner in getattr(command, "commands", {}).items():
             walk(inner, [*path, name])
 
@@ -165,6 +168,8 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["run", "FILE", "--set", "duration=5"], "needs a time"),
         (["run", "FILE", "--seed", "-1"], "seed"),
         (["run", "FILE", "--seed", "x"], "seed"),
+        (["run", "FILE", "--set", "bottleneck=radio"], "unknown link `radio`; known: uplink"),
+        (["run", "FILE", "--set", "flows.bulk.tcp=reno mss 65100b"], "from 64 to 65000 bytes"),
         (["compare", "FILE", "--queues", "codle", "pie"], "did you mean `codel`?"),
         (["compare", "FILE", "--queues", "codel", "pie", "--by", "sojourn_p59"], "sojourn_p"),
         (["compare", "FILE", "--queues", "codel", "pie", "--subject-to", "goodput > 3"], "unit"),
@@ -172,6 +177,7 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["compare", "--queues", "codel", "FILE"], "FILE"),
         (["tc", "nowhere.toml"], "cannot be read"),
         (["tc", "FILE", "--interface", "a b"], "no name of an interface"),
+        (["tc", "FILE", "--interface", ""], "no name of an interface"),
         (["verify", "nowhere"], "there is no such folder"),
         (["verify", "."], "no decision vectors"),
         (["list", "quee"], "did you mean `queue`?"),
@@ -184,6 +190,14 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["paper", "taildorp"], "did you mean `taildrop`?"),
         (["tune", "redopt", "--rate", "10", "--rtt", "1ms", "--flows", "3"], "needs its unit"),
         (["tune", "redopt", "--rate", "1mbit", "--rtt", "1ms", "--flows", "0"], "flows"),
+        (
+            [
+                "tune",
+                "redopt",
+                *("--rate", "1mbit", "--rtt", "1ms", "--flows", "3", "--udp", "2mbit"),
+            ],
+            "--udp: found",
+        ),
         (["nonsense"], "nonsense"),
         (["run"], "FILE"),
         (["run", "FILE", "--nonsense"], "nonsense"),
@@ -215,6 +229,22 @@ def test_a_folder_that_cannot_be_written(home: Path, tmp_path: Path) -> None:
     assert str(blocked) in result.err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written(home: Path) -> None:
+    code = "from sojourn.cli import main; main()"
+    for arguments in (["run", str(home)], ["run", str(home), "--json"], ["list", "--json"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-c", code, *arguments],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 2
+        assert done.stderr.strip() == "No space left on device"
+
+
 def test_compare(home: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     common = ["compare", str(home), "--queues", "pfifo limit 300p", "codel", "--out", out]
@@ -232,6 +262,7 @@ def test_compare_has_queues_of_its_own(home: Path) -> None:
     data = sojourn("compare", home, "--seeds", "2", "--json", "--subject-to", "").json()
     names = {q["queue"].split()[0] for q in data["queues"]}
     assert names == {"pfifo", "red", "codel", "fq_codel", "pie", "cobalt"}
+    assert data["folder"] is None
 
 
 def test_study_and_report(home: Path, tmp_path: Path) -> None:

@@ -77,11 +77,8 @@ def test_what_linux_has_not_is_refused(queue: str, reason: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "eth0;reboot", "x" * 16, "-x", "../e"])
 def test_names_that_are_no_interface(name: str) -> None:
-    if name:
-        with pytest.raises(ScenarioError, match="no name of an interface"):
-            Scenario.from_toml(HOME).to_tc(name)
-    else:
-        assert "eth0" in str(Scenario.from_toml(HOME).to_tc(name))
+    with pytest.raises(ScenarioError, match="no name of an interface"):
+        Scenario.from_toml(HOME).to_tc(name)
 
 
 @pytest.mark.needs("tc")

@@ -51,7 +51,10 @@ class FakeScenario:
     def plan_json(self) -> str:
         rest = {k: v for k, v in self.data.items() if k != "name"}
         links = [{"name": "uplink"}]
-        groups = [{"name": "call"}, {"name": "bulk"}]
+        groups = [
+            {"name": "call", "app": {"name": "voip"}},
+            {"name": "bulk", "app": {"name": "bulk"}},
+        ]
         observe = {"bottleneck": 0}
         return json.dumps({**rest, "links": links, "groups": groups, "observe": observe})
 

@@ -110,6 +110,14 @@ def test_results_are_read_back(tmp_path: Path) -> None:
     [
         ("sojorn_p95", "", "did you mean 'sojourn_p95'"),
         ("calll.mos", "", "did you mean call.mos"),
+        ("call.moss", "", "did you mean 'call.mos'"),
+        ("call.completion_p99", "", "sojourn list metric"),
+        ("bulk.mos", "", "'bulk' has no mos; there is call.mos"),
+        ("page_p95", "", "only web flows have that"),
+        ("delay_p95", "", "There are call.delay_p95, bulk.delay_p95"),
+        ("call.sojourn_p95", "", "measured at links, such as uplink.sojourn_p95"),
+        ("sojourn", "", "choose sojourn_mean, sojourn_sd"),
+        ("uplink.last_sojourn", "", "no metric of a whole run"),
         ("events", "", "whether less or more"),
         ("sojourn_p95", "godput >= 95% of best", "did you mean 'goodput'"),
         ("sojourn_p95", "goodput >= 95%", "of what"),
@@ -129,6 +137,17 @@ def test_mistakes_are_told_before_any_run(by: str, subject_to: str, says: str) -
     with pytest.raises(StudyError, match=says):
         compare(scenario(), list(QUEUES), 2, by, subject_to, engine=engine)
     assert not engine.ran
+
+
+def test_the_bottleneck_may_be_named() -> None:
+    assert run(by="uplink.sojourn_p95").by == "sojourn_p95"
+    assert run(by="mos", subject_to="").by == "call.mos"
+
+
+def test_seeds_that_change_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "every seed" not in run().answer().lower()
+    monkeypatch.setattr("tests.study.fakes._noise", lambda text, seed: 0.1)
+    assert "Every seed gave the same result: nothing in it is random" in run().answer()
 
 
 def test_queues_are_checked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, replay
-from tests.study.fakes import FakeEngine, scenario
+from tests.study.fakes import FakeEngine, engine, scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,7 +203,9 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
         (lambda: study().vary(x=3), "list of levels"),
         (lambda: study().vary(x=[float("nan")]), "finite"),
         (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes 'rate' too"),
+        (lambda: study().vary(qeue=["a"]), "did you mean 'queue'"),
         (lambda: study().seeds(0), "at least one"),
+        (lambda: study().seeds(10**9), "at most 1000000 seeds"),
         (lambda: study().seeds([1, 1]), "twice"),
         (lambda: study().seeds([-1]), "below 2\\^64"),
         (lambda: study().run(workers=0), "at least one worker"),
@@ -290,6 +293,23 @@ def test_outliers_and_power() -> None:
     assert few is not None
     assert many is not None
     assert few < many
+
+
+def test_any_seed_of_64_bits(tmp_path: Path) -> None:
+    most = 2**64 - 1
+    table = Study(scenario()).vary(queue=["codel"]).seeds([3, most]).run(tmp_path, engine=engine())
+    assert table.seeds == (3, most)
+    assert Results.open(tmp_path).table().seeds == (3, most)
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sojourn.study.store.Store.write", full)
+    monkeypatch.setattr("sojourn.study.store.Store.close", full)
+    with pytest.raises(StudyError, match=r"seed \d+ could not be kept: No space left"):
+        Study(scenario()).vary(queue=["codel"]).run(tmp_path, engine=engine())
 
 
 def test_warm_up(tmp_path: Path) -> None:

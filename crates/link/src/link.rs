@@ -39,6 +39,8 @@ pub struct Link<P, Q = Queue<P>> {
     /// A packet is being transmitted until `due`; otherwise the transmitter is idle, or waits for a
     /// shaper until `due`.
     transmitting: bool,
+    /// Time that all transmissions take, the one in progress to its end.
+    busy: Nanos,
     /// The queue's next periodic task.
     timer: Nanos,
     backlog: Backlog,
@@ -120,6 +122,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         let mut link = Self {
             due: NEVER,
             transmitting: false,
+            busy: 0,
             timer: queue.next_timer().unwrap_or(NEVER),
             backlog: Backlog::default(),
             line: DelayLine::new(false),
@@ -258,7 +261,9 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
                 self.backlog.bytes -= u64::from(bytes);
                 sink.departed(at, &packet, self.backlog);
                 self.transmitting = true;
-                self.due = at + self.transmission_time(bytes);
+                let takes = self.transmission_time(bytes);
+                self.due = at + takes;
+                self.busy += takes;
                 if self.impair.is_some() {
                     self.carry_impaired(at, packet, sink);
                 } else {
@@ -364,6 +369,17 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// Whether a packet is being transmitted at the last call's time.
     pub fn is_transmitting(&self) -> bool {
         self.transmitting
+    }
+
+    /// Whether it has a rate, so that transmissions take time.
+    pub fn is_timed(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// How long the link has been transmitting until `now`, which is not before the last call's time.
+    pub fn busy(&self, now: Nanos) -> Nanos {
+        let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
+        self.busy - left
     }
 
     /// What happened since the link was made.

@@ -15,7 +15,7 @@ use crate::load::{Cargo, Datagram};
 use crate::network::{Network, Options};
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
-use crate::slab::{Body, Class, Packet, node};
+use crate::slab::{Body, Class, Copies, Packet, node};
 use crate::tcp_host::Connections;
 use crate::udp::Receiver;
 use sojourn_plan::{Plan, PlanError, Transport};
@@ -326,7 +326,7 @@ impl<'a> Engine<'a> {
             endpoint: id,
             connection: 0,
             flow: flow.account,
-            copies: 1,
+            copies: Copies::ONE,
             load: Cargo::Datagram(Datagram { seq, payload }),
         };
         self.net.send(now, packet, body);
@@ -345,6 +345,8 @@ impl<'a> Engine<'a> {
             let body = self.net.receive(self.now, &packet);
             match body.load {
                 _ if packet.is_damaged() => {}
+                // The application has this one already.
+                Cargo::Datagram(_) if body.copies.taken() => {}
                 Cargo::Segment(segment) => self.receive_segment(&packet, &body, &segment),
                 Cargo::Datagram(datagram) => {
                     let flow = &mut self.flows[body.endpoint as usize];

@@ -1,9 +1,9 @@
 //! A link's metrics, from its probe.
 
 use crate::probe::LinkProbe;
-use crate::slab::Class;
+use crate::slab::{Class, Packet};
 use crate::tables::Row;
-use sojourn_link::Params;
+use sojourn_link::Link;
 use sojourn_measure::LinkAccount;
 use sojourn_units::{Nanos, SECOND, time::seconds};
 
@@ -27,19 +27,13 @@ fn loss(account: &LinkAccount) -> f64 {
     share(drops, drops + account.departed.packets)
 }
 
-/// Share of the time that transmissions take, each with the link's overhead.
-fn utilisation(all: &LinkAccount, params: &Params, span: Nanos) -> f64 {
-    let Some(line) = params.rate else { return f64::NAN };
-    let overhead = all.departed.packets as f64 * f64::from(params.overhead);
-    (all.departed.bytes as f64 + overhead) * 8.0 / seconds(span) / line.bits() as f64
-}
-
 /// Appends the metrics of one link, measured over `span` up to `now`.
-pub fn append(row: &mut Row, probe: &LinkProbe, params: &Params, now: Nanos, span: Nanos) {
+pub fn append(row: &mut Row, probe: &LinkProbe, link: &Link<Packet>, now: Nanos, span: Nanos) {
     let all = probe.measured_all();
+    let busy = share(probe.measured_busy(link.busy(now)), span);
     let throughput = rate(all.departed.bytes, span);
     row.real("throughput", throughput);
-    row.real("utilisation", utilisation(&all, params, span));
+    row.real("utilisation", if link.is_timed() { busy } else { f64::NAN });
     row.integer("arrivals", all.arrived.packets);
     row.real("arrival_rate", rate(all.arrived.bytes, span));
     row.integer("departures", all.departed.packets);

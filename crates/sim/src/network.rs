@@ -211,6 +211,7 @@ impl<T: Load> Network<T> {
             Kind::Discarded
         } else {
             account.received.count(packet.len);
+            self.slab.taken(packet.slot);
             Kind::Received
         };
         if self.options.trace {
@@ -311,7 +312,7 @@ impl<T: Load> Network<T> {
     /// The warm-up is over.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
-            hop.probe.restart(now);
+            hop.probe.restart(now, hop.link.busy(now));
         }
     }
 

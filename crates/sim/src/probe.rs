@@ -12,6 +12,8 @@ pub struct LinkProbe {
     pub account: [LinkAccount; CLASSES],
     /// The books at the end of the warm-up.
     before: [LinkAccount; CLASSES],
+    /// Time that the link had transmitted at the end of the warm-up.
+    busy_before: Nanos,
     /// Packets queued.
     pub packets: TimeWeighted,
     /// Bytes queued.
@@ -30,6 +32,7 @@ impl LinkProbe {
         Self {
             account: Default::default(),
             before: Default::default(),
+            busy_before: 0,
             packets: TimeWeighted::new(now, 0),
             bytes: TimeWeighted::new(now, 0),
             sojourn: Histogram::new(),
@@ -38,9 +41,10 @@ impl LinkProbe {
         }
     }
 
-    /// The warm-up is over.
-    pub fn restart(&mut self, now: Nanos) {
+    /// The warm-up is over; `busy` is how long the link has transmitted.
+    pub fn restart(&mut self, now: Nanos, busy: Nanos) {
         self.before = self.account;
+        self.busy_before = busy;
         self.packets.restart(now);
         self.bytes.restart(now);
         self.sojourn.clear();
@@ -57,6 +61,11 @@ impl LinkProbe {
         if backlog.bytes != self.bytes.value() {
             self.bytes.set(now, backlog.bytes);
         }
+    }
+
+    /// How much of a link's time in transmission is since the end of the warm-up.
+    pub fn measured_busy(&self, busy: Nanos) -> Nanos {
+        busy - self.busy_before
     }
 
     /// The books since the end of the warm-up, of one class.

@@ -35,9 +35,8 @@ impl Engine<'_> {
 
     fn link_row(&self, id: usize) -> Row {
         let mut row = Row::default();
-        let params = &self.plan.links[id].params;
         let span = self.now - self.since;
-        link_report::append(&mut row, self.net.probe(id), params, self.now, span);
+        link_report::append(&mut row, self.net.probe(id), self.net.link(id), self.now, span);
         row
     }
 

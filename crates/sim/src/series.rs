@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use sojourn_measure::{Table, Values};
 use sojourn_plan::{Plan, Transport};
 use sojourn_queue::Discipline;
-use sojourn_units::{EPOCH, SECOND, time::seconds};
+use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
 
 /// Beyond this number of links, only the bottleneck has columns in series and summary.
 pub const SHOWN_LINKS: usize = 64;
@@ -19,6 +19,8 @@ pub struct Series {
     links: Vec<usize>,
     /// Bytes that had departed at the last sample, by link shown.
     departed: Vec<u64>,
+    /// How long they had transmitted.
+    busy: Vec<Nanos>,
     /// Payload that had been delivered at the last sample, by group.
     delivered: Vec<u64>,
     flows: Vec<usize>,
@@ -71,6 +73,7 @@ impl Series {
         }
         series.fixed = series.columns.len();
         series.departed = vec![0; series.links.len()];
+        series.busy = vec![0; series.links.len()];
         series.delivered = vec![0; plan.groups.len()];
         series
     }
@@ -93,16 +96,18 @@ impl Engine<'_> {
         let mut values = Vec::with_capacity(series.fixed);
         values.push(seconds(self.now - EPOCH));
         let span = seconds(self.plan.observe.series_interval);
-        for (&id, departed) in series.links.iter().zip(&mut series.departed) {
+        let before = series.departed.iter_mut().zip(&mut series.busy);
+        for (&id, (departed, busy)) in series.links.iter().zip(before) {
             let (probe, link) = (self.net.probe(id), self.net.link(id));
             let backlog = link.backlog();
             let bytes = probe.all().departed.bytes;
             let throughput = (bytes - std::mem::replace(departed, bytes)) as f64 * 8.0 / span;
-            let line = self.plan.links[id].params.rate;
+            let worked = link.busy(self.now);
+            let worked = seconds(worked - std::mem::replace(busy, worked));
             values.push(f64::from(backlog.packets));
             values.push(backlog.bytes as f64);
             values.push(throughput);
-            values.push(line.map_or(f64::NAN, |rate| throughput / rate.bits() as f64));
+            values.push(if link.is_timed() { worked / span } else { f64::NAN });
             values.push(probe.last_sojourn as f64 / SECOND as f64);
         }
         for (group, delivered) in self.groups.iter().zip(&mut series.delivered) {

@@ -146,6 +146,28 @@ impl sojourn_queue::Packet for Packet {
 
 const _: () = assert!(size_of::<Packet>() == 32);
 
+/// How many copies of a packet are in the network, and whether one of them has reached its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Copies(u32);
+
+const TAKEN: u32 = 1 << 31;
+
+impl Copies {
+    /// A packet that a host sends.
+    pub const ONE: Self = Self(1);
+
+    /// Whether a host has taken one already, so that another is a duplicate.
+    #[inline]
+    pub fn taken(self) -> bool {
+        self.0 & TAKEN != 0
+    }
+
+    #[inline]
+    fn left(self) -> u32 {
+        self.0 & !TAKEN
+    }
+}
+
 /// What the hosts and the books need of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<T> {
@@ -159,8 +181,8 @@ pub struct Body<T> {
     pub connection: u32,
     /// The flow whose books it is in.
     pub flow: u32,
-    /// Copies in the network; the body is freed with the last.
-    pub copies: u32,
+    /// Copies in the network, and whether one has reached its host.
+    pub copies: Copies,
     /// What it carries.
     pub load: T,
 }
@@ -202,16 +224,22 @@ impl<T: Copy> Slab<T> {
     /// One more copy is in the network.
     #[inline]
     pub fn copy(&mut self, slot: u32) {
-        self.bodies[slot as usize].copies += 1;
+        self.bodies[slot as usize].copies.0 += 1;
+    }
+
+    /// A host takes one.
+    #[inline]
+    pub fn taken(&mut self, slot: u32) {
+        self.bodies[slot as usize].copies.0 |= TAKEN;
     }
 
     /// One copy less; the slot is free after the last.
     #[inline]
     pub fn release(&mut self, slot: u32) {
         let body = &mut self.bodies[slot as usize];
-        debug_assert!(body.copies > 0, "packet released twice");
-        body.copies -= 1;
-        if body.copies == 0 {
+        debug_assert!(body.copies.left() > 0, "packet released twice");
+        body.copies.0 -= 1;
+        if body.copies.left() == 0 {
             self.free.push(slot);
         }
     }

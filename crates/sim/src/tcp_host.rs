@@ -9,7 +9,7 @@ use crate::engine::{Engine, NEVER, hash};
 use crate::flow::{Driver, Tally};
 use crate::load::Cargo;
 use crate::routes::Place;
-use crate::slab::{Body, Class, Node, Packet};
+use crate::slab::{Body, Class, Copies, Node, Packet};
 use sojourn_plan::{Plan, Transport};
 use sojourn_queue::Ecn;
 use sojourn_random::Key;
@@ -321,7 +321,7 @@ impl Engine<'_> {
                 endpoint: slot ^ 1,
                 connection: end.number,
                 flow: end.account,
-                copies: 1,
+                copies: Copies::ONE,
                 load: Cargo::Segment(segment),
             };
             self.net.send(now, packet, body);

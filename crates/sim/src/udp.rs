@@ -85,7 +85,7 @@ impl Ear {
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
             // Out of order, its number taken for lost already: a play-out buffer puts it in place.
-            // (A copy looks the same; it can make up for a loss, but for no more than there were.)
+            // (One of before the warm-up's end makes up for none since.)
             self.heard = (self.heard + u64::from(in_time)).min(self.expected);
             return;
         }

@@ -26,6 +26,29 @@ fn cbr_gets_through_an_idle_network() {
 }
 
 #[test]
+fn copies_are_no_goodput() {
+    let mut plan = Dumbbell::new(1, 10_000_000, 40 * MS, "pfifo limit 100p")
+        .group("cbr", 1, Transport::Udp, "cbr rate 1mbit size 573")
+        .plan;
+    let plain = run(&plan, 1).unwrap();
+    plan.links[0].params.set_netem("delay 40ms 30ms duplicate 50%").unwrap();
+    let twice = run(&plan, 1).unwrap();
+    assert!(metric(&twice, "cbr.received") > 1.4 * metric(&twice, "cbr.sent"));
+    let share = metric(&twice, "udp_goodput") / metric(&plain, "udp_goodput");
+    assert!((share - 1.0).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn a_link_is_never_busier_than_all_the_time() {
+    // A frame takes 1.2 s here: most of the transmissions at the ends are not within the measurement.
+    let plan = Dumbbell::new(1, 10_000, 0, "pfifo limit 10p")
+        .group("cbr", 1, Transport::Udp, "cbr rate 100kbit")
+        .plan;
+    let record = run(&plan, 1).unwrap();
+    assert_eq!(metric(&record, "utilisation"), 1.0);
+}
+
+#[test]
 fn overload_is_dropped() {
     let plan = Dumbbell::new(2, 10_000_000, 40 * MS, "pfifo limit 50p")
         .group("cbr", 2, Transport::Udp, "cbr rate 10mbit")

@@ -371,6 +371,10 @@ impl Connection {
         } else if params.ecn != Ecn::Off {
             flags |= Flags::ECE | Flags::CWR;
         }
+        if params.ecn == Ecn::Accurate && (!passive || self.offered_ecn) {
+            // RFC 8257, section 3.5: a queue that marks would drop it otherwise.
+            flags |= Flags::ECT;
+        }
         let mut segment = Segment::new(0, self.receiver.nxt, flags);
         let offer = self.offer;
         segment.set_syn_options(SynOptions {

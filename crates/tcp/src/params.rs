@@ -400,8 +400,8 @@ impl Params {
     }
 
     fn check(&self, given: &Given) -> Result<(), WordError> {
-        if !(64..=65_495).contains(&self.mss) {
-            return Err(given.error("mss", "`mss` is from 64 to 65495 bytes"));
+        if !(64..=65_000).contains(&self.mss) {
+            return Err(given.error("mss", "`mss` is from 64 to 65000 bytes"));
         }
         if self.min_rto == 0 || self.min_rto > self.max_rto {
             return Err(given.error("min_rto", "`min_rto` is above 0 and not above `max_rto`"));

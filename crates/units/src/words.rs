@@ -6,6 +6,7 @@
 use crate::quantity::{self, QuantityError, Rate};
 use crate::time::Nanos;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
@@ -149,14 +150,21 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
         .collect()
 }
 
-/// The candidate nearest to `word`, if it is within a third of its length (at least one edit).
+/// The candidate nearest to `word`, if it is within a third of its length (at least one edit). Of
+/// several as near, it is the one that begins most like the word.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let budget = (word.chars().count() / 3).max(1);
     candidates
         .map(|c| (strsim::osa_distance(&word.to_lowercase(), &c.to_lowercase()), c))
         .filter(|(distance, _)| *distance <= budget)
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(distance, c)| (*distance, Reverse(alike(word, c))))
         .map(|(_, c)| c)
+}
+
+/// How many characters two words begin with alike.
+fn alike(a: &str, b: &str) -> usize {
+    let lower = |word: &str| word.to_lowercase().chars().collect::<Vec<_>>();
+    lower(a).iter().zip(&lower(b)).take_while(|(x, y)| x == y).count()
 }
 
 /// The values of one description, by word.
@@ -432,6 +440,14 @@ mod tests {
         assert!(describe("queue", &[&CODEL], "codel target").is_err());
         assert!(describe("queue", &[&CODEL], "codel ecn noecn").is_err());
         assert!(describe("queue", &[&CODEL], " ").is_err());
+    }
+
+    #[test]
+    fn of_words_as_near_the_one_that_begins_alike_is_meant() {
+        let words = ["loss", "mos", "mos_min"];
+        assert_eq!(nearest("moss", words.into_iter()), Some("mos"));
+        assert_eq!(nearest("lods", words.into_iter()), Some("loss"));
+        assert_eq!(nearest("jitter", words.into_iter()), None);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
@@ -85,7 +85,8 @@ def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoRetu
         error: dict[str, Any] = {"error": message}
         if problems is not None:
             error["problems"] = problems
-        print_json(error)
+        with suppress(OSError):  # standard output itself may be what failed
+            print_json(error)
     note(message)
     raise typer.Exit(BAD_INPUT)
 

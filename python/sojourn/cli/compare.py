@@ -68,7 +68,8 @@ def compare(
             scenario, listed, seeds, by, subject_to, workers=workers, out=out, progress=report
         )
     if as_json:
-        common.print_json(found.to_dict())
+        kept = {"folder": str(out) if out is not None else None}
+        common.print_json(found.to_dict() | kept)
         return
     show(found, scenario)
     if out is not None:

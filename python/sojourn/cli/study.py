@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 @common.command
 def run(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A scenario with a table [study], or a study.")
+        Path, typer.Argument(metavar="FILE", help="A scenario with a `study` table, or a study.")
     ],
     out: Annotated[
         Path | None,

@@ -63,7 +63,7 @@ def redopt(
     except _core.WordError:
         raise
     except ValueError as error:
-        common.fail(str(error), as_json=as_json)
+        common.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
     if model_only:
         parameters, accepted, trials = model.redopt(link), None, []
     else:

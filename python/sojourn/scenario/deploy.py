@@ -59,7 +59,7 @@ class Deployment:
 
 def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deployment:
     """Commands for the bottleneck's queue; raises `NoKernelEquivalent` where Linux has none."""
-    dev = interface or "eth0"
+    dev = "eth0" if interface is None else interface
     if not _INTERFACE.fullmatch(dev):
         raise ScenarioError([Problem(f"`{dev}` is no name of an interface")])
     plan = scenario.plan()

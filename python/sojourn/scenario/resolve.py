@@ -122,7 +122,10 @@ class _Resolver:
     def find_link(self, path: Path, name: str) -> int:
         index = self.link_index.get(name)
         if index is None:
-            self.complain(path, f"unknown link `{name}`", **self.nearest(name, self.link_index))
+            near = self.nearest(name, self.link_index)
+            few = f"; known: {', '.join(self.link_index)}" if len(self.link_index) <= 12 else ""
+            hint = "" if near["nearest"] else few
+            self.complain(path, f"unknown link `{name}`{hint}", **near)
             return 0
         return index
 

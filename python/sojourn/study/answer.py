@@ -66,6 +66,8 @@ def answer(c: Comparison) -> str:
     unit = c.table.units.get(c.by, "")
     fit = [e for e in c.entries if e.feasible]
     if not fit:
+        if not any(math.isfinite(e.value.estimate) for e in c.entries):
+            return f"No run has a {c.by}: it was not measured."
         return f"No queue meets the condition {c.subject_to}. " + _outs(c)
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     value = quantities.interval(best.value, unit, c.by)
@@ -73,14 +75,28 @@ def answer(c: Comparison) -> str:
     if len(c.seeds) == 1:
         text += ", in one run. One seed has no interval: nothing can be told apart."
         return " ".join(filter(None, [text, _outs(c)]))
-    text += f" (mean of {len(c.seeds)} seeds, 95 % interval)."
+    some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
+    text += f" (mean of {some}{len(c.seeds)} seeds, 95 % interval)."
     same = [e.queue for e in fit[1:] if e.rank == 1]
     if same:
         text += f" {listed(same)} cannot be told apart from it."
     behind = [e for e in fit if e.rank != 1]
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
-    return " ".join(filter(None, [text, _outs(c)]))
+    return " ".join(filter(None, [text, _outs(c), _alike(c)]))
+
+
+def _alike(c: Comparison) -> str:
+    if not c.alike:
+        return ""
+    names = short_names(c.queues)
+    text = "Every seed gave the same result"
+    if len(c.alike) < len(c.queues):
+        text = f"With {listed([names[q] for q in c.alike])} every seed gave the same result"
+    return (
+        f"{text}: nothing in it is random, and its interval says nothing of chance. Flows that "
+        'start over a span, such as `start = "uniform 0s 1s"`, make the seeds differ.'
+    )
 
 
 def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study.errors import StudyError
 from sojourn.study.key import canonical, plan_hash, short
+from sojourn.study.metrics import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,6 +67,8 @@ class Factor:
                 for level, change in values.items()
             }
         elif isinstance(values, (list, tuple)):
+            if name != "queue" and nearest(name, ["queue"]):
+                raise StudyError(f"no factor {name!r}: did you mean 'queue'?")
             levels = {}
             for value in values:
                 level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]

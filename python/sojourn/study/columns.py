@@ -67,7 +67,8 @@ def with_front(table: pa.Table, front: Mapping[str, Any]) -> pa.Table:
     """Put constant columns in front; a column of the table with such a name gets another one."""
     table = table.rename_columns([f"metric.{n}" if n in front else n for n in table.column_names])
     for position, (name, value) in enumerate(front.items()):
-        column = pa.array([value] * table.num_rows)
+        kind = pa.uint64() if name == "seed" else None  # all 64 bits of it may be set
+        column = pa.array([value] * table.num_rows, kind)
         table = table.add_column(position, pa.field(name, column.type), column)
     return table
 

@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction, nearest, unit
+from sojourn.study.metrics import direction, expect, nearest, unit
 from sojourn.study.ranking import Ranking, rank
 from sojourn.study.study import Study
 
@@ -184,6 +184,15 @@ class Comparison:
     def _measured(self, column: str) -> bool:
         return column in self.table.frame and bool(self.table.frame[column].notna().any())
 
+    @cached_property
+    def alike(self) -> tuple[str, ...]:
+        """Queues for which every seed gave the same: nothing random reached them."""
+        if len(self.seeds) < 2:
+            return ()
+        runs = self.table.frame.groupby("queue")[list(self.table.metrics)]
+        same = (runs.nunique(dropna=False) == 1).all(axis=1)
+        return tuple(q for q in self.queues if same[q])
+
     @property
     def winners(self) -> tuple[Entry, ...]:
         """The best queue and those that cannot be told apart from it."""
@@ -311,23 +320,11 @@ def _early(
     scenario: Scenario, by: str, conditions: tuple[Condition, ...], queues: tuple[str, ...]
 ) -> None:
     """Refuse what can be known to be wrong before any run is made."""
-    from sojourn.study.metrics import known
-
     plan = json.loads(scenario.plan_json)
-    owners = [x["name"] for part in ("links", "groups") for x in plan.get(part, [])]
+    links = [link["name"] for link in plan["links"]]
+    groups = {group["name"]: group["app"]["name"] for group in plan["groups"]}
     for metric in (by, *(c.metric for c in conditions)):
-        owner, _, name = metric.rpartition(".")
-        if name not in known():
-            close = nearest(name, known())
-            raise StudyError(
-                f"no metric {metric!r}" + (f": did you mean {close!r}?" if close else "")
-            )
-        if owner and owner not in owners:
-            close = nearest(owner, owners)
-            hint = (
-                f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
-            )
-            raise StudyError(f"{metric}: no link or group of flows {owner!r}{hint}")
+        expect(metric, links, groups)
     if direction(by) is None:
         raise StudyError(f"{by}: whether less or more of it is better cannot be said")
     for condition in conditions:

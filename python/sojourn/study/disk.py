@@ -48,9 +48,11 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         write_file(temporary, data)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename is None:  # as a full disk says it
+            error.filename = str(path)
         raise
     sync_folder(path.parent)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from sojourn.study.errors import StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Direction = Literal["lower", "higher"]
 
@@ -51,24 +51,28 @@ def direction(column: str) -> Direction | None:
 
 
 @cache
-def _registry() -> Mapping[str, tuple[str, str]]:
+def _registry() -> Mapping[str, Mapping[str, str]]:
     from sojourn import _core
 
-    return {
-        m["name"]: (m["unit"], m["definition"]) for m in json.loads(_core.describe())["metrics"]
-    }
+    return {m["name"]: m for m in json.loads(_core.describe())["metrics"]}
 
 
 def definition(column: str) -> str | None:
     """Return what the metric means, in a sentence."""
     entry = _registry().get(base(column))
-    return entry[1] if entry else None
+    return entry["definition"] if entry else None
 
 
 def unit(column: str) -> str:
     """Return the metric's unit as the registry has it."""
     entry = _registry().get(base(column))
-    return entry[0] if entry else ""
+    return entry["unit"] if entry else ""
+
+
+def is_of_links(column: str) -> bool:
+    """Return whether a metric is one of links, not of flows or of the run."""
+    entry = _registry().get(base(column))
+    return entry is not None and entry["of"] == "link"
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -82,17 +86,26 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     return by_word[close] if close is not None else None
 
 
-def resolve(name: str, columns: Iterable[str], bottleneck: str | None = None) -> str:
+def resolve(
+    name: str,
+    columns: Iterable[str],
+    bottleneck: str | None = None,
+    measured: Callable[[str], bool] = lambda _: True,
+) -> str:
     """Return the column meant by a metric's name.
 
-    The name itself; else the bottleneck link's; else the one column that ends so.
+    The name itself; else the bottleneck link's; else the one column that ends so and has values.
     """
     there = list(columns)
     if name in there:
         return name
     if bottleneck is not None and f"{bottleneck}.{name}" in there:
         return f"{bottleneck}.{name}"
+    alone = name.removeprefix(f"{bottleneck}.")
+    if bottleneck is not None and alone in there and is_of_links(alone):
+        return alone  # the bottleneck's columns stand without its name
     ending = [c for c in there if c.endswith(f".{name}") and ".state." not in c]
+    ending = [c for c in ending if measured(c)] or ending
     if len(ending) == 1:
         return ending[0]
     if ending:
@@ -105,6 +118,54 @@ def resolve(name: str, columns: Iterable[str], bottleneck: str | None = None) ->
     raise StudyError(f"no metric {name!r}{hint}")
 
 
-def known() -> tuple[str, ...]:
-    """Return the names of all metrics."""
-    return tuple(_registry())
+_ONLY = {
+    "mos": ("voip",),
+    "mos_min": ("voip",),
+    "jitter": ("cbr", "packets", "voip"),
+    **dict.fromkeys(("fct_mean", "fct_p50", "fct_p95", "fct_p99"), ("transfer", "web")),
+    **dict.fromkeys(("page_mean", "page_p50", "page_p95", "page_p99"), ("web",)),
+}
+"""Metrics that only some applications have, by name."""
+
+_TOTALS = frozenset(
+    {
+        *("goodput", "udp_goodput", "bytes", "jain", "sent", "received", "packet_loss"),
+        *("retransmissions", "timeouts", "recoveries", "cwnd_mean", "finished", "active_mean"),
+    }
+)
+"""Metrics of flows that are also there for all flows together."""
+
+
+def expect(metric: str, links: Sequence[str], groups: Mapping[str, str]) -> None:
+    """Refuse a metric that no run with these links and groups (with their applications) gives."""
+    owner, _, name = metric.rpartition(".")
+    entry = _registry().get(name)
+    if entry is None:
+        close = nearest(name, _registry())
+        meant = f"{owner}.{close}" if owner else close
+        hint = f": did you mean {meant!r}?" if close else "; `sojourn list metric` shows all"
+        raise StudyError(f"no metric {metric!r}{hint}")
+    parts = [n for n in _registry() if n.rpartition("_")[0] == name and n != "mos_min"]
+    if f"{name}_mean" in parts:
+        raise StudyError(f"{metric} is not one number: choose {', '.join(parts)}")
+    if entry["of"] in ("series", "text") or name in ("srtt", "start", "end"):
+        raise StudyError(f"{metric} is no metric of a whole run")
+    having = [g for g, app in groups.items() if app in _ONLY.get(name, (app,))]
+    if owner and owner not in links and owner not in groups:
+        owners = [*links, *groups]
+        close = nearest(owner, owners)
+        hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
+        raise StudyError(f"{metric}: no link or group of flows {owner!r}{hint}")
+    if entry["of"] == "run" and owner:
+        raise StudyError(f"{metric}: {name} is of the whole run; write {name}")
+    if entry["of"] == "link" and owner and owner not in links:
+        raise StudyError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
+    if entry["of"] == "flow" and (owner or name not in _TOTALS):
+        which = ", ".join(f"{g}.{name}" for g in having[:6])
+        if not having:
+            apps = " and ".join(_ONLY[name])
+            raise StudyError(f"{metric}: only {apps} flows have that, and there are none")
+        if owner and owner not in having:
+            raise StudyError(f"{metric}: {owner!r} has no {name}; there is {which}")
+        if not owner and len(having) > 1:
+            raise StudyError(f"which {name}? There are {which}")

@@ -188,6 +188,9 @@ def _explained(task: Task, error: BaseException) -> BaseException:
         return error
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
     place = f"the run with {where}, seed {task.seed}" if where else f"the run with seed {task.seed}"
-    wrapped = StudyError(f"{place} failed: {error}")
+    if isinstance(error, OSError):
+        wrapped = StudyError(f"{place} could not be kept: {error.strerror or error}")
+    else:
+        wrapped = StudyError(f"{place} failed: {error}")
     wrapped.__cause__ = error
     return wrapped

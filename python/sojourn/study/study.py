@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import weakref
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study.cells import Cell, Factor, Level, check, combine
 from sojourn.study.engine import Engine, core
-from sojourn.study.errors import StudyError, StudyInterrupted
+from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
 from sojourn.study.key import run_key
 from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest, cell_entry
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sojourn.study.table import Table
 
 SEEDS_END = 2**64
+MOST_SEEDS = 1_000_000
 
 
 def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -35,6 +37,8 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if isinstance(seeds, int):
         if seeds < 1:
             raise StudyError(f"a study needs at least one seed, not {seeds}")
+        if seeds > MOST_SEEDS:
+            raise StudyError(f"a study has at most {MOST_SEEDS} seeds, not {seeds}")
         return tuple(range(1, seeds + 1))
     listed = tuple(seeds)
     if not listed:
@@ -171,11 +175,12 @@ class Study:
         runner = Runner(store, engine, tasks)
         try:
             runner.run(workers or cores(), progress)
-        except KeyboardInterrupt:
-            store.close(about)
-            raise StudyInterrupted(runner.done, runner.total, folder if out else None) from None
-        except BaseException:
-            store.close(about)
+        except BaseException as error:
+            with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
+                store.close(about)
+            if isinstance(error, KeyboardInterrupt):
+                kept = folder if out else None
+                raise StudyInterrupted(runner.done, runner.total, kept) from None
             raise
         store.close(about)
         results = Results(store, about)

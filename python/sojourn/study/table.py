@@ -23,7 +23,7 @@ Group = Any
 
 
 class Table:
-    """A study's results in long form, and the statistics on them."""
+    """A study's results, a row a run and a column a metric, and the statistics on them."""
 
     def __init__(
         self,
@@ -82,7 +82,8 @@ class Table:
 
     def metric(self, name: str) -> str:
         """Return the column that a metric's name means; an error names the nearest one."""
-        return resolve(name, self.metrics, self.bottleneck)
+        frame = self.frame
+        return resolve(name, self.metrics, self.bottleneck, lambda c: bool(frame[c].notna().any()))
 
     def unit(self, name: str) -> str:
         """Return the unit of a metric."""
