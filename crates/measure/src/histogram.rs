@@ -2,8 +2,7 @@
 //!
 //! 256 bins to the octave: below 512 every value has a bin of its own, above it a bin is at most
 //! 1/256 (0.4 %) of its values wide. Counts, least, greatest value and the moments are exact.
-//! Recording costs two loads and an addition, a third of the general `hdrhistogram`'s, and only the
-//! octaves in use take memory (2 KiB each).
+//! Recording costs two loads and an addition, and only the octaves in use take memory (2 KiB each).
 
 use crate::moments::Moments;
 

@@ -8,8 +8,7 @@ use sojourn_traffic::{App, voip, web};
 use sojourn_units::quantity::{format_size, format_time};
 
 /// Values of a profile that are times in nanoseconds, and sizes in bytes.
-const TIMES: &[&str] =
-    &["min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait", "probe_rtt"];
+const TIMES: &[&str] = &["min_rto", "initial_rto", "max_rto", "delayed_ack_timeout", "time_wait"];
 const SIZES: &[&str] = &["receive_window", "send_buffer", "mss"];
 
 /// A value as a person writes it, with its unit.
