@@ -173,7 +173,7 @@ impl<P: Packet> Blue<P> {
 }
 
 impl<P: Packet> Stored for Blue<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {

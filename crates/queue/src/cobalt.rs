@@ -7,8 +7,8 @@
 //! most once per `target`, and catches traffic that does not respond. The last packet of a queue may be
 //! marked but is never dropped.
 //!
-//! [`State`] has the three functions of the policy. [`Cobalt`] is the one queue that CAKE keeps when it is
-//! told `unlimited besteffort flowblind`: memory is limited, overflow drops from the head, and the deficit
+//! [`State`] has the three functions of the policy, and the taking of a packet by them, for any queue.
+//! [`Cobalt`] is the one queue that CAKE keeps when it is told `unlimited besteffort flowblind`: memory is limited, overflow drops from the head, and the deficit
 //! of CAKE's scheduler asks for its 16-bit draws though they decide nothing here.
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
@@ -16,11 +16,13 @@
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
-use crate::tc::{NoKernelEquivalent, Text, above_zero, micros, probability, set, size, time_text};
+use crate::store::{Queued, Source, Store, Stored};
+use crate::tc::{
+    ECN, NoKernelEquivalent, Text, above_zero, micros, probability, set, size, time_text,
+};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Token, Word, WordError};
+use sojourn_units::{MILLISECOND, Nanos};
 
 /// The words of `cobalt`.
 pub const TABLE: Table = Table {
@@ -29,37 +31,60 @@ pub const TABLE: Table = Table {
               `cake unlimited besteffort flowblind [rtt T] [memlimit B]`, read as well",
     source: "Linux sch_cake.c; Palmei et al. 2019",
     words: &[
-        Word {
-            name: "interval",
-            kind: Kind::Time,
-            default: "100ms",
-            doc: "How long the delay may stay above target; at least twice target.",
-        },
-        Word {
-            name: "target",
-            kind: Kind::Time,
-            default: "5ms",
-            doc: "Delay that is acceptable for good; also the least time between moves of BLUE.",
-        },
+        INTERVAL,
+        TARGET,
         Word {
             name: "memlimit",
             kind: Kind::Size,
             default: "0b",
             doc: "Memory that queued packets may occupy, by their true size; 0 is 10240 full frames.",
         },
-        Word {
-            name: "increment",
-            kind: Kind::Probability,
-            default: "0.00390625",
-            doc: "What an overflow adds to BLUE's probability.",
-        },
-        Word {
-            name: "decrement",
-            kind: Kind::Probability,
-            default: "0.000244140625",
-            doc: "What an empty queue takes from BLUE's probability.",
-        },
+        INCREMENT,
+        DECREMENT,
+        BLUE_THRESHOLD,
+        Word { default: "ecn", ..ECN },
     ],
+};
+
+/// `interval`.
+pub(crate) const INTERVAL: Word = Word {
+    name: "interval",
+    kind: Kind::Time,
+    default: "100ms",
+    doc: "How long the delay may stay above target; at least twice target.",
+};
+
+/// `target`.
+pub(crate) const TARGET: Word = Word {
+    name: "target",
+    kind: Kind::Time,
+    default: "5ms",
+    doc: "Delay that is acceptable for good; also the least time between moves of BLUE.",
+};
+
+/// `increment`.
+pub(crate) const INCREMENT: Word = Word {
+    name: "increment",
+    kind: Kind::Probability,
+    default: "0.00390625",
+    doc: "What an overflow adds to BLUE's probability.",
+};
+
+/// `decrement`.
+pub(crate) const DECREMENT: Word = Word {
+    name: "decrement",
+    kind: Kind::Probability,
+    default: "0.000244140625",
+    doc: "What an empty queue takes from BLUE's probability.",
+};
+
+/// `blue_threshold`, which only ns-3 has.
+pub(crate) const BLUE_THRESHOLD: Word = Word {
+    name: "blue_threshold",
+    kind: Kind::Time,
+    default: "",
+    doc: "Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there); \
+          none by default.",
 };
 
 /// The words of CAKE's that give one COBALT queue.
@@ -89,6 +114,10 @@ pub struct Params {
     pub p_inc: u32,
     /// What an empty queue takes from BLUE's probability.
     pub p_dec: u32,
+    /// Delay above which BLUE's probability rises too, in microseconds.
+    pub blue_threshold_us: Option<u32>,
+    /// Whether CoDel's part marks instead of dropping; BLUE's never does.
+    pub ecn: bool,
     /// The largest frame of the device.
     pub mtu: u32,
 }
@@ -105,6 +134,8 @@ impl Params {
             memlimit: 0,
             p_inc: P_INC,
             p_dec: P_DEC,
+            blue_threshold_us: None,
+            ecn: true,
             mtu: device.psched_mtu,
         }
     }
@@ -115,6 +146,8 @@ impl Params {
         set(&mut self.memlimit, size(given, "memlimit")?);
         set(&mut self.p_inc, probability(given, "increment"));
         set(&mut self.p_dec, probability(given, "decrement"));
+        set(&mut self.blue_threshold_us, above_zero(given, "blue_threshold", micros)?.map(Some));
+        set(&mut self.ecn, given.flag("ecn"));
         Ok(())
     }
 
@@ -165,6 +198,12 @@ impl Params {
         if (self.p_inc, self.p_dec) != (P_INC, P_DEC) {
             return refuse("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
         }
+        if self.blue_threshold_us.is_some() {
+            return refuse("CAKE's BLUE knows no delay");
+        }
+        if !self.ecn {
+            return refuse("CAKE always marks what is ECN-capable");
+        }
         let memlimit = (self.memlimit != 0).then_some(self.memlimit);
         Ok(Text::new("cake unlimited besteffort flowblind")
             .value("rtt", time_text(self.interval_us))
@@ -187,6 +226,8 @@ impl Params {
             mtu_time: 0,
             p_inc: self.p_inc,
             p_dec: self.p_dec,
+            blue_threshold: self.blue_threshold_us.map_or(Nanos::MAX, |us| u64::from(us) * 1000),
+            ecn: self.ecn,
         }
     }
 }
@@ -204,6 +245,25 @@ pub struct Law {
     pub p_inc: u32,
     /// What an empty queue takes from it.
     pub p_dec: u32,
+    /// Delay above which BLUE's probability rises too (ns-3 only).
+    pub blue_threshold: Nanos,
+    /// Whether CoDel's part marks instead of dropping.
+    pub ecn: bool,
+}
+
+impl Default for Law {
+    /// CAKE's, without a shaper.
+    fn default() -> Self {
+        Self {
+            interval: 100 * MILLISECOND,
+            target: 5 * MILLISECOND,
+            mtu_time: 0,
+            p_inc: P_INC,
+            p_dec: P_DEC,
+            blue_threshold: Nanos::MAX,
+            ecn: true,
+        }
+    }
 }
 
 /// What COBALT remembers of one queue.
@@ -271,15 +331,21 @@ impl State {
         now.wrapping_sub(self.blue_timer) > law.target as i64
     }
 
+    /// True if BLUE starts.
+    fn raise_blue(&mut self, law: &Law, now: i64) -> bool {
+        if !self.blue_may_move(law, now) {
+            return false;
+        }
+        let started = self.p_drop == 0;
+        self.p_drop = self.p_drop.saturating_add(law.p_inc);
+        self.blue_timer = now;
+        started
+    }
+
     /// The queue overflowed. True if BLUE starts.
     pub fn queue_full(&mut self, law: &Law, now: Nanos) -> bool {
         let now = now as i64;
-        let mut started = false;
-        if self.blue_may_move(law, now) {
-            started = self.p_drop == 0;
-            self.p_drop = self.p_drop.saturating_add(law.p_inc);
-            self.blue_timer = now;
-        }
+        let started = self.raise_blue(law, now);
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
@@ -335,7 +401,7 @@ impl State {
             self.dropping = false;
         }
         if due && self.dropping {
-            self.ecn_marked = packet.set_ce();
+            self.ecn_marked = law.ecn && packet.set_ce();
             drop = !self.ecn_marked;
             self.count = self.count.saturating_add(1);
             self.root();
@@ -350,6 +416,9 @@ impl State {
                 due = self.count > 0 && late >= 0;
             }
         }
+        if sojourn > law.blue_threshold {
+            self.raise_blue(law, now);
+        }
         if self.p_drop > 0 {
             drop |= draws.draw_u32() < self.p_drop;
         }
@@ -359,6 +428,39 @@ impl State {
             self.drop_next = now;
         }
         drop
+    }
+
+    /// Takes the packet to send, dropping and marking before it. The last packet is never dropped.
+    #[inline]
+    pub fn dequeue<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        now: Nanos,
+        source: &mut impl Source<P>,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        while let Some(mut queued) = source.take() {
+            let was_calm = self.p_drop == 0;
+            let drop = self.should_drop(law, now, queued.at, &mut queued.packet, 0, draws);
+            if was_calm && self.p_drop > 0 {
+                counters.unresponsive = counters.unresponsive.wrapping_add(1);
+            }
+            if self.ecn_marked {
+                sink.marked(&queued.packet, MarkReason::Early);
+            }
+            if drop && !source.is_empty() {
+                counters.drops += 1;
+                sink.dropped(queued.packet, DropReason::Early, true);
+                continue;
+            }
+            if self.ecn_marked {
+                counters.ecn_mark += 1;
+            }
+            return Some(queued.packet);
+        }
+        None
     }
 
     /// Visits its fields.
@@ -373,16 +475,44 @@ impl State {
     }
 }
 
+/// What COBALT counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Queues in which BLUE's probability is above 0.
+    pub unresponsive: u16,
+    /// Packets dropped by the law.
+    pub drops: u64,
+    /// Packets marked and sent.
+    pub ecn_mark: u64,
+}
+
 /// CAKE's quantum when it is not shaping.
 const FLOW_QUANTUM: u32 = 1514;
 
-/// What CAKE counts for its only tin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
-    unresponsive: u16,
-    tin_dropped: u64,
-    tin_ecn_mark: u64,
-    drop_overlimit: u64,
+/// A queue and the memory that its packets occupy.
+#[derive(Clone, Debug)]
+struct Charged<P> {
+    store: Store<P>,
+    memory: u64,
+}
+
+impl<P: Packet> Source<P> for Charged<P> {
+    #[inline]
+    fn take(&mut self) -> Option<Queued<P>> {
+        let queued = self.store.pop()?;
+        self.memory -= u64::from(queued.packet.truesize());
+        Some(queued)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        self.store.bytes()
+    }
 }
 
 /// One COBALT queue.
@@ -392,9 +522,9 @@ pub struct Cobalt<P> {
     law: Law,
     state: State,
     counters: Counters,
+    drop_overlimit: u64,
     totals: Totals,
-    store: Store<P>,
-    memory: u64,
+    queue: Charged<P>,
     deficit: i32,
     /// Whether the queue is in CAKE's rotation. It never leaves it: CAKE does not visit a queue when
     /// nothing at all is queued, so the only queue is never found empty.
@@ -409,9 +539,9 @@ impl<P: Packet> Cobalt<P> {
             law: params.law(),
             state: State::default(),
             counters: Counters::default(),
+            drop_overlimit: 0,
             totals: Totals::default(),
-            store: Store::default(),
-            memory: 0,
+            queue: Charged { store: Store::default(), memory: 0 },
             deficit: 0,
             listed: false,
         }
@@ -434,11 +564,11 @@ impl<P: Packet> Cobalt<P> {
 }
 
 impl<P: Packet> Stored for Cobalt<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {
-        &self.store
+        &self.queue.store
     }
 }
 
@@ -451,24 +581,22 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        self.memory += u64::from(packet.truesize());
-        self.store.push(now, packet);
+        self.queue.memory += u64::from(packet.truesize());
+        self.queue.store.push(now, packet);
         if !self.listed {
             self.listed = true;
             self.deficit = Self::quantum(draws);
         }
         let limit = u64::from(self.params.buffer_limit());
-        if self.memory <= limit {
+        if self.queue.memory <= limit {
             return Return::Success;
         }
-        while self.memory > limit {
-            let Some(queued) = self.store.pop() else { break };
+        while self.queue.memory > limit {
+            let Some(queued) = self.queue.take() else { break };
             if self.state.queue_full(&self.law, now) {
                 self.counters.unresponsive = self.counters.unresponsive.wrapping_add(1);
             }
-            self.memory -= u64::from(queued.packet.truesize());
-            self.counters.tin_dropped += 1;
-            self.counters.drop_overlimit += 1;
+            self.drop_overlimit += 1;
             self.totals.drops += 1;
             sink.dropped(queued.packet, DropReason::Overflow, true);
         }
@@ -482,33 +610,21 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        if self.store.is_empty() {
+        if self.queue.is_empty() {
             return Dequeue::Empty;
         }
         while self.deficit <= 0 {
             self.deficit = self.deficit.wrapping_add(Self::quantum(draws));
         }
-        while let Some(mut queued) = self.store.pop() {
-            self.memory -= u64::from(queued.packet.truesize());
-            let drop =
-                self.state.should_drop(&self.law, now, queued.at, &mut queued.packet, 0, draws);
-            if self.state.ecn_marked {
-                sink.marked(&queued.packet, MarkReason::Early);
+        let Self { state, law, counters, queue, .. } = self;
+        match state.dequeue(law, counters, now, queue, draws, sink) {
+            Some(packet) => {
+                self.deficit = self.deficit.wrapping_sub(packet.len() as i32);
+                self.totals.sent(packet.len());
+                Dequeue::Packet(packet)
             }
-            if drop && !self.store.is_empty() {
-                self.counters.tin_dropped += 1;
-                self.totals.drops += 1;
-                sink.dropped(queued.packet, DropReason::Early, true);
-                continue;
-            }
-            if self.state.ecn_marked {
-                self.counters.tin_ecn_mark += 1;
-            }
-            self.deficit = self.deficit.wrapping_sub(queued.packet.len() as i32);
-            self.totals.sent(queued.packet.len());
-            return Dequeue::Packet(queued.packet);
+            None => Dequeue::Empty,
         }
-        Dequeue::Empty
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
@@ -517,18 +633,19 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
 
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
         if flow == 0 {
-            visit("backlog", self.store.bytes().into());
+            visit("backlog", self.queue.store.bytes().into());
             visit("deficit", self.deficit.into());
             self.state.visit(visit);
         }
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.totals.visit(self, visit);
-        visit("tin_dropped", self.counters.tin_dropped);
-        visit("tin_ecn_mark", self.counters.tin_ecn_mark);
+        let drops = self.totals.drops + self.counters.drops;
+        Totals { drops, ..self.totals }.visit(self, visit);
+        visit("tin_dropped", drops);
+        visit("tin_ecn_mark", self.counters.ecn_mark);
         visit("ack_drops", 0);
-        visit("drop_overlimit", self.counters.drop_overlimit);
+        visit("drop_overlimit", self.drop_overlimit);
         for name in ["way_directs", "way_hits", "way_misses", "way_collisions"] {
             visit(name, 0);
         }

@@ -14,7 +14,7 @@
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::packet::{Ecn, Packet};
-use crate::store::{Queued, Store, Stored};
+use crate::store::{Queued, Source, Store, Stored};
 use crate::tc::{ECN, LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -178,26 +178,6 @@ pub struct Counters {
     pub ce_mark: u64,
     /// Packets dropped by the law.
     pub drops: u64,
-}
-
-/// The queue that CoDel takes packets from.
-pub trait Source<P> {
-    /// Takes the head.
-    fn take(&mut self) -> Option<Queued<P>>;
-    /// Bytes that the one-MTU rule looks at.
-    fn backlog(&self) -> u64;
-}
-
-impl<P: Packet> Source<P> for Store<P> {
-    #[inline]
-    fn take(&mut self) -> Option<Queued<P>> {
-        self.pop()
-    }
-
-    #[inline]
-    fn backlog(&self) -> u64 {
-        self.bytes()
-    }
 }
 
 /// Whether `a` is after `b` on the 32-bit clock. As in the kernel, neither of two times half the
@@ -428,7 +408,7 @@ impl<P: Packet> Codel<P> {
 }
 
 impl<P: Packet> Stored for Codel<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {

@@ -110,7 +110,7 @@ impl<P: Packet> Fifo<P> {
 }
 
 impl<P: Packet> Stored for Fifo<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {

@@ -10,11 +10,11 @@
 //! Invariants: the backlog never exceeds `limit` packets; backlogged buckets get equal shares of bytes
 //! within a quantum and a packet; CoDel's one-MTU rule looks at the backlog of all buckets together.
 
-use crate::codel::{self, CE_THRESHOLD, Counters, Law, Source, State};
+use crate::codel::{self, CE_THRESHOLD, Counters, Law, State};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::packet::Packet;
-use crate::store::{Queued, Store};
+use crate::store::{Queued, Source, Store};
 use crate::tc::{ECN, Text, above_zero, micros, packets, set, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -255,6 +255,11 @@ impl<P: Packet> Source<P> for Bucket<'_, P> {
         *self.bytes -= u64::from(queued.packet.len());
         *self.memory -= u64::from(queued.packet.truesize());
         Some(queued)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.store.is_empty()
     }
 
     #[inline]

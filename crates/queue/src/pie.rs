@@ -423,7 +423,7 @@ impl<P: Packet> Pie<P> {
 }
 
 impl<P: Packet> Stored for Pie<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {

@@ -82,19 +82,63 @@ impl<P: Packet> Store<P> {
     }
 }
 
-/// A discipline that keeps all its packets in one store. What may be read of it is read there.
-pub(crate) trait Stored {
-    /// The packets.
-    type Packet: Packet;
+impl<P: Packet> View for Store<P> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.len()
+    }
 
-    /// The store.
-    fn store(&self) -> &Store<Self::Packet>;
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    #[inline]
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        self.enqueued_at(n)
+    }
+}
+
+/// Where a policy that judges packets as they leave takes them from.
+pub trait Source<P> {
+    /// Takes the head.
+    fn take(&mut self) -> Option<Queued<P>>;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool;
+    /// Bytes left in the whole discipline, of which this may be one queue.
+    fn backlog(&self) -> u64;
+}
+
+impl<P: Packet> Source<P> for Store<P> {
+    #[inline]
+    fn take(&mut self) -> Option<Queued<P>> {
+        self.pop()
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+/// A discipline that keeps all its packets in one place. What may be read of it is read there.
+pub(crate) trait Stored {
+    /// What keeps them.
+    type Store: View;
+
+    /// The place.
+    fn store(&self) -> &Self::Store;
 }
 
 impl<D: Stored> View for D {
     #[inline]
     fn packets(&self) -> usize {
-        self.store().len()
+        self.store().packets()
     }
 
     #[inline]

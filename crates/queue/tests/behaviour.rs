@@ -490,10 +490,25 @@ mod pie {
 
 mod cobalt {
     use super::*;
+    use sojourn_queue::Params;
     use sojourn_queue::cobalt::{Law, State};
 
-    const LAW: Law =
-        Law { interval: 100 * MS, target: 5 * MS, mtu_time: 0, p_inc: 1 << 24, p_dec: 1 << 20 };
+    const LAW: Law = Law {
+        interval: 100 * MS,
+        target: 5 * MS,
+        mtu_time: 0,
+        p_inc: 1 << 24,
+        p_dec: 1 << 20,
+        blue_threshold: u64::MAX,
+        ecn: true,
+    };
+
+    #[test]
+    fn the_law_is_cakes_by_default() {
+        assert_eq!(Law::default(), LAW);
+        let Params::Cobalt(params) = Bench::new("cobalt").params else { panic!() };
+        assert_eq!(params.law(), LAW);
+    }
 
     #[test]
     fn small_counts_have_exact_roots() {
@@ -605,6 +620,46 @@ mod cobalt {
             assert!(bench.take().is_some());
         }
         assert!(bench.kept.dropped.is_empty());
+    }
+
+    /// ns-3's addition: delay alone raises BLUE, once per target, where nothing overflows.
+    #[test]
+    fn delay_above_the_threshold_raises_blue() {
+        let p_drop_after = |text: &str| {
+            let mut bench = Bench::new(text);
+            (0..40).for_each(|_| _ = bench.arrive(1000));
+            bench.wait(50 * MS);
+            (0..20).for_each(|_| {
+                bench.wait(MS);
+                bench.take();
+            });
+            assert_eq!(drops(&bench, DropReason::Overflow), 0);
+            assert_eq!(bench.state("t0.unresponsive") > 0, bench.flow(0, "p_drop") > 0);
+            bench.flow(0, "p_drop") >> 24
+        };
+        // It moves at 51, 57, 63 and 69 ms.
+        assert_eq!(p_drop_after("cobalt blue_threshold 40ms"), 4);
+        assert_eq!(p_drop_after("cobalt blue_threshold 60ms"), 2);
+        assert_eq!(p_drop_after("cobalt blue_threshold 400ms"), 0);
+        assert_eq!(p_drop_after("cobalt"), 0);
+    }
+
+    #[test]
+    fn without_ecn_nothing_is_marked() {
+        let mut lost = Vec::new();
+        for text in ["cobalt interval 4ms target 1ms", "cobalt interval 4ms target 1ms noecn"] {
+            let mut bench = Bench::new(text);
+            for _ in 0..400 {
+                bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1000) });
+            }
+            (0..200).for_each(|_| {
+                bench.wait(MS);
+                bench.take();
+            });
+            lost.push((bench.kept.marked.len(), bench.kept.dropped.len()));
+        }
+        let [(marked, 0), (0, dropped)] = lost[..] else { panic!("{lost:?}") };
+        assert!(marked > 50 && dropped > 50, "{lost:?}");
     }
 
     /// From rest, drops of a standing queue come at the sums of interval / sqrt(i).

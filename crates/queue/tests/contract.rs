@@ -48,6 +48,10 @@ const CASES: &[(&str, &str)] = &[
         "pie limit 9 nobytemode",
     ),
     ("cobalt interval 4ms target 500us memlimit 20kb", "cobalt memlimit 9kb"),
+    (
+        "cobalt interval 4ms target 500us memlimit 20kb noecn blue_threshold 2ms",
+        "cobalt ecn memlimit 9kb",
+    ),
     ("cake unlimited besteffort flowblind rtt 2ms memlimit 12kb", "cake memlimit 30kb"),
 ];
 
@@ -262,7 +266,7 @@ fn marks_only_what_is_capable() {
             Params::Codel(p) => p.ecn,
             Params::FqCodel(p) => p.ecn,
             Params::Pie(p) => p.ecn,
-            Params::Cobalt(_) => true,
+            Params::Cobalt(p) => p.ecn,
             Params::Fifo(_) => false,
         };
         assert!(

@@ -104,6 +104,7 @@ fn errors_help() {
     assert!(error("fq_codel ce_threshold_selector 3").contains("VALUE/MASK"));
     assert!(error("fq_codel quantum 2mb").contains("at most 1mb"));
     assert!(error("blue freeze 0ms").contains("above 0"));
+    assert!(error("cobalt blue_threshold 0ms").contains("above 0"));
     let changed = parse("fq_codel").change("fq_codel flows 8", &Device::default());
     assert!(changed.unwrap_err().to_string().contains("cannot be changed"));
     assert!(parse("codel").change("pie limit 3", &Device::default()).is_err());
@@ -147,6 +148,8 @@ fn what_the_kernel_lacks_is_said() {
         ("blue", "sfb"),
         ("cobalt target 1ms", "1/20"),
         ("cobalt increment 0.08", "1/256"),
+        ("cobalt blue_threshold 400ms", "knows no delay"),
+        ("cobalt noecn", "always marks"),
     ] {
         let error = parse(text).to_tc().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");
@@ -176,7 +179,7 @@ fn parameters_survive_json() {
         "codel ce_threshold 1ms",
         "fq_codel",
         "pie",
-        "cobalt",
+        "cobalt blue_threshold 400ms noecn",
     ] {
         let params = parse(text);
         let json = serde_json::to_string(&params).unwrap();

@@ -291,7 +291,7 @@ pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
 }
 
 impl<P: Packet> Stored for Red<P> {
-    type Packet = P;
+    type Store = Store<P>;
 
     #[inline]
     fn store(&self) -> &Store<P> {
