@@ -181,7 +181,7 @@ def test_every_queue_runs(queue: str) -> None:
     assert metrics["utilisation"] > 0.5
     assert run.scenario.queue == queue
     assert metrics["drops"] == sum(
-        metrics[f"drops_{reason}"] for reason in ("early", "forced", "overflow")
+        metrics[f"drops_{reason}"] for reason in ("early", "forced", "overflow", "measurement")
     )
 
 

@@ -50,8 +50,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Number of drop reasons: early, forced, overflow.
-pub const REASONS: usize = 3;
+/// Number of drop reasons: early, forced, overflow, measurement.
+pub const REASONS: usize = 4;
 
 /// What happened to the packets of one transport at one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,11 +13,13 @@ pub enum DropReason {
     Forced,
     /// There was no room: packet, byte or memory limit.
     Overflow,
+    /// By the policy, to learn how long it had waited: a faulty one measures by taking packets out.
+    Measurement,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Early, Self::Forced, Self::Overflow];
+    pub const ALL: [Self; 4] = [Self::Early, Self::Forced, Self::Overflow, Self::Measurement];
 
     /// The word used in results.
     pub fn name(self) -> &'static str {
@@ -25,6 +27,7 @@ impl DropReason {
             Self::Early => "early",
             Self::Forced => "forced",
             Self::Overflow => "overflow",
+            Self::Measurement => "measurement",
         }
     }
 }

@@ -5,10 +5,15 @@ use crate::slab::{Class, Packet};
 use crate::tables::Row;
 use sojourn_link::Link;
 use sojourn_measure::LinkAccount;
+use sojourn_measure::ledger::REASONS;
+use sojourn_queue::DropReason;
 use sojourn_units::{Nanos, SECOND, time::seconds};
 
 const SOJOURN: [(&str, f64); 4] =
     [("sojourn_p50", 0.5), ("sojourn_p95", 0.95), ("sojourn_p99", 0.99), ("sojourn_p999", 0.999)];
+
+// The books have a place for every reason.
+const _: () = assert!(REASONS == DropReason::ALL.len());
 
 /// A share; nothing of nothing is NaN.
 pub fn share(part: u64, whole: u64) -> f64 {
@@ -38,9 +43,11 @@ pub fn append(row: &mut Row, probe: &LinkProbe, link: &Link<Packet>, now: Nanos,
     row.real("arrival_rate", rate(all.arrived.bytes, span));
     row.integer("departures", all.departed.packets);
     row.integer("drops", all.drops().packets);
-    row.integer("drops_early", all.dropped[0].packets);
-    row.integer("drops_forced", all.dropped[1].packets);
-    row.integer("drops_overflow", all.dropped[2].packets);
+    let dropped = |reason: DropReason| all.dropped[reason as usize].packets;
+    row.integer("drops_early", dropped(DropReason::Early));
+    row.integer("drops_forced", dropped(DropReason::Forced));
+    row.integer("drops_overflow", dropped(DropReason::Overflow));
+    row.integer("drops_measurement", dropped(DropReason::Measurement));
     row.integer("marks", all.marked.packets);
     row.real("loss", loss(&all));
     row.real("tcp_loss", loss(&probe.measured(Class::Tcp)));

@@ -6,6 +6,7 @@ mod common;
 use common::*;
 use sojourn_measure::metrics;
 use sojourn_plan::Transport;
+use sojourn_queue::DropReason;
 use sojourn_sim::{Control, Record};
 
 fn mixed() -> sojourn_plan::Plan {
@@ -65,9 +66,6 @@ fn the_summary_has_what_scenarios_ask_for() {
         "loss",
         "jain",
         "consecutive_loss_mean",
-        "drops_early",
-        "drops_forced",
-        "drops_overflow",
         "marks",
         "retransmissions",
         "ftp.goodput",
@@ -81,6 +79,9 @@ fn the_summary_has_what_scenarios_ask_for() {
     ] {
         let _ = metric(&record, name);
     }
+    let reasons =
+        DropReason::ALL.map(|reason| metric(&record, &format!("drops_{}", reason.name())));
+    assert_eq!(reasons.iter().sum::<f64>(), metric(&record, "drops"));
     assert!(metric(&record, "marks") > 0.0);
     assert!(metric(&record, "ftp.rtt_p50") > 0.04);
     assert!(metric(&record, "ftp.cwnd_mean") > 1448.0);

@@ -22,6 +22,7 @@ _LINK = (
     ("drops_early", "early drops"),
     ("drops_forced", "forced"),
     ("drops_overflow", "overflow"),
+    ("drops_measurement", "by measuring"),
     ("marks", "marks"),
 )
 _GROUP = (
@@ -39,7 +40,10 @@ _GROUP = (
     ("page_p95", "95 %"),
     ("mos", "MOS"),
 )
-_QUIET = {"goodput", "udp_goodput", "retransmissions", "marks", "drops_forced", "drops_early"}
+_QUIET = {
+    *("goodput", "udp_goodput", "retransmissions", "marks"),
+    *("drops_early", "drops_forced", "drops_measurement"),
+}
 """Not worth a word if nothing happened."""
 
 _SHARES = {"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"}

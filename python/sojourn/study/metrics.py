@@ -19,6 +19,7 @@ _LOWER = frozenset(
         *("queue", "backlog"),
         *("loss", "udp_loss", "tcp_loss", "packet_loss", "line_losses", "loss_events"),
         *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
+        "drops_measurement",
         *("marks", "mark_share", "retransmissions", "timeouts", "recoveries", "unfinished"),
     }
 )

@@ -23,6 +23,7 @@ _LINKS = (
     "drops_early",
     "drops_forced",
     "drops_overflow",
+    "drops_measurement",
     "marks",
     "sojourn_mean",
     "sojourn_p95",
@@ -42,6 +43,9 @@ _FLOWS = (
     "jitter",
     "mos",
 )
+_RARE = {"drops_measurement"}
+"""Not worth a column if nothing happened."""
+
 _MOST_FLOWS = 100
 
 
@@ -113,6 +117,8 @@ def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
     columns: list[list[Cell]] = []
     for name in wanted:
         if name not in frame or not frame[name].notna().any():
+            continue
+        if name in _RARE and not frame[name].any():
             continue
         values: list[Any] = frame[name].tolist()
         if all(isinstance(v, str) for v in values):
