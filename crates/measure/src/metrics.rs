@@ -10,8 +10,8 @@ use serde::Serialize;
 pub struct Metric {
     /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
-    /// Whose it is: of the `run`, a `link`, a `flow` (and groups of them); of `series` only; a `text`
-    /// or number that says what a row is about.
+    /// Whose it is: of the `run`, a `link`, a `flow` (and groups of them); of `series` only; of the
+    /// `monitor`'s series of flows; a `text` or number that says what a row is about.
     pub of: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
     pub unit: &'static str,
@@ -124,6 +124,16 @@ pub const METRICS: &[Metric] = metrics! {
         "queue" "1" "Packets queued."
         "backlog" "B" "Bytes queued."
         "last_sojourn" "s" "Queueing delay of the packet that left last."
+    }
+    "monitor" {
+        "back" "" "Whether the row is about the packets that answer a flow's."
+        "received_bytes" "B" "Frame bytes of the packets that the receiving host took."
+        "dropped" "1" "Packets of one direction of a flow that queues dropped, for any reason."
+        "measurement_drops" "1" "Those of them that queues dropped by measuring."
+        "lost" "1" "Packets of one direction of a flow that were lost on lines."
+        "delay_sum" "s" "Sum of the one-way delays of the packets that the receiving host took."
+        "first_sent" "s" "When the first packet of one direction of a flow was sent."
+        "last_received" "s" "When the last packet was taken by the receiving host; not a number before the first."
     }
     "text" {
         "link" "" "Name of the link."

@@ -44,6 +44,11 @@ impl TimeWeighted {
         self.value
     }
 
+    /// When it was last set.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
     /// Its greatest value.
     pub fn greatest(&self) -> u64 {
         self.greatest

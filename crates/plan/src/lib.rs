@@ -95,6 +95,10 @@ pub struct Observe {
     pub series_interval: Nanos,
     /// Histograms per flow as well as per group.
     pub per_flow_histograms: bool,
+    /// Cumulative counts of every flow in both directions, and the queue that changed last, at each
+    /// sample of the series.
+    #[serde(default)]
+    pub monitor: bool,
     /// Links whose packets are written as pcap, as their transmission begins.
     pub capture: Vec<usize>,
     /// Bytes kept of each captured frame.

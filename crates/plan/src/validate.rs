@@ -40,6 +40,8 @@ pub mod limits {
     pub const DURATION: Nanos = 72 * 3600 * SECOND;
     /// Values in the time series.
     pub const SERIES_VALUES: u64 = 50_000_000;
+    /// Rows of the monitor's table: two a flow and sample.
+    pub const MONITOR_ROWS: u64 = 4_000_000;
     /// Propagation delay of a link, and its variation.
     pub const DELAY: Nanos = 3600 * SECOND;
     /// Payload of a datagram or a segment.
@@ -253,6 +255,19 @@ impl Plan {
                     ),
                 );
             }
+            let flows: u64 = self.groups.iter().map(|group| u64::from(group.count)).sum();
+            let rows = instants.saturating_mul(2 * flows);
+            if observe.monitor && rows > limits::MONITOR_ROWS {
+                return fail(
+                    "observe.monitor",
+                    format!(
+                        "{rows} rows: at most {} are allowed; choose a longer interval",
+                        limits::MONITOR_ROWS
+                    ),
+                );
+            }
+        } else if observe.monitor {
+            return fail("observe.monitor", "needs a series: its samples are taken with it");
         }
         Ok(())
     }

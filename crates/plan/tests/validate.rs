@@ -48,6 +48,7 @@ fn plan() -> Plan {
             bottleneck: 0,
             series_interval: SECOND / 10,
             per_flow_histograms: false,
+            monitor: false,
             capture: vec![0],
             snaplen: 128,
             trace_hash: true,

@@ -110,6 +110,7 @@ impl Record {
             "queues" => &self.record.queues,
             "series" => &self.record.series,
             "distributions" => &self.record.distributions,
+            "flow_series" => &self.record.flow_series,
             _ => return Err(PyKeyError::new_err(format!("no table called `{name}`"))),
         };
         columns(py, table)

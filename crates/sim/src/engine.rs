@@ -12,6 +12,7 @@
 use crate::deadlines::Deadlines;
 use crate::flow::{Driver, Flow, GroupProbe, Packets, Tally};
 use crate::load::{Cargo, Datagram};
+use crate::monitor::Monitor;
 use crate::network::{Network, Options};
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
@@ -54,6 +55,8 @@ pub struct Engine<'a> {
     pub connections: Connections,
     /// Time series.
     pub series: Series,
+    /// Counts of each flow over time.
+    pub monitor: Monitor,
     /// Since when things are measured.
     pub since: Nanos,
     /// Whether the run reached its end.
@@ -172,6 +175,7 @@ impl<'a> Engine<'a> {
             events: 0,
             connections: Connections::new(plan, flows.len() as u32),
             series: Series::new(plan),
+            monitor: Monitor::default(),
             net,
             timers,
             flows,
@@ -243,6 +247,9 @@ impl<'a> Engine<'a> {
         if now == self.ticks.sample {
             self.ticks.sample += self.plan.observe.series_interval;
             self.sample();
+            if self.plan.observe.monitor {
+                self.monitor();
+            }
         }
         if now == self.ticks.audit {
             self.ticks.audit += self.plan.duration.div_ceil(AUDITS);

@@ -8,6 +8,7 @@ pub mod flow;
 mod flow_report;
 mod link_report;
 pub mod load;
+pub mod monitor;
 pub mod network;
 pub mod pcap;
 pub mod probe;
@@ -33,7 +34,8 @@ pub fn run(
     seed: u64,
     progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Record, RunError> {
-    let options = Options { trace: plan.observe.trace_hash, probes: true };
+    let options =
+        Options { trace: plan.observe.trace_hash, probes: true, monitor: plan.observe.monitor };
     run_with(plan, seed, options, progress)
 }
 

@@ -1,6 +1,7 @@
 //! The network: links with their probes, packets on their paths, the books.
 
 use crate::deadlines::Deadlines;
+use crate::monitor::Watched;
 use crate::pcap::{Capture, Frame};
 use crate::probe::LinkProbe;
 use crate::routes::{END, Routes};
@@ -39,6 +40,8 @@ pub struct Network<T> {
     pub slab: Slab<T>,
     /// The books of each flow, by direction.
     pub accounts: Vec<FlowAccount>,
+    /// What the monitor has seen of them, by direction; empty without one.
+    pub watched: Vec<Watched>,
     /// The hash of all that happened.
     pub trace: TraceHash,
     /// Packets on their way into their next link.
@@ -55,6 +58,8 @@ pub struct Options {
     pub trace: bool,
     /// Histograms and averages at the links; the books are always kept.
     pub probes: bool,
+    /// Times and delays of each flow for the monitor.
+    pub monitor: bool,
 }
 
 /// Takes down what a link does.
@@ -66,6 +71,7 @@ struct Tap<'a, T> {
     capture: &'a mut Option<Capture>,
     slab: &'a mut Slab<T>,
     accounts: &'a mut [FlowAccount],
+    watched: &'a mut [Watched],
     trace: &'a mut TraceHash,
     delivered: &'a mut Vec<Packet>,
 }
@@ -102,6 +108,7 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
             let sojourn = at - packet.queued_at;
             self.probe.sojourn.record(sojourn);
             self.probe.last_sojourn = sojourn;
+            self.probe.last_departed = at;
         }
         if self.capture.is_some() {
             self.write(at, packet);
@@ -115,6 +122,9 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
         self.trace(at, Kind::Dropped, &packet, reason as u8 * 2 + u8::from(queued));
         let flow = self.slab.get(packet.slot).flow;
         self.accounts[flow as usize].dropped.count(packet.len);
+        if let Some(watched) = self.watched.get_mut(flow as usize) {
+            watched.dropped(reason);
+        }
         self.slab.release(packet.slot);
     }
 
@@ -171,6 +181,7 @@ impl<T: Load> Network<T> {
             routes: Routes::new(plan.nodes.len(), &plan.links),
             slab: Slab::default(),
             accounts: Vec::new(),
+            watched: Vec::new(),
             trace: TraceHash::new(),
             moving: Vec::new(),
             arrived: Vec::new(),
@@ -181,6 +192,9 @@ impl<T: Load> Network<T> {
     /// Opens the books of one direction of a flow.
     pub fn open_account(&mut self) -> u32 {
         self.accounts.push(FlowAccount::default());
+        if self.options.monitor {
+            self.watched.push(Watched::default());
+        }
         (self.accounts.len() - 1) as u32
     }
 
@@ -188,6 +202,9 @@ impl<T: Load> Network<T> {
     #[inline]
     pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
         self.accounts[body.flow as usize].sent.count(packet.len);
+        if let Some(watched) = self.watched.get_mut(body.flow as usize) {
+            watched.sent(now);
+        }
         packet.slot = self.slab.insert(body);
         self.enter(now, packet);
         self.settle(now);
@@ -211,6 +228,9 @@ impl<T: Load> Network<T> {
             Kind::Discarded
         } else {
             account.received.count(packet.len);
+            if let Some(watched) = self.watched.get_mut(body.flow as usize) {
+                watched.received(now, body.sent_at);
+            }
             self.slab.taken(packet.slot);
             Kind::Received
         };
@@ -249,6 +269,7 @@ impl<T: Load> Network<T> {
             capture: &mut hop.capture,
             slab: &mut self.slab,
             accounts: &mut self.accounts,
+            watched: &mut self.watched,
             trace: &mut self.trace,
             delivered: &mut self.moving,
         };

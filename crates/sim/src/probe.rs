@@ -24,6 +24,8 @@ pub struct LinkProbe {
     pub runs: LossRuns,
     /// Sojourn time of the packet that left last.
     pub last_sojourn: Nanos,
+    /// When it left.
+    pub last_departed: Nanos,
 }
 
 impl LinkProbe {
@@ -38,6 +40,7 @@ impl LinkProbe {
             sojourn: Histogram::new(),
             runs: LossRuns::default(),
             last_sojourn: 0,
+            last_departed: now,
         }
     }
 
@@ -76,6 +79,11 @@ impl LinkProbe {
     /// The books since the end of the warm-up, of all classes.
     pub fn measured_all(&self) -> LinkAccount {
         self.measured(Class::Tcp) + self.measured(Class::Udp)
+    }
+
+    /// When the queue last changed; a packet that passed it by counts too.
+    pub fn changed(&self) -> Nanos {
+        self.packets.since().max(self.last_departed)
     }
 
     /// The books since the start, of all classes.

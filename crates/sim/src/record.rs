@@ -84,6 +84,8 @@ pub struct Record {
     pub queues: Table,
     /// Time series, long form: time, place, metric, value.
     pub series: Table,
+    /// Each flow's cumulative counts at each sample, if asked for: see [`crate::monitor`].
+    pub flow_series: Table,
     /// Histogram bins: place, metric, low, high, count.
     pub distributions: Table,
     /// One capture for each link asked for, as nanosecond pcap.

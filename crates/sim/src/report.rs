@@ -30,6 +30,7 @@ impl Engine<'_> {
             complete: self.complete,
             reached: self.now - EPOCH,
             series: self.series.into_table(),
+            flow_series: self.monitor.into_table(),
         }
     }
 

@@ -60,6 +60,10 @@ impl Series {
             add(format!("{}.{goodput}", group.name), "bit/s");
             add(format!("{}.active", group.name), "1");
         }
+        if plan.observe.monitor {
+            add("latest.queue".to_owned(), "1");
+            add("latest.last_sojourn".to_owned(), "s");
+        }
         let mut first = 0;
         for group in &plan.groups {
             if matches!(group.transport, Transport::Tcp(_)) {
@@ -114,6 +118,10 @@ impl Engine<'_> {
             let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
             values.push(bytes as f64 * 8.0 / span);
             values.push(group.active.value() as f64);
+        }
+        if self.plan.observe.monitor {
+            let (queue, sojourn) = self.latest();
+            values.extend([queue, sojourn]);
         }
         for &flow in &series.flows {
             let (cwnd, srtt) = self.window(&self.flows[flow]);

@@ -19,17 +19,19 @@ fn mixed() -> sojourn_plan::Plan {
         .plan;
     plan.observe.series_interval = 100 * MS;
     plan.observe.per_flow_histograms = true;
+    plan.observe.monitor = true;
     plan.observe.capture = vec![0, 1];
     plan
 }
 
-fn tables(record: &Record) -> [(&str, &sojourn_measure::Table); 5] {
+fn tables(record: &Record) -> [(&str, &sojourn_measure::Table); 6] {
     [
         ("summary", &record.summary),
         ("flows", &record.flows),
         ("queues", &record.queues),
         ("series", &record.series),
         ("distributions", &record.distributions),
+        ("flow_series", &record.flow_series),
     ]
 }
 
@@ -143,5 +145,41 @@ fn the_series_adds_up_to_the_summary() {
         let measured = (21..=100).map(|row| real(&record.series, column, row)).sum::<f64>() / 80.0;
         let metric = metric(&record, summed);
         assert!((measured / metric - 1.0).abs() < 1e-6, "{column}: {measured} {metric}");
+    }
+}
+
+/// The monitor's last samples are the books' totals, and it can tell the queue that changed last.
+#[test]
+fn the_flow_series_ends_in_the_totals() {
+    let mut plan = Dumbbell::new(3, 2_000_000, 20 * MS, "pfifo limit 20p")
+        .group("ftp", 3, tcp("reno"), "bulk")
+        .group("call", 2, Transport::Udp, "voip")
+        .seconds(0, 5)
+        .plan;
+    plan.observe.series_interval = 100 * MS;
+    plan.observe.monitor = true;
+    let record = run(&plan, 1).unwrap();
+    let table = &record.flow_series;
+    let last: Vec<_> = (0..table.rows()).filter(|&row| real(table, "time", row) >= 5.0).collect();
+    // Calls are not answered.
+    assert_eq!(last.len(), 3 * 2 + 2);
+    let sum = |name| last.iter().map(|&row| real(table, name, row)).sum::<f64>();
+    assert_eq!(sum("sent"), metric(&record, "packets"));
+    let drops: f64 = (0..plan.links.len()).map(|i| real(&record.queues, "drops", i)).sum();
+    assert_eq!(sum("dropped"), drops);
+    assert!(drops > 0.0);
+    assert_eq!(sum("measurement_drops"), 0.0);
+    for &row in &last {
+        let mean = real(table, "delay_sum", row) / real(table, "received", row);
+        assert!((0.02..0.2).contains(&mean), "{mean}");
+        assert!(real(table, "first_sent", row) <= real(table, "last_received", row));
+    }
+    for row in 0..record.series.rows() {
+        let latest = real(&record.series, "latest.queue", row);
+        let anywhere = plan
+            .links
+            .iter()
+            .map(|link| real(&record.series, &format!("{}.queue", link.name), row));
+        assert!(anywhere.into_iter().any(|length| length == latest));
     }
 }

@@ -240,6 +240,13 @@ class Observe(Part):
         description="Spacing of time series; 0s for none, `auto` for at most 1000 samples a run.",
     )
     per_flow: Flag = Field(False, description="Histograms per flow as well as per group.")
+    monitor: Flag = Field(
+        False,
+        description=(
+            "Cumulative counts of each flow in both directions at every sample of the series, and "
+            "the queue that changed last."
+        ),
+    )
     capture: LinkNames | None = Field(
         None, description="Links (`uplink`, `uplink.reverse`) whose packets are kept as pcap."
     )

@@ -278,6 +278,7 @@ class _Resolver:
                 "bottleneck": self.bottleneck(),
                 "series_interval": self.series(duration),
                 "per_flow_histograms": model.observe.per_flow,
+                "monitor": model.observe.monitor,
                 "capture": [
                     self.find_link(("observe", "capture", i), name)
                     for i, name in enumerate(capture)
@@ -345,5 +346,5 @@ def _origin(at: str, links: list[OneWay]) -> Path:
             if key in {"start", "stop", "dscp"}
             else ("flows", int(index))
         )
-    keys = {"series_interval": "series", "snaplen": "snaplen", "capture": "capture"}
+    keys = {"series_interval": "series", "monitor": "monitor", "snaplen": "snaplen", "capture": "capture"}
     return ("observe", keys[key]) if key in keys else ("observe",) if table == "observe" else ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sojourn.scenario.scenario import Scenario
 
-TABLES = ("summary", "flows", "queues", "series", "distributions")
+TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ class Run:
     def distributions(self) -> pd.DataFrame:
         """Histogram bins: place, metric, low, high, count."""
         return self.table("distributions")
+
+    @property
+    def flow_series(self) -> pd.DataFrame:
+        """Each flow's cumulative counts at each sample; empty without `observe.monitor`."""
+        return self.table("flow_series")
 
     @property
     def captures(self) -> Mapping[str, bytes]:

@@ -12,7 +12,10 @@ Column = tuple[str, str, str, bytes | list[str]]
 """Name, unit, dtype (`f8`, `i8`, `?`, `text`), data."""
 
 TABLES = ("summary", "flows", "queues", "series", "distributions")
-"""The tables of a run's record."""
+"""The tables of every run's record."""
+
+ASKED = ("flow_series",)
+"""Tables that a record has if its scenario asks for them; empty otherwise."""
 
 
 class Record(Protocol):
@@ -35,7 +38,7 @@ class Record(Protocol):
         """Packet captures, one a link asked for."""
 
     def table(self, name: str) -> Sequence[Column]:
-        """Return one of `TABLES`."""
+        """Return one of `TABLES` or `ASKED`."""
 
 
 class Engine(Protocol):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.study import columns, manifest
-from sojourn.study.engine import TABLES
+from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.key import canonical, plan_hash, run_key
 from sojourn.study.store import RUN, SUMMARY, Store
@@ -67,8 +67,10 @@ class StoredRun:
 
     def table(self, name: str) -> pd.DataFrame:
         """Return one of its tables as a data frame; units are in its `attrs`."""
-        if name not in TABLES:
-            raise StudyError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        if name not in (*TABLES, *ASKED):
+            raise StudyError(f"no table {name!r}; there are {', '.join((*TABLES, *ASKED))}")
+        if name in ASKED and not (self.folder / f"{name}.parquet").exists():
+            raise StudyError(f"{self.folder}: its scenario did not ask for the table {name!r}")
         table = self._store.table(self.key, name)
         frame: pd.DataFrame = table.to_pandas()
         frame.attrs["units"] = columns.units(table)

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from sojourn.study import columns, disk, manifest
-from sojourn.study.engine import TABLES
+from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -106,8 +106,11 @@ class Store:
     def write(self, held: Claimed, key: str, record: Record, about: dict[str, Any]) -> bool:
         """Write a run's files into its claimed folder and give it its name."""
         hashes = {}
-        for name in TABLES:
-            data = columns.parquet(columns.to_arrow(record.table(name)))
+        for name in (*TABLES, *ASKED):
+            table = record.table(name)
+            if not table and name in ASKED:
+                continue
+            data = columns.parquet(columns.to_arrow(table))
             (held.path / f"{name}.parquet").write_bytes(data)
             hashes[f"{name}.parquet"] = hashlib.sha256(data).hexdigest()
         for name, capture in zip(_capture_names(about["plan"]), record.captures, strict=False):

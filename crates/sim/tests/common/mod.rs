@@ -52,6 +52,7 @@ impl Dumbbell {
                 bottleneck: 0,
                 series_interval: 0,
                 per_flow_histograms: false,
+                monitor: false,
                 capture: Vec::new(),
                 snaplen: 128,
                 trace_hash: true,

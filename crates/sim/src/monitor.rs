@@ -1,0 +1,136 @@
+//! What a flow monitor sees: cumulative counts of every flow in both directions, sample by sample,
+//! and the queue that changed last, wherever it is.
+//!
+//! The books of a record count each thing once. These samples are for estimators that do otherwise,
+//! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
+
+use crate::engine::Engine;
+use sojourn_measure::{Table, Values};
+use sojourn_queue::DropReason;
+use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
+
+/// What the books do not have of one direction of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watched {
+    first_sent: Option<Nanos>,
+    last_received: Option<Nanos>,
+    /// Sum of one-way delays of packets received.
+    delays: Nanos,
+    /// Packets dropped by measuring.
+    measured: u64,
+}
+
+impl Watched {
+    /// A host sent a packet.
+    #[inline]
+    pub fn sent(&mut self, now: Nanos) {
+        self.first_sent.get_or_insert(now);
+    }
+
+    /// The other host received a packet.
+    #[inline]
+    pub fn received(&mut self, now: Nanos, sent_at: Nanos) {
+        self.last_received = Some(now);
+        self.delays += now - sent_at;
+    }
+
+    /// A queue dropped a packet.
+    #[inline]
+    pub fn dropped(&mut self, reason: DropReason) {
+        self.measured += u64::from(reason == DropReason::Measurement);
+    }
+}
+
+/// Samples so far: a row for each direction of each flow that has sent, at each sample.
+#[derive(Clone, Debug, Default)]
+pub struct Monitor {
+    time: Vec<f64>,
+    group: Vec<String>,
+    flow: Vec<i64>,
+    back: Vec<bool>,
+    sent: Vec<i64>,
+    received: Vec<i64>,
+    received_bytes: Vec<i64>,
+    dropped: Vec<i64>,
+    measured: Vec<i64>,
+    lost: Vec<i64>,
+    delay_sum: Vec<f64>,
+    first_sent: Vec<f64>,
+    last_received: Vec<f64>,
+}
+
+impl Monitor {
+    /// The table.
+    pub fn into_table(self) -> Table {
+        let mut table = Table::default();
+        if self.time.is_empty() {
+            return table;
+        }
+        table.push("time".to_owned(), "s", Values::Real(self.time));
+        table.push("group".to_owned(), "", Values::Text(self.group));
+        table.push("flow".to_owned(), "1", Values::Integer(self.flow));
+        table.push("back".to_owned(), "", Values::Bool(self.back));
+        for (name, unit, values) in [
+            ("sent", "1", self.sent),
+            ("received", "1", self.received),
+            ("received_bytes", "B", self.received_bytes),
+            ("dropped", "1", self.dropped),
+            ("measurement_drops", "1", self.measured),
+            ("lost", "1", self.lost),
+        ] {
+            table.push(name.to_owned(), unit, Values::Integer(values));
+        }
+        for (name, values) in [
+            ("delay_sum", self.delay_sum),
+            ("first_sent", self.first_sent),
+            ("last_received", self.last_received),
+        ] {
+            table.push(name.to_owned(), "s", Values::Real(values));
+        }
+        table
+    }
+}
+
+impl Engine<'_> {
+    /// Takes a sample of every flow.
+    pub(crate) fn monitor(&mut self) {
+        let at = |time: Option<Nanos>| time.map_or(f64::NAN, |time| seconds(time - EPOCH));
+        let now = seconds(self.now - EPOCH);
+        let monitor = &mut self.monitor;
+        for flow in &self.flows {
+            for back in [false, true] {
+                let id = flow.account as usize + usize::from(back);
+                let (books, watched) = (&self.net.accounts[id], &self.net.watched[id]);
+                if watched.first_sent.is_none() {
+                    continue;
+                }
+                monitor.time.push(now);
+                monitor.group.push(self.plan.groups[flow.group as usize].name.clone());
+                monitor.flow.push(i64::from(flow.number));
+                monitor.back.push(back);
+                monitor.sent.push(books.sent.packets as i64);
+                monitor.received.push(books.received.packets as i64);
+                monitor.received_bytes.push(books.received.bytes as i64);
+                monitor.dropped.push(books.dropped.packets as i64);
+                monitor.measured.push(watched.measured as i64);
+                monitor.lost.push(books.lost.packets as i64);
+                monitor.delay_sum.push(watched.delays as f64 / SECOND as f64);
+                monitor.first_sent.push(at(watched.first_sent));
+                monitor.last_received.push(at(watched.last_received));
+            }
+        }
+    }
+
+    /// Length of the queue that changed last, of all links, and the sojourn time of the packet that
+    /// left a queue last. Among links that changed at once, the last in the plan's order.
+    pub(crate) fn latest(&self) -> (f64, f64) {
+        let ids = 0..self.plan.links.len();
+        let latest = |when: fn(&crate::probe::LinkProbe) -> Nanos| {
+            ids.clone().max_by_key(|&id| when(self.net.probe(id))).unwrap_or(0)
+        };
+        let changed = latest(|probe| probe.changed());
+        let departed = latest(|probe| probe.last_departed);
+        let packets = self.net.link(changed).backlog().packets;
+        (f64::from(packets), self.net.probe(departed).last_sojourn as f64 / SECOND as f64)
+    }
+}
