@@ -117,3 +117,17 @@ def test_a_wrong_level_is_told_by_the_scenario(home: Scenario) -> None:
         _ = Study(home).vary(queue=["codle"]).cells
     with pytest.raises(ScenarioError):
         _ = Study(home).vary(**{"links.uplnk.rate": ["1mbit"]}).cells
+
+
+def test_the_monitor_is_kept_if_asked_for(home: Scenario, tmp_path: Path) -> None:
+    watched = home.replace({"observe.monitor": True})
+    table = Study(watched).seeds(1).run(out=tmp_path / "watched")
+    assert table.results is not None
+    frame = table.results.run().table("flow_series")
+    last = frame[frame["time"] == frame["time"].max()]
+    assert (last["sent"] >= last["received"] + last["dropped"] + last["lost"]).all()
+    assert frame.attrs["units"]["delay_sum"] == "s"
+    plain = Study(home).seeds(1).run(out=tmp_path / "plain")
+    assert plain.results is not None
+    with pytest.raises(StudyError, match="did not ask"):
+        plain.results.run().table("flow_series")

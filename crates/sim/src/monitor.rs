@@ -5,6 +5,7 @@
 //! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
 
 use crate::engine::Engine;
+use crate::probe::LinkProbe;
 use sojourn_measure::{Table, Values};
 use sojourn_queue::DropReason;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
@@ -125,10 +126,10 @@ impl Engine<'_> {
     /// left a queue last. Among links that changed at once, the last in the plan's order.
     pub(crate) fn latest(&self) -> (f64, f64) {
         let ids = 0..self.plan.links.len();
-        let latest = |when: fn(&crate::probe::LinkProbe) -> Nanos| {
+        let latest = |when: fn(&LinkProbe) -> Nanos| {
             ids.clone().max_by_key(|&id| when(self.net.probe(id))).unwrap_or(0)
         };
-        let changed = latest(|probe| probe.changed());
+        let changed = latest(LinkProbe::changed);
         let departed = latest(|probe| probe.last_departed);
         let packets = self.net.link(changed).backlog().packets;
         (f64::from(packets), self.net.probe(departed).last_sojourn as f64 / SECOND as f64)

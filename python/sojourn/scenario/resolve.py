@@ -346,5 +346,10 @@ def _origin(at: str, links: list[OneWay]) -> Path:
             if key in {"start", "stop", "dscp"}
             else ("flows", int(index))
         )
-    keys = {"series_interval": "series", "monitor": "monitor", "snaplen": "snaplen", "capture": "capture"}
+    keys = {
+        "series_interval": "series",
+        "monitor": "monitor",
+        "snaplen": "snaplen",
+        "capture": "capture",
+    }
     return ("observe", keys[key]) if key in keys else ("observe",) if table == "observe" else ()
