@@ -1,0 +1,204 @@
+"""What changes between the three readings: the study's main message, as sentences and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
+from sojourn.papers.daqm.mechanisms import C1, COBALT, CONFIGURATIONS, EIGHT, RED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.papers.daqm.study import Outcome
+
+#: Published metrics and the runs' own that mean the same.
+SAME = {
+    "delay": DELAY,
+    "plr": LOSS,
+    "queue": QUEUE,
+    "sojourn": SOJOURN,
+    "throughput": DELIVERED,
+}
+
+
+def _http(frame: pd.DataFrame) -> pd.DataFrame:
+    """HTTP at a constant rate, each client at the flow's own, dAQM with its preset's drop rates."""
+    from sojourn.papers.daqm.scenarios import HTTP
+
+    chosen = (frame["flow"] == "http") & (frame["model"] == "cbr")
+    for column, value in (("rate", HTTP.rate), ("payload", HTTP.payload), ("drop_rate", 0.0)):
+        if column in frame:
+            chosen &= frame[column] == value
+    return frame[chosen]
+
+
+def _mean(frame: pd.DataFrame, mechanism: str, metric: str) -> float:
+    return float(frame.loc[frame["mechanism"] == mechanism, metric].mean())
+
+
+def readings(outcome: Outcome) -> pd.DataFrame:
+    """HTTP at a constant rate by mechanism: as published by the thesis, and in the three readings.
+
+    Loss is that of the published averaging in the first two, and counted once in the others.
+    """
+    import pandas as pd
+
+    from sojourn.papers.daqm import published
+
+    known = published.frame()
+    known = known[known["source"] == "HTTP CBR"]
+    bus = _http(outcome.estimates)
+    described = _http(outcome.described)
+    meant = _http(outcome.tables["features"].frame)
+    meant = meant[meant["load"] == meant["load"].max()]
+    rows = []
+    for mechanism in EIGHT:
+        row: dict[str, str | float] = {"mechanism": mechanism}
+        for metric, own in (("plr", LOSS), ("sojourn", SOJOURN)):
+            scale = 1000 if metric == "sojourn" else 1
+            unit = " (ms)" if metric == "sojourn" else ""
+            name = {"plr": "loss", "sojourn": "sojourn"}[metric] + unit
+            there = known[(known["mechanism"] == mechanism) & (known["metric"] == metric)]
+            row[f"{name}, paper"] = float(there["published"].iloc[0])
+            row[f"{name}, as published"] = _mean(bus, mechanism, metric)
+            if mechanism in set(described["mechanism"]):
+                row[f"{name}, as described"] = scale * _mean(described, mechanism, own)
+            row[f"{name}, as meant"] = scale * _mean(meant, mechanism, own)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def order(outcome: Outcome) -> pd.DataFrame:
+    """How alike the orders of the eight mechanisms are, by Spearman's rank correlation."""
+    import pandas as pd
+    from scipy.stats import spearmanr
+
+    from sojourn.papers.daqm import published
+
+    known = published.frame()
+    known = known[known["source"] == "HTTP CBR"]
+    bus, meant = _http(outcome.estimates), _http(outcome.tables["features"].frame)
+    rows = []
+    for metric, own in SAME.items():
+        paper = [
+            float(
+                known[(known["mechanism"] == m) & (known["metric"] == metric)]["published"].iloc[0]
+            )
+            for m in EIGHT
+        ]
+        here = [_mean(bus, m, metric) for m in EIGHT]
+        row: dict[str, str | float] = {
+            "metric": metric,
+            "paper and as published": float(spearmanr(paper, here).statistic),
+        }
+        for load in sorted(set(meant["load"])):
+            at = meant[meant["load"] == load]
+            means = [_mean(at, m, own) for m in EIGHT]
+            row[f"paper and as meant, load {load:g}"] = float(spearmanr(paper, means).statistic)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def averaging(outcome: Outcome) -> pd.DataFrame:
+    """What the averaging does: the runs as published, HTTP at a constant rate, by mechanism."""
+    import pandas as pd
+
+    bus = _http(outcome.estimates)
+    columns = {
+        "loss as published": "plr",
+        "with zeros": "plr_with_zeros",
+        "counted once": "loss",
+        "of it discarded by measuring": "discarded",
+        "queue as published": "queue",
+        "queue with zeros": "queue_with_zeros",
+        "sojourn (ms) as published": "sojourn",
+        "sojourn (ms) with zeros": "sojourn_with_zeros",
+    }
+    return pd.DataFrame(
+        {"mechanism": m, **{name: _mean(bus, m, column) for name, column in columns.items()}}
+        for m in EIGHT
+    )
+
+
+def quirks(outcome: Outcome) -> pd.DataFrame:
+    """What each of the published code's quirks does to dAQM, HTTP at a constant rate on the bus."""
+    import pandas as pd
+
+    columns = {
+        "loss as published": "plr",
+        "loss counted once": "loss",
+        "of it discarded": "discarded",
+        "queue as published": "queue",
+        "sojourn (ms) as published": "sojourn",
+        "delay (ms) as published": "delay",
+    }
+    frame = outcome.quirks
+    return pd.DataFrame(
+        {
+            "quirks": quirk,
+            "mechanism": m,
+            **{
+                name: _mean(frame[frame["quirks"] == quirk], m, column)
+                for name, column in columns.items()
+            },
+        }
+        for quirk in dict.fromkeys(frame["quirks"])
+        for m in CONFIGURATIONS
+    )
+
+
+def messages(outcome: Outcome) -> list[str]:
+    """What changes between the readings, a sentence or two each, with this run's figures."""
+    bus, described = _http(outcome.estimates), outcome.described
+    meant = _http(outcome.tables["features"].frame)
+    meant = meant[meant["load"] == meant["load"].max()]
+    load = float(meant["load"].iloc[0])
+    said = [
+        (
+            f"As published, the bus carries {bus['carried'].mean():.0f} frames a second of all "
+            "stations together, for a frame occupies it for its 1 ms of propagation: the bus is "
+            "the bottleneck, not a switch."
+        ),
+        (
+            f"As published, measuring discards {_share(_mean(bus, C1, 'discarded'))} of what "
+            "clients send through dAQM_c1, and the published loss of "
+            f"{_share(_mean(bus, C1, 'plr'))} leaves them out; counted once, it loses "
+            f"{_share(_mean(bus, C1, 'loss'))}. With "
+            f"correct measuring on the same bus its sojourn time is "
+            f"{_quirk(outcome, C1, 'none', 'sojourn'):.0f} ms instead of "
+            f"{_quirk(outcome, C1, 'all', 'sojourn'):.0f} ms."
+        ),
+        (
+            f"Leaving zeros out makes RED's sojourn time {_mean(bus, RED, 'sojourn'):.0f} ms of "
+            f"{_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms, and counting drops twice makes "
+            f"COBALT's loss {_share(_mean(bus, COBALT, 'plr'))} of "
+            f"{_share(_mean(bus, COBALT, 'loss'))}."
+        ),
+        (
+            "As described, nothing is ever congested: the busiest of all runs keeps its ports "
+            f"{_share(float(described['utilisation'].max()))} busy, "
+            f"{int(described['drops'].sum())} packets are dropped, and the longest mean sojourn "
+            f"time is {1e6 * float(described[SOJOURN].max()):.1f} us. Mechanisms cannot differ."
+        ),
+    ]
+    shortest = min(EIGHT, key=lambda m: _mean(meant, m, SOJOURN))
+    fewest = min(EIGHT, key=lambda m: _mean(meant, m, LOSS))
+    said.append(
+        f"As meant, at load {load:g} of HTTP at a constant rate, {shortest} has the shortest "
+        f"sojourn time ({1000 * _mean(meant, shortest, SOJOURN):.1f} ms) and {fewest} the least "
+        f"loss ({_share(_mean(meant, fewest, LOSS))}); the thesis names dAQM_c3 and dAQM_c1, which "
+        f"have {1000 * _mean(meant, 'dAQM_c3', SOJOURN):.1f} ms and "
+        f"{_share(_mean(meant, C1, LOSS))} here."
+    )
+    return said
+
+
+def _share(value: float) -> str:
+    """A share in per cent, with more digits for small ones."""
+    return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.0f} %"
+
+
+def _quirk(outcome: Outcome, mechanism: str, quirk: str, metric: str) -> float:
+    frame = outcome.quirks
+    return _mean(frame[frame["quirks"] == quirk], mechanism, metric)

@@ -1,0 +1,207 @@
+"""Figures laid out as the thesis' figures 6 to 16: bars, lines and series, normalised by metric.
+
+The thesis' three-dimensional bars are grouped bars here. Values are per cent of the highest in
+their panel (lines, bars) or in their group (grouped bars), as the thesis has them; whiskers are
+95 % intervals over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
+from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, RIVALS
+from sojourn.papers.daqm.scenarios import FLOWS, MODELS
+from sojourn.show import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Metrics = Mapping[str, str]
+"""Columns and the titles of their panels."""
+
+PUBLISHED: Metrics = {
+    "fct": "Flow completion time",
+    "delay": "End-to-end delay",
+    "plr": "Packet loss ratio",
+    "queue": "Queue length",
+    "sojourn": "Sojourn time",
+    "throughput": "Throughput",
+}
+MEANT: Metrics = {
+    DELAY: "End-to-end delay",
+    LOSS: "Packet loss ratio",
+    QUEUE: "Queue length",
+    SOJOURN: "Sojourn time",
+    DELIVERED: "Delivered",
+}
+_MODEL_NAMES = {
+    "cbr": "CBR",
+    "vbr": "VBR",
+    "poisson-onoff": "Poisson",
+    "pareto-onoff": "Pareto",
+    "weibull-onoff": "Weibull",
+}
+_FLOW_NAMES = {
+    "ftp": "FTP",
+    "streaming": "Streaming",
+    "http": "HTTP",
+    "voip": "VoIP",
+    "gaming": "Gaming",
+}
+
+
+def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+    """Mean and half-width of its 95 % interval; zero for one value."""
+    from sojourn.stats import mean_interval
+
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return float("nan"), 0.0
+    if values.size < 2 or np.ptp(values) == 0:
+        return float(values.mean()), 0.0
+    found = mean_interval(values)
+    return found.estimate, found.high - found.estimate
+
+
+def _colour(mechanism: str) -> str:
+    """Rivals have colours, the configurations dark ones, features are grey."""
+    if mechanism in FEATURES:
+        return "#b5b5b5"
+    order = (*CONFIGURATIONS, *RIVALS)
+    return style.colour(order.index(mechanism))
+
+
+def _grid(metrics: Metrics, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+    rows = -(-len(metrics) // columns)
+    figure = style.figure(style.PAGE, 0.35 + height * rows)
+    axes = list(figure.subplots(rows, columns, squeeze=False).flatten())
+    for rest in axes[len(metrics) :]:
+        rest.set_visible(False)
+    return figure, axes
+
+
+def _title(axes: Axes, number: int, text: str) -> None:
+    axes.set_title(f"({'abcdefghijkl'[number]}) {text}")
+
+
+def bars(frame: pd.DataFrame, mechanisms: Sequence[str], metrics: Metrics) -> Figure:
+    """As figure 6: a panel a metric, a bar a mechanism, in per cent of the highest."""
+    with style.styled():
+        figure, grid = _grid(metrics, 2, 1.75)
+        for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
+            found = [
+                _interval(frame.loc[frame["mechanism"] == m, metric].to_numpy(dtype=float))
+                for m in mechanisms
+            ]
+            top = max((mean for mean, _ in found if np.isfinite(mean)), default=0.0) or 1.0
+            at = np.arange(len(mechanisms))
+            axes.bar(at, [100 * m / top for m, _ in found], width=0.75,
+                     color=[_colour(m) for m in mechanisms])  # fmt: skip
+            axes.errorbar(at, [100 * m / top for m, _ in found],
+                          [100 * h / top for _, h in found], fmt="none",
+                          ecolor="#333333", elinewidth=0.7)  # fmt: skip
+            axes.set_xticks(at, [m.removeprefix("dAQM_") for m in mechanisms], rotation=60)
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel("% of the highest")
+            axes.grid(visible=False, axis="x")
+            _title(axes, number, title)
+    return figure
+
+
+def grouped(frame: pd.DataFrame, by: str, metrics: Metrics) -> Figure:
+    """As figures 8 to 10: groups of bars by flow or model, in per cent of the group's highest."""
+    names = _FLOW_NAMES if by == "flow" else _MODEL_NAMES
+    order = [level for level in (FLOWS if by == "flow" else MODELS) if level in set(frame[by])]
+    with style.styled():
+        figure, grid = _grid(metrics, 2, 1.75)
+        for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
+            for place, level in enumerate(order):
+                chosen = frame[frame[by] == level]
+                found = [
+                    _interval(chosen.loc[chosen["mechanism"] == m, metric].to_numpy(dtype=float))
+                    for m in EIGHT
+                ]
+                top = max((mean for mean, _ in found if np.isfinite(mean)), default=0.0) or 1.0
+                for i, (m, (mean, half)) in enumerate(zip(EIGHT, found, strict=True)):
+                    axes.bar(place + (i - 3.5) * 0.1, 100 * mean / top, width=0.1,
+                             color=_colour(m), label=m if place == 0 else None,
+                             yerr=100 * half / top if half else None,
+                             error_kw={"elinewidth": 0.5, "capsize": 0})  # fmt: skip
+            axes.set_xticks(range(len(order)), [names[level] for level in order])
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel("% of the highest")
+            axes.grid(visible=False, axis="x")
+            _title(axes, number, title)
+        style.legend_above(figure, grid[0], columns=8)
+    return figure
+
+
+def lines(frame: pd.DataFrame, over: str, label: str, metrics: Metrics) -> Figure:
+    """As figures 11 to 16: a line a mechanism over a swept quantity, in per cent of the highest.
+
+    Mechanisms that the quantity does not concern (a drop rate of 0) are level lines.
+    """
+    with style.styled():
+        figure, grid = _grid(metrics, 2, 1.9)
+        steps = sorted(x for x in set(frame[over]) if over != "drop_rate" or x > 0)
+        for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
+            means = {
+                m: [
+                    _interval(
+                        frame.loc[
+                            (frame["mechanism"] == m)
+                            & ((frame[over] == x) | ((over == "drop_rate") & (frame[over] == 0)
+                                                     & (m in RIVALS))),
+                            metric,
+                        ].to_numpy(dtype=float)
+                    )
+                    for x in steps
+                ]
+                for m in EIGHT
+            }  # fmt: skip
+            finite = [mean for row in means.values() for mean, _ in row if np.isfinite(mean)]
+            top = max(finite, default=0.0) or 1.0
+            for m, row in means.items():
+                if not any(np.isfinite(mean) for mean, _ in row):
+                    continue
+                i = EIGHT.index(m)
+                axes.errorbar(steps, [100 * v / top for v, _ in row],
+                              [100 * h / top for _, h in row], color=_colour(m),
+                              marker=style.marker(i), linestyle=style.line(i), markersize=3,
+                              label=m)  # fmt: skip
+            if over == "rate" and style.wide(steps):
+                style.logarithmic(axes, "x")
+            axes.set_ylim(bottom=0)
+            axes.set_xlabel(label)
+            axes.set_ylabel("% of the highest")
+            _title(axes, number, title)
+        style.legend_above(figure, grid[0], columns=8)
+    return figure
+
+
+def over_time(series: Mapping[str, pd.DataFrame], columns: Mapping[str, str]) -> Figure:
+    """As figure 7: sojourn time and queue length over time; rivals are grey, but for RED.
+
+    `series` has a frame with `time` for each mechanism; `columns` its columns and panel titles.
+    """
+    with style.styled():
+        figure, grid = _grid(columns, 1, 2.1)
+        for number, ((column, title), axes) in enumerate(zip(columns.items(), grid, strict=False)):
+            top = max((float(f[column].max()) for f in series.values()), default=0.0) or 1.0
+            for m, frame in series.items():
+                grey = m in RIVALS and m != "RED"
+                axes.plot(frame["time"], 100 * frame[column] / top, label=m,
+                          color="#c4c4c4" if grey else _colour(m),
+                          linewidth=0.8 if grey else 1.1, zorder=1 if grey else 2)  # fmt: skip
+            axes.set_ylim(bottom=0)
+            axes.set_xlabel("Time (s)")
+            axes.set_ylabel("% of the highest")
+            _title(axes, number, title)
+        style.legend_above(figure, grid[0], columns=8)
+    return figure

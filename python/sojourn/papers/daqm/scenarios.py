@@ -1,0 +1,208 @@
+"""The study's network in its three readings.
+
+*As published*: what the code does that gave the published figures. All 105 stations share one
+CSMA bus of 2 Gbit/s and 1 ms, which is busy for the propagation of each frame, so that it carries
+about 990 frames a second in all; every station has the mechanism as its own queue. TCP begins
+with a window of 65535 segments. Clients with random traffic connect at 3 s: their first SYN meets
+a server that listens from 1 s on, and is sent again after 3 s.
+
+*As described*: what the text says. One switch joins 100 clients and 5 servers by links of 2
+Gbit/s and 1 ms; the mechanism is the queue of each server's port.
+
+*As meant*: the same switch with the servers' ports slowed, so that the mean rate that clients
+offer is a chosen multiple of what the ports carry.
+
+In all, client i sends to server i modulo 5, in the thesis' flows (its table 3) and traffic models
+(its table 1, in the reading of the code: periods of sending at the client's rate, and of
+silence).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sojourn.papers.daqm.mechanisms import HEADERS
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+
+CLIENTS, SERVERS = 100, 5
+BUS_RATE, DELAY = "2gbit", "1ms"
+#: Bytes of a UDP datagram's headers: Ethernet, IPv4, UDP.
+UDP_HEADERS = 42
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A kind of flow, as the thesis' table 3 has it."""
+
+    name: str
+    rate: int
+    """Rate of a client while it sends, in kbit/s."""
+    payload: int
+    """Bytes of a packet."""
+    tcp: bool
+    long: bool
+    """Simulated for 60 s by the thesis, others for 10 s."""
+
+
+FTP = Flow("ftp", 10_000, 1400, tcp=True, long=True)
+STREAMING = Flow("streaming", 5_000, 1400, tcp=True, long=True)
+HTTP = Flow("http", 1_500, 1400, tcp=True, long=False)
+VOIP = Flow("voip", 128, 300, tcp=False, long=False)
+GAMING = Flow("gaming", 80, 200, tcp=False, long=False)
+FLOWS = {flow.name: flow for flow in (FTP, STREAMING, HTTP, VOIP, GAMING)}
+
+#: Share of the time that a client sends, by traffic model: from the periods' means.
+DUTY = {
+    "cbr": 1.0,
+    "vbr": 1 / 2.5,
+    "poisson-onoff": 0.5,
+    "pareto-onoff": 1 / 3.5,
+    "weibull-onoff": 3 / 3.9027452929509336,
+}
+MODELS = tuple(DUTY)
+#: Clients of these models begin one after the other, a second apart.
+STAGGERED = ("cbr", "vbr")
+
+#: TCP of the published code: ns-3.35's NewReno, with the window that it was given.
+TCP_PUBLISHED = (
+    "reno profile ns3-3.37 mss 1446 iw 65535 delack_timeout 0s rwnd 1mib sndbuf 1mib "
+    "limited_transmit off"
+)
+#: TCP of the other readings: the same with an initial window of ten segments.
+TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mib sndbuf 1mib"
+
+#: Retry of a SYN that nobody answered.
+CONNECT_RETRY = 3
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What all clients do."""
+
+    flow: Flow
+    model: str
+    rate: int | None = None
+    """Rate of a client in kbit/s, if not the flow's own."""
+    payload: int | None = None
+    """Bytes of a packet, if not the flow's own."""
+
+    @property
+    def kbit(self) -> int:
+        """Rate of a client while it sends."""
+        return self.rate if self.rate is not None else self.flow.rate
+
+    @property
+    def bytes(self) -> int:
+        """Payload of a packet."""
+        return self.payload if self.payload is not None else self.flow.payload
+
+    @property
+    def app(self) -> str:
+        """The application's description."""
+        return (
+            f"client preset {self.flow.name} model {self.model} "
+            f"rate {self.kbit}kbit payload {self.bytes}"
+        )
+
+    @property
+    def offered(self) -> float:
+        """Mean rate that all clients offer, in bit/s on the wire, headers included."""
+        headers = HEADERS if self.flow.tcp else UDP_HEADERS
+        return CLIENTS * 1e3 * self.kbit * DUTY[self.model] * (self.bytes + headers) / self.bytes
+
+
+def _text(
+    name: str,
+    traffic: Traffic,
+    topology: str,
+    queue: str,
+    duration: float,
+    warmup: float,
+    start: str,
+    tcp: str,
+    observe: str,
+    stop: float | None = None,
+) -> str:
+    more = f'tcp = "{tcp}"\n' if traffic.flow.tcp else ""
+    if stop is not None:
+        more += f'stop = "{stop:g}s"\n'
+    return f"""
+name = "{name}"
+duration = "{duration:g}s"
+warmup = "{warmup:g}s"
+
+[topology]
+{topology}
+queue = "{queue}"
+
+[observe]
+{observe}
+
+[[flows]]
+name = "clients"
+from = "clients"
+to = "servers"
+app = "{traffic.app}"
+{more}count = {CLIENTS}
+start = "{start}"
+"""
+
+
+_LAN = f"""template = "lan"
+clients = {CLIENTS}
+servers = {SERVERS}
+rate = "{BUS_RATE}"
+delay = "{DELAY}\""""
+
+
+def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
+    """The bus; samples every 0.1 s of every flow, for the published estimators."""
+    from sojourn.scenario import Scenario
+
+    start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
+    if not traffic.flow.tcp and traffic.model not in STAGGERED:
+        start = "0s"
+    return Scenario.from_toml(
+        _text(
+            f"dAQM as published: {traffic.flow.name}, {traffic.model}", traffic, _LAN, queue,
+            duration, 0, start, TCP_PUBLISHED, 'series = "100ms"\nmonitor = true',
+        )
+    )  # fmt: skip
+
+
+def port_rate(traffic: Traffic, load: float) -> int:
+    """Rate of a server's port, in bit/s, at which clients offer `load` times as much."""
+    return round(traffic.offered / SERVERS / load)
+
+
+def switch(
+    traffic: Traffic,
+    queue: str,
+    duration: float,
+    warmup: float,
+    port: int | None = None,
+    stop: float | None = None,
+) -> Scenario:
+    """The switch, as described, or as meant with ports of `port` bit/s.
+
+    With `stop` clients offer nothing from then on, and what they offered is delivered.
+    """
+    from sojourn.scenario import Scenario
+
+    rate = BUS_RATE if port is None else f"{port}bit"
+    topology = f"""template = "star"
+clients = {CLIENTS}
+servers = {SERVERS}
+rate = "{BUS_RATE}"
+server_rate = "{rate}"
+netem = "delay {DELAY}\""""
+    what = "as described" if port is None else "as meant"
+    return Scenario.from_toml(
+        _text(
+            f"dAQM {what}: {traffic.flow.name}, {traffic.model}", traffic, topology, queue,
+            duration, warmup, "uniform 0s 1s", TCP, 'series = "100ms"', stop,
+        )
+    )  # fmt: skip
