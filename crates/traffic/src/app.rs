@@ -1,7 +1,7 @@
 //! Any application, by name.
 
 use crate::spurts::Spurts;
-use crate::{Emission, bulk, cbr, packets, transfer, voip, web};
+use crate::{Emission, bulk, cbr, client, packets, transfer, voip, web};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::Nanos;
@@ -26,8 +26,24 @@ pub enum App {
     Web(web::Params),
 }
 
-const TABLES: &[&Table] =
-    &[&bulk::TABLE, &transfer::TABLE, &cbr::TABLE, &packets::TABLE, &voip::TABLE, &web::TABLE];
+const TABLES: &[&Table] = &[
+    &bulk::TABLE,
+    &transfer::TABLE,
+    &cbr::TABLE,
+    &packets::TABLE,
+    &voip::TABLE,
+    &client::TABLE,
+    &web::TABLE,
+];
+
+/// What may carry an application's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
 
 /// The words of every application.
 pub fn tables() -> &'static [&'static Table] {
@@ -46,8 +62,26 @@ impl App {
             "cbr" => Self::Cbr(cbr::Params::read(&given)?),
             "packets" => Self::Packets(packets::Params::read(&given)?),
             "voip" => Self::Voip(voip::Params::read(&given)?),
+            "client" => client::read(&given)?,
             "web" => Self::Web(web::Params::read(&given)?),
             _ => Self::Bulk(bulk::Params {}),
+        })
+    }
+
+    /// What may carry the application that `text` describes, the usual carrier first.
+    ///
+    /// # Errors
+    /// As [`App::parse`].
+    pub fn carriers(text: &str) -> Result<&'static [Carrier], WordError> {
+        let (table, given) = words::describe("application", TABLES, text)?;
+        let usual = match table.name {
+            "client" => client::carrier(&given),
+            _ if Self::parse(text)?.sends_packets() => Carrier::Udp,
+            _ => return Ok(&[Carrier::Tcp]),
+        };
+        Ok(match usual {
+            Carrier::Tcp => &[Carrier::Tcp, Carrier::Udp],
+            Carrier::Udp => &[Carrier::Udp, Carrier::Tcp],
         })
     }
 
@@ -165,12 +199,15 @@ mod tests {
         "transfer size uniform(1000,2000.5) repeat 7",
         "cbr rate 250kbit size 573",
         "cbr rate 1.5mbit payload 200 jitter 5% on exp(1s) off pareto(2s,1.5)",
+        "cbr rate 1mbit on exp(1ms) off exp(1ms) begin off phase resume",
         "packets interval exp(3ms) size uniform(64,1514)",
         "packets interval pareto(3ms,1.9) payload lognormal(200,0.6)",
         "voip",
         "voip codec g729 talk exp(1s) silence exp(1.35s) playout 40ms",
         "voip codec gsm-efr interval 40ms",
         "voip codec g711-noplc payload 92",
+        "client preset ftp model poisson-onoff",
+        "client preset streaming model weibull-gaps rate 3333333bit",
         "web",
         "web preset ns2-large once",
         "web preset red-pd gapfrom start packet 1460 pages 3",
@@ -191,7 +228,9 @@ mod tests {
     fn every_table_has_its_application() {
         for table in tables() {
             let text = if table.name == "cbr" { "cbr rate 1mbit" } else { table.name };
-            assert_eq!(App::parse(text).unwrap().name(), table.name);
+            let name = App::parse(text).unwrap().name();
+            // A client is a name for others.
+            assert_eq!(name, if table.name == "client" { "cbr" } else { table.name });
         }
     }
 
@@ -223,6 +262,23 @@ mod tests {
     }
 
     #[test]
+    fn carriers_are_those_that_can_carry() {
+        use Carrier::{Tcp, Udp};
+        for (text, carriers) in [
+            ("bulk", &[Tcp] as &[_]),
+            ("web", &[Tcp]),
+            ("voip", &[Udp, Tcp]),
+            ("cbr rate 1mbit", &[Udp, Tcp]),
+            ("client preset streaming", &[Tcp, Udp]),
+            ("client preset gaming model vbr", &[Udp, Tcp]),
+        ] {
+            assert_eq!(App::carriers(text), Ok(carriers));
+            assert_eq!(carriers.contains(&Udp), App::parse(text).unwrap().sends_packets());
+        }
+        assert!(App::carriers("cbr").is_err());
+    }
+
+    #[test]
     fn errors_name_the_nearest_word() {
         let error = |text: &str| App::parse(text).unwrap_err();
         assert_eq!(error("viop").to_string(), "unknown application `viop`: did you mean `voip`?");
@@ -237,8 +293,8 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(
-            name in proptest::sample::select(vec!["bulk", "transfer", "cbr rate 1mbit", "voip", "packets", "web"]),
-            text in "((size|on|off|think|pages|objects|rate|payload|1s|3|exp\\(1s\\)|pareto2\\(3,2\\)) ){0,6}",
+            name in proptest::sample::select(vec!["bulk", "transfer", "cbr rate 1mbit", "voip", "packets", "client", "web"]),
+            text in "((size|on|off|lambda|model|think|pages|objects|rate|payload|1s|3|exp\\(1s\\)|pareto2\\(3,2\\)) ){0,6}",
             any in "\\PC{0,40}",
         ) {
             let _ = App::parse(&any);

@@ -5,9 +5,8 @@
 //! with one half.
 
 use crate::Emission;
-use crate::length::{Counts, MAX_PAYLOAD, UDP_HEADERS};
-use crate::spurts::{Activity, Spurts};
-use crate::words::positive;
+use crate::length::Counts;
+use crate::spurts::{Activity, Begin, Phase, Spurts};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream, Unit};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -56,8 +55,23 @@ pub const TABLE: Table = Table {
             default: "",
             doc: "Length of silences between spurts, such as pareto(2s,1.5); needs `on`.",
         },
+        Word {
+            name: "begin",
+            kind: Kind::Choice { of: &["on", "off"] },
+            default: "on",
+            doc: "Whether it begins with a spurt or a silence.",
+        },
+        Word {
+            name: "phase",
+            kind: Kind::Choice { of: &["restart", "resume"] },
+            default: "restart",
+            doc: "Each spurt opens with a packet, or goes on where the last one stopped; then the mean rate is exactly `rate` times the share of time on.",
+        },
     ],
 };
+
+/// Spurts over which a packet may be spread, at most.
+const LONGEST_FILL: f64 = 1e6;
 
 /// What the user sets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,29 +101,37 @@ impl Params {
         };
         let mut params = Self::steady(rate, 1514);
         if let Some(counts) = Counts::given(given)? {
-            let word = counts.word();
-            let length = given.integer(word).unwrap_or(0);
-            let (least, most) = match counts {
-                Counts::Frame => (UDP_HEADERS + 1, MAX_PAYLOAD + UDP_HEADERS),
-                Counts::Payload => (1, MAX_PAYLOAD),
-            };
-            if !(u64::from(least)..=u64::from(most)).contains(&length) {
-                return Err(
-                    given.error(word, format!("`{word}` must be from {least} to {most} bytes"))
-                );
-            }
             params.counts = counts;
-            params.length = length as u32;
+            params.length = counts.length(given)?;
         }
         params.jitter = given.real("jitter").unwrap_or(0.0);
-        let (on, off) = (positive(given, "on", Unit::Time)?, positive(given, "off", Unit::Time)?);
-        params.spurts = match (on, off) {
-            (Some(on), Some(off)) => Some(Spurts { on, off }),
-            (None, None) => None,
-            (Some(_), None) => return Err(given.error("on", "`on` needs `off`")),
-            (None, Some(_)) => return Err(given.error("off", "`off` needs `on`")),
-        };
+        params.spurts = Spurts::read(given, "on", "off")?;
+        if let Some(spurts) = &mut params.spurts {
+            if given.text("begin") == Some("off") {
+                spurts.begin = Begin::Off;
+            }
+            if given.text("phase") == Some("resume") {
+                spurts.phase = Phase::Resume;
+                if spurts.on.mean() * LONGEST_FILL < params.interval().0 as f64 {
+                    return Err(
+                        given.error("on", "`on` is too short: a packet takes a million spurts")
+                    );
+                }
+            }
+        } else if let Some((word, _)) = [("begin", "off"), ("phase", "resume")]
+            .into_iter()
+            .find(|(word, value)| given.text(word) == Some(value))
+        {
+            return Err(given.error(word, format!("`{word}` needs `on` and `off`")));
+        }
         Ok(params)
+    }
+
+    /// Whole nanoseconds from packet to packet, and what remains in 1/rate.
+    fn interval(&self) -> (Nanos, u64) {
+        let scaled = u128::from(self.length) * 8 * u128::from(SECOND);
+        let rate = u128::from(self.rate.bits());
+        ((scaled / rate) as Nanos, (scaled % rate) as u64)
     }
 
     pub(crate) fn write(&self) -> String {
@@ -118,8 +140,14 @@ impl Params {
         if self.jitter > 0.0 {
             let _ = write!(text, " jitter {}", self.jitter);
         }
-        if let Some(Spurts { on, off }) = self.spurts {
+        if let Some(Spurts { on, off, begin, phase }) = self.spurts {
             let _ = write!(text, " on {} off {}", on.format(Unit::Time), off.format(Unit::Time));
+            if begin == Begin::Off {
+                text += " begin off";
+            }
+            if phase == Phase::Resume {
+                text += " phase resume";
+            }
         }
         text
     }
@@ -140,20 +168,19 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// A source that sends its first packet at `start`.
+    /// A source that is on from `start`, unless it begins with a silence.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
-        let rate = params.rate.bits();
-        let scaled = u128::from(params.length) * 8 * u128::from(SECOND);
-        let interval = ((scaled / u128::from(rate)) as Nanos, (scaled % u128::from(rate)) as u64);
+        let interval = params.interval();
+        let (activity, next) = Activity::begin(params.spurts, key, start, interval.0.max(1));
         Self {
-            rate,
+            rate: params.rate.bits(),
             payload: params.counts.payload(params.length),
             interval,
             remainder: 0,
             jitter: params.jitter,
             draws: key.stream("jitter"),
-            activity: params.spurts.map(|spurts| Activity::new(spurts, key, start)),
-            next: start,
+            activity,
+            next,
         }
     }
 
@@ -175,7 +202,7 @@ impl Cbr {
         self.next = at + interval.max(1);
         if let Some(activity) = &mut self.activity {
             let placed = activity.place(self.next);
-            if placed != self.next {
+            if placed != self.next && activity.restarts() {
                 self.remainder = 0;
             }
             self.next = placed;
@@ -233,6 +260,38 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_resumes_counts_only_time_on() {
+        let times = |text: &str| -> Vec<Nanos> {
+            let mut source = source(text, 1);
+            (0..7).map(|_| (source.next_packet().at - EPOCH) / MILLISECOND).collect()
+        };
+        // A packet each 10 ms of time on; what a spurt leaves over counts in the next.
+        let words = "cbr rate 1mbit size 1250 on 25ms off 1s phase resume";
+        assert_eq!(times(words), [10, 20, 1030, 1040, 2050, 2060, 2070]);
+        let later = [words, " begin off"].concat();
+        assert_eq!(times(&later), [1010, 1020, 2030, 2040, 3050, 3060, 3070]);
+        // Spurts shorter than a packet.
+        let short = "cbr rate 1mbit size 1250 on 4ms off 6ms phase resume";
+        assert_eq!(times(short), [22, 50, 72, 100, 122, 150, 172]);
+    }
+
+    /// However short the spurts: rate times share. A clock that restarts sends more.
+    #[test]
+    fn the_mean_rate_of_a_resuming_clock_is_exact() {
+        let rate = |phase: &str| {
+            let words = "cbr rate 10mbit payload 1250 on exp(1ms) off exp(1ms) begin off phase ";
+            let mut source = source(&[words, phase].concat(), 3);
+            let n = 100_000u32;
+            let last = (0..n).map(|_| source.next_packet().at).last().unwrap();
+            f64::from(n) * 10_000.0 / ((last - EPOCH) as f64 / 1e9)
+        };
+        // A cycle has a deviation of 1.4 ms and a mean of 2 ms; there are about 100 000.
+        assert!((rate("resume") / 5e6 - 1.0).abs() < 0.01, "{}", rate("resume"));
+        // 1 / (1 - 1/e) packets a spurt.
+        assert!((rate("restart") / 7.91e6 - 1.0).abs() < 0.01, "{}", rate("restart"));
+    }
+
+    #[test]
     fn on_and_off_have_their_shares() {
         let mut source = source("cbr rate 1mbit size 125 on exp(500ms) off pareto(1.5s,3)", 4);
         let n = 400_000u32;
@@ -252,6 +311,12 @@ mod tests {
             ),
             ("cbr rate 1mbit size 42", "`size` must be from 43 to 9014 bytes"),
             ("cbr rate 1mbit on 1s", "`on` needs `off`"),
+            ("cbr rate 1mbit phase resume", "`phase` needs `on` and `off`"),
+            ("cbr rate 1mbit begin off", "`begin` needs `on` and `off`"),
+            (
+                "cbr rate 1kbit on 1us off 1s phase resume",
+                "`on` is too short: a packet takes a million spurts",
+            ),
             (
                 "cbr rate 1mbit on exp(1) off 1s",
                 "`on`: `mean` needs a time with its unit, such as 15s; found `1`",

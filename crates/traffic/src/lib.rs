@@ -10,6 +10,7 @@
 //! | `bulk` | none | the transport always has data |
 //! | `transfer` | [`transfer::Transfers`] | `after(start)` gives the first job, `after(finished)` each next one |
 //! | `cbr`, `voip`, `packets` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
+//! | `client` | a name for `cbr` or `packets` with certain words | as these |
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
 //! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
@@ -19,6 +20,7 @@
 pub mod app;
 pub mod bulk;
 pub mod cbr;
+pub mod client;
 pub mod length;
 pub mod packets;
 pub mod spurts;
@@ -27,7 +29,7 @@ pub mod voip;
 pub mod web;
 mod words;
 
-pub use app::{App, PacketSource, tables};
+pub use app::{App, Carrier, PacketSource, tables};
 pub use length::{Counts, UDP_HEADERS};
 
 /// One packet of a source.

@@ -1,10 +1,35 @@
 //! Activity that comes in spurts with silence between them.
 
+use crate::words::positive;
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Distribution, Key, Stream};
+use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::Nanos;
+use sojourn_units::words::{Given, WordError};
 
-/// Lengths of spurts and silences in nanoseconds.
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begin {
+    /// A spurt.
+    #[default]
+    On,
+    /// A silence.
+    Off,
+}
+
+/// What a silence does to the clock by which packets leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Each spurt opens with a packet.
+    #[default]
+    Restart,
+    /// The clock stands still and then goes on, so that a packet leaves whenever the time spent on
+    /// has filled one: the mean rate is exactly the rate times the share of time on.
+    Resume,
+}
+
+/// Lengths of spurts and silences in nanoseconds, and how they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
@@ -12,9 +37,32 @@ pub struct Spurts {
     pub on: Distribution,
     /// Length of a silence.
     pub off: Distribution,
+    /// What comes first.
+    #[serde(default)]
+    pub begin: Begin,
+    /// What a silence does to the clock of packets.
+    #[serde(default)]
+    pub phase: Phase,
 }
 
-/// The spurts of one source, the first from its start.
+impl Spurts {
+    /// Spurts that a source begins with, each opening with a packet.
+    pub fn new(on: Distribution, off: Distribution) -> Self {
+        Self { on, off, begin: Begin::On, phase: Phase::Restart }
+    }
+
+    /// The spurts that the words `on` and `off` describe, by whatever names; both or none.
+    pub(crate) fn read(given: &Given, on: &str, off: &str) -> Result<Option<Self>, WordError> {
+        match (positive(given, on, Unit::Time)?, positive(given, off, Unit::Time)?) {
+            (Some(on), Some(off)) => Ok(Some(Self::new(on, off))),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(given.error(on, format!("`{on}` needs `{off}`"))),
+            (None, Some(_)) => Err(given.error(off, format!("`{off}` needs `{on}`"))),
+        }
+    }
+}
+
+/// The spurts of one source.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
     spurts: Spurts,
@@ -24,19 +72,54 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    pub fn new(spurts: Spurts, key: Key, start: Nanos) -> Self {
-        let (mut on, off) = (key.stream("on"), key.stream("off"));
-        let end = start + spurts.on.sample_nanos(&mut on).max(1);
-        Self { spurts, on, off, end }
+    /// Activity from `start` on, and when the first packet leaves if packets are `interval` apart.
+    /// A source without spurts sends always, from the start.
+    pub fn begin(
+        spurts: Option<Spurts>,
+        key: Key,
+        start: Nanos,
+        interval: Nanos,
+    ) -> (Option<Self>, Nanos) {
+        let Some(spurts) = spurts else { return (None, start) };
+        let mut activity =
+            Self { spurts, on: key.stream("on"), off: key.stream("off"), end: start };
+        let begin = match spurts.begin {
+            Begin::On => start,
+            Begin::Off => activity.silence(),
+        };
+        activity.end = begin + activity.spurt();
+        let first = match spurts.phase {
+            Phase::Restart => begin,
+            Phase::Resume => activity.place(begin + interval),
+        };
+        (Some(activity), first)
     }
 
-    /// `at` if it lies in the present spurt, else the start of the next, which a packet opens.
-    pub fn place(&mut self, at: Nanos) -> Nanos {
-        if at < self.end {
-            return at;
+    /// The end of the silence that follows the present spurt.
+    fn silence(&mut self) -> Nanos {
+        self.end.saturating_add(self.spurts.off.sample_nanos(&mut self.off))
+    }
+
+    fn spurt(&mut self) -> Nanos {
+        self.spurts.on.sample_nanos(&mut self.on).max(1)
+    }
+
+    /// Whether each spurt opens with a packet.
+    pub fn restarts(&self) -> bool {
+        self.spurts.phase == Phase::Restart
+    }
+
+    /// When a packet leaves that would at `at` if the present spurt lasted: at `at` if it does.
+    pub fn place(&mut self, mut at: Nanos) -> Nanos {
+        while at >= self.end {
+            let begin = self.silence();
+            let rest = match self.spurts.phase {
+                Phase::Restart => 0,
+                Phase::Resume => at - self.end,
+            };
+            self.end = begin.saturating_add(self.spurt());
+            at = begin.saturating_add(rest);
         }
-        let begin = self.end + self.spurts.off.sample_nanos(&mut self.off);
-        self.end = begin + self.spurts.on.sample_nanos(&mut self.on).max(1);
-        begin
+        at
     }
 }

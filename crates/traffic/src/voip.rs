@@ -7,7 +7,6 @@
 use crate::Emission;
 use crate::length::MAX_PAYLOAD;
 use crate::spurts::{Activity, Spurts};
-use crate::words::positive;
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -189,14 +188,7 @@ impl Params {
         if let Some(playout) = given.time("playout") {
             params.playout = playout;
         }
-        let talk = positive(given, "talk", Unit::Time)?;
-        let silence = positive(given, "silence", Unit::Time)?;
-        params.spurts = match (talk, silence) {
-            (Some(on), Some(off)) => Some(Spurts { on, off }),
-            (None, None) => None,
-            (Some(_), None) => return Err(given.error("talk", "`talk` needs `silence`")),
-            (None, Some(_)) => return Err(given.error("silence", "`silence` needs `talk`")),
-        };
+        params.spurts = Spurts::read(given, "talk", "silence")?;
         Ok(params)
     }
 
@@ -211,7 +203,7 @@ impl Params {
             self.payload,
             quantity::format_time(self.playout)
         );
-        if let Some(Spurts { on, off }) = self.spurts {
+        if let Some(Spurts { on, off, .. }) = self.spurts {
             let (on, off) = (on.format(Unit::Time), off.format(Unit::Time));
             let _ = write!(text, " talk {on} silence {off}");
         }
@@ -278,18 +270,15 @@ pub struct Voip {
 impl Voip {
     /// A call whose first packet leaves at `start`.
     pub fn new(params: &Params, key: Key, start: Nanos) -> Self {
-        Self {
-            interval: params.interval,
-            payload: params.payload,
-            activity: params.spurts.map(|spurts| Activity::new(spurts, key, start)),
-            next: start,
-        }
+        let interval = params.interval.max(1);
+        let (activity, next) = Activity::begin(params.spurts, key, start, interval);
+        Self { interval, payload: params.payload, activity, next }
     }
 
     /// The next packet.
     pub fn next_packet(&mut self) -> Emission {
         let at = self.next;
-        self.next += self.interval.max(1);
+        self.next += self.interval;
         if let Some(activity) = &mut self.activity {
             self.next = activity.place(self.next);
         }
