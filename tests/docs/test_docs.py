@@ -218,11 +218,13 @@ def test_every_command_has_a_section() -> None:
         assert f"## `{name}`\n" in page, f"{name} is not documented"
 
 
-def test_every_queue_has_a_page() -> None:
+@pytest.mark.parametrize(("section", "folder"), [("queue", "queues"), ("app", "traffic")])
+def test_every_component_has_a_page(section: str, folder: str) -> None:
     import json
 
     from sojourn import _core
 
-    text = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "reference/queues").glob("*.md"))
-    for table in json.loads(_core.describe())["queue"]:
-        assert f"{{words}} queue {table['name']}\n" in text, f"{table['name']} has no page"
+    pages = (DOCS / "reference" / folder).glob("*.md")
+    text = "".join(p.read_text(encoding="utf-8") for p in pages)
+    for table in json.loads(_core.describe())[section]:
+        assert f"{{words}} {section} {table['name']}\n" in text, f"{table['name']} has no page"

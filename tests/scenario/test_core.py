@@ -158,6 +158,14 @@ def test_it_describes_itself() -> None:
         assert preset["params"], preset["name"]
 
 
+def test_what_carries_an_application() -> None:
+    assert _core.app_carriers("bulk") == ["tcp"]
+    assert _core.app_carriers("voip") == ["udp", "tcp"]
+    assert _core.app_carriers("client preset ftp model vbr") == ["tcp", "udp"]
+    with pytest.raises(_core.WordError):
+        _core.app_carriers("client preset fpt")
+
+
 def test_the_engine_has_a_fingerprint() -> None:
     assert len(_core.fingerprint()) == 32
     int(_core.fingerprint(), 16)

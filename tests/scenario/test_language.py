@@ -90,6 +90,38 @@ def test_one_moment_and_names() -> None:
     assert second["transport"]["congestion"]["name"] == "cubic"
 
 
+def test_one_after_the_other() -> None:
+    scenario = Scenario.from_toml(HOME).replace({"flows.bulk.start": "every 1s"})
+    bulk = scenario.plan()["groups"][0]
+    assert (bulk["start"], bulk["start_spread"], bulk["start_every"]) == (0, 0, 1000 * MS)
+    assert scenario.warnings() == []
+    late = scenario.replace({"flows.bulk.start": "every 500ms from 59s", "flows.bulk.stop": "60s"})
+    bulk = late.plan()["groups"][0]
+    assert (bulk["start"], bulk["start_every"]) == (59_000 * MS, 500 * MS)
+    assert late.warnings() == ["flows.0.start: 2 of 4 flows would start after the end and never do"]
+
+
+@pytest.mark.parametrize(
+    ("app", "keys", "carrier"),
+    [
+        ("voip", {}, "udp"),
+        ("voip", {"tcp": "reno"}, "tcp"),
+        ("voip", {"udp": False}, "tcp"),
+        ("cbr rate 1mbit", {"tcp": "cubic", "udp": False}, "tcp"),
+        ("client preset ftp", {}, "tcp"),
+        ("client preset ftp model poisson-onoff", {"udp": True}, "udp"),
+        ("client preset gaming", {}, "udp"),
+        ("client preset gaming", {"tcp": "reno"}, "tcp"),
+        ("bulk", {"udp": False}, "tcp"),
+    ],
+)
+def test_what_carries_packets(app: str, keys: dict[str, Any], carrier: str) -> None:
+    flow = {"from": "home", "to": "isp", "app": app, **keys}
+    scenario = Scenario.from_toml(HOME).replace({"flows": [flow]})
+    (group,) = scenario.plan()["groups"]
+    assert group["transport"]["protocol"] == carrier
+
+
 def test_lists_are_dealt_out() -> None:
     scenario = Scenario.from_toml(DUMBBELL)
     plan, by_name = scenario.plan(), links(Scenario.from_toml(DUMBBELL))

@@ -65,6 +65,9 @@ pub struct Group {
     pub start: Nanos,
     /// Starts are uniform over this span after `start`.
     pub start_spread: Nanos,
+    /// Flow `i` starts `i` times this later. Those that would start after the run's end never do.
+    #[serde(default)]
+    pub start_every: Nanos,
     /// When the application stops offering data; the run's end if `None`.
     pub stop: Option<Nanos>,
     /// Differentiated services code point of its packets.

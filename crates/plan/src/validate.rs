@@ -156,6 +156,11 @@ impl Plan {
             if latest >= self.duration {
                 return fail(at("start"), "starts must lie before the end of the run");
             }
+            if group.start_every > 0
+                && matches!(&group.app, App::Web(web) if web.inter_session.is_some())
+            {
+                return fail(at("start"), "sessions start by `intersession`, not one by one");
+            }
             if group.stop.is_some_and(|stop| stop <= group.start) {
                 return fail(at("stop"), "must lie after the start");
             }
@@ -169,12 +174,12 @@ impl Plan {
 
     fn check_transport(&self, i: usize) -> Result<(), PlanError> {
         let group = &self.groups[i];
-        let (name, packets) = (group.app.name(), group.app.sends_packets());
+        let name = group.app.name();
+        if let Err(message) = group.app.check() {
+            return fail(format!("groups[{i}].app"), message);
+        }
         match group.transport {
-            Transport::Tcp(_) if packets => {
-                fail(format!("groups[{i}].transport"), format!("`{name}` goes over UDP"))
-            }
-            Transport::Udp if !packets => {
+            Transport::Udp if !group.app.sends_packets() => {
                 fail(format!("groups[{i}].transport"), format!("`{name}` goes over TCP"))
             }
             Transport::Tcp(ref tcp) if !(1..=limits::PAYLOAD).contains(&tcp.mss) => fail(

@@ -25,6 +25,7 @@ fn plan() -> Plan {
         count: 2,
         start: 0,
         start_spread: SECOND,
+        start_every: 0,
         stop: None,
         dscp: 0,
         transport,
@@ -65,6 +66,20 @@ fn a_plan_survives_json() {
 }
 
 #[test]
+fn packet_sources_go_over_either_transport() {
+    let mut plan = plan();
+    plan.groups[1].transport = plan.groups[0].transport.clone();
+    assert_eq!(plan.validate(), Ok(()));
+}
+
+#[test]
+fn only_the_first_start_must_lie_within_the_run() {
+    let mut plan = plan();
+    plan.groups[0].start_every = 100 * SECOND;
+    assert_eq!(plan.validate(), Ok(()));
+}
+
+#[test]
 fn unknown_fields_are_refused() {
     let mut json = serde_json::to_value(plan()).unwrap();
     json["durration"] = 1.into();
@@ -75,6 +90,14 @@ fn unknown_fields_are_refused() {
 fn each_mistake_is_named_with_its_place() {
     type Spoil = fn(&mut Plan);
     let cases: &[(Spoil, &str, &str)] = &[
+        (
+            |p| {
+                p.groups[0].start_every = SECOND;
+                p.groups[0].app = App::parse("web intersession exp(1s)").unwrap();
+            },
+            "groups[0].start",
+            "sessions start by `intersession`",
+        ),
         (|p| p.duration = 0, "duration", "above zero"),
         (|p| p.duration = u64::MAX, "duration", "at most 72 hours"),
         (|p| p.warmup = p.duration, "warmup", "shorter than the duration"),
@@ -100,11 +123,6 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.groups[0].stop = Some(0), "groups[0].stop", "after the start"),
         (|p| p.groups[0].dscp = 64, "groups[0].dscp", "at most 63"),
         (|p| p.groups[0].transport = Transport::Udp, "groups[0].transport", "`bulk` goes over TCP"),
-        (
-            |p| p.groups[1].transport = p.groups[0].transport.clone(),
-            "groups[1].transport",
-            "`voip` goes over UDP",
-        ),
         (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from server to home"),
         (|p| p.observe.bottleneck = 4, "observe.bottleneck", "there is no link 4: there are 4"),
         (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),

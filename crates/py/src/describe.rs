@@ -4,7 +4,7 @@ use crate::parse::json;
 use pyo3::prelude::*;
 use serde_json::{Value, json as object};
 use sojourn_tcp::Profile;
-use sojourn_traffic::{App, voip, web};
+use sojourn_traffic::{App, client, voip, web};
 use sojourn_units::quantity::{format_size, format_time};
 
 /// Values of a profile that are times in nanoseconds, and sizes in bytes.
@@ -78,7 +78,13 @@ fn presets() -> Vec<Value> {
         );
         row("voip", c.name, &format!("voip codec {}", c.name), &words, "G.113 Appendix I")
     });
-    web.chain(voice).collect()
+    let kinds = client::PRESETS
+        .iter()
+        .map(|p| row("client", p.name, &format!("client preset {}", p.name), p.words, p.source));
+    let models = client::MODELS
+        .iter()
+        .map(|m| row("client", m.name, &format!("client model {}", m.name), m.words, m.source));
+    web.chain(voice).chain(kinds).chain(models).collect()
 }
 
 /// JSON of every word table, profile, preset and metric.

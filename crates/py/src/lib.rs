@@ -23,7 +23,7 @@ mod _core {
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::parse::{
-        app_transport, format_quantity, nearest, parse_app, parse_netem, parse_quantity,
+        app_carriers, format_quantity, nearest, parse_app, parse_netem, parse_quantity,
         parse_queue, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]

@@ -5,6 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
+use sojourn_traffic::Carrier;
 use sojourn_units::quantity::{self, QuantityError, Rate};
 
 fn packets(text: &str) -> Result<u64, QuantityError> {
@@ -129,10 +130,14 @@ pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&app)
 }
 
-/// What carries an application: `udp` if it sends packets on its own schedule, else `tcp`.
+/// What may carry an application, `tcp` or `udp`, the usual one first.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
-pub(crate) fn app_transport(py: Python<'_>, text: &str) -> PyResult<&'static str> {
-    let app = sojourn_traffic::App::parse(text).map_err(|e| word_error(py, text, &e))?;
-    Ok(if app.sends_packets() { "udp" } else { "tcp" })
+pub(crate) fn app_carriers(py: Python<'_>, text: &str) -> PyResult<Vec<&'static str>> {
+    let carriers = sojourn_traffic::App::carriers(text).map_err(|e| word_error(py, text, &e))?;
+    let name = |carrier: &Carrier| match carrier {
+        Carrier::Tcp => "tcp",
+        Carrier::Udp => "udp",
+    };
+    Ok(carriers.iter().map(name).collect())
 }

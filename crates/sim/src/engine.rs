@@ -14,11 +14,13 @@ use crate::flow::{Driver, Flow, GroupProbe, Packets, Tally};
 use crate::load::{Cargo, Datagram};
 use crate::monitor::Monitor;
 use crate::network::{Network, Options};
+use crate::receiver::Receiver;
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
 use crate::slab::{Body, Class, Copies, Packet, node};
+use crate::stream::Stream;
 use crate::tcp_host::Connections;
-use crate::udp::Receiver;
+use sojourn_measure::{Imbalance, Moments};
 use sojourn_plan::{Plan, PlanError, Transport};
 use sojourn_random::Key;
 use sojourn_traffic::{App, UDP_HEADERS};
@@ -109,8 +111,12 @@ impl<'a> Engine<'a> {
                     starts.next().unwrap_or(NEVER)
                 } else {
                     let spread = key.stream("start").below(group.start_spread + 1);
-                    EPOCH + group.start + spread
+                    let turn = group.start_every.saturating_mul(u64::from(number));
+                    (EPOCH + group.start + spread).saturating_add(turn)
                 };
+                let stop = group.stop.map_or(NEVER, |stop| EPOCH + stop);
+                let last = stop.min(EPOCH + plan.duration);
+                let start = if start < last { start } else { NEVER };
                 let mut path = |from, to| {
                     net.routes.path(from, to).ok_or_else(|| PlanError {
                         at: format!("groups[{g}]"),
@@ -122,7 +128,7 @@ impl<'a> Engine<'a> {
                     Transport::Tcp(_) => path(to, from)?,
                     Transport::Udp => 0,
                 };
-                let driver = driver(&mut path, group, key, start, to)?;
+                let driver = driver(&mut path, group, key, start.min(last), to)?;
                 let account = net.open_account();
                 net.open_account();
                 flows.push(Flow {
@@ -132,7 +138,7 @@ impl<'a> Engine<'a> {
                     places: (there, back),
                     account,
                     start,
-                    stop: group.stop.map_or(NEVER, |stop| EPOCH + stop),
+                    stop,
                     end: None,
                     driver,
                     connections: 0,
@@ -149,12 +155,8 @@ impl<'a> Engine<'a> {
         }
         let mut timers = Deadlines::new(flows.len() as u32);
         for (i, flow) in flows.iter().enumerate() {
-            let first = match &flow.driver {
-                Driver::Packets(packets) => packets.next.at,
-                _ => flow.start,
-            };
-            if first < flow.stop.min(EPOCH + plan.duration) {
-                timers.set(i as u32, first);
+            if let Some(at) = flow.first_event(EPOCH + plan.duration) {
+                timers.set(i as u32, at);
             }
         }
         let end = EPOCH + plan.duration;
@@ -179,7 +181,7 @@ impl<'a> Engine<'a> {
             net,
             timers,
             flows,
-            groups: vec![GroupProbe::default(); plan.groups.len()],
+            groups: plan.groups.iter().map(GroupProbe::new).collect(),
             since: EPOCH,
             complete: false,
             end,
@@ -227,7 +229,21 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+        self.audit()?;
+        Ok(())
+    }
+
+    /// Compares all books with what is there.
+    fn audit(&self) -> Result<(), Imbalance> {
         self.net.audit(self.plan)?;
+        for flow in &self.flows {
+            if let Driver::Packets(packets) = &flow.driver
+                && let Some(stream) = &packets.stream
+            {
+                let group = &self.plan.groups[flow.group as usize].name;
+                stream.audit(&packets.receiver, || format!("writes of {group}.{}", flow.number))?;
+            }
+        }
         Ok(())
     }
 
@@ -253,7 +269,7 @@ impl<'a> Engine<'a> {
         }
         if now == self.ticks.audit {
             self.ticks.audit += self.plan.duration.div_ceil(AUDITS);
-            self.net.audit(self.plan)?;
+            self.audit()?;
         }
         let mut over = now == self.end;
         self.complete |= over;
@@ -284,8 +300,11 @@ impl<'a> Engine<'a> {
             }
             match &mut flow.driver {
                 Driver::Packets(packets) => {
-                    flow.bytes_before = packets.receiver.bytes;
+                    flow.bytes_before = packets.receiver.received.bytes;
                     packets.receiver.restart();
+                    if let Some(stream) = &mut packets.stream {
+                        stream.packet_delays = Moments::default();
+                    }
                 }
                 Driver::Web(web) => web.pages = 0,
                 Driver::Bulk | Driver::Transfer(_) => {}
@@ -298,10 +317,11 @@ impl<'a> Engine<'a> {
     fn fire(&mut self, id: u32) {
         if id as usize >= self.flows.len() {
             self.connection_due(id);
-        } else if let Driver::Packets(_) = self.flows[id as usize].driver {
-            self.send_datagram(id);
-        } else {
-            self.application_due(id);
+            return;
+        }
+        match &self.flows[id as usize].driver {
+            Driver::Packets(packets) if packets.stream.is_none() => self.send_datagram(id),
+            _ => self.application_due(id),
         }
     }
 
@@ -420,6 +440,7 @@ fn driver(
                 seq: 0,
                 playout,
                 receiver: Receiver::default(),
+                stream: matches!(group.transport, Transport::Tcp(_)).then(Stream::default),
             }))
         }
     })

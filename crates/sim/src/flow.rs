@@ -1,13 +1,15 @@
 //! Flows and their groups: who sends what to whom, and what was measured of it.
 
+use crate::receiver::Receiver;
 use crate::routes::Place;
 use crate::slab::Node;
-use crate::udp;
+use crate::stream::Stream;
 use sojourn_measure::{FlowAccount, Histogram, TimeWeighted};
+use sojourn_plan::{Group, Transport};
 use sojourn_traffic::{Emission, PacketSource, transfer::Transfers, web};
 use sojourn_units::{EPOCH, Nanos};
 
-/// A flow of UDP packets.
+/// A flow of packets by their own schedule: datagrams, or writes into a TCP stream.
 #[derive(Clone, Debug)]
 pub struct Packets {
     /// Where they come from.
@@ -19,7 +21,9 @@ pub struct Packets {
     /// How late a packet may be to be heard, in calls.
     pub playout: Option<Nanos>,
     /// The receiving end.
-    pub receiver: udp::Receiver,
+    pub receiver: Receiver,
+    /// What is written, if TCP carries it.
+    pub stream: Option<Stream>,
 }
 
 /// A Web object on its way.
@@ -51,7 +55,7 @@ pub struct Web {
 /// What moves a flow.
 #[derive(Clone, Debug)]
 pub enum Driver {
-    /// Datagrams by their own schedule.
+    /// Packets by their own schedule.
     Packets(Box<Packets>),
     /// One connection that always has data.
     Bulk,
@@ -76,6 +80,10 @@ pub struct Tally {
     pub window: u128,
     /// Time over which it was integrated.
     pub time: Nanos,
+    /// Writes of packet sources, refused ones too.
+    pub writes: u64,
+    /// Refused writes.
+    pub refused: u64,
 }
 
 impl Tally {
@@ -87,6 +95,8 @@ impl Tally {
         self.recoveries += other.recoveries;
         self.window += other.window;
         self.time += other.time;
+        self.writes += other.writes;
+        self.refused += other.refused;
     }
 
     /// What was done since `before`.
@@ -99,6 +109,8 @@ impl Tally {
             recoveries: self.recoveries - before.recoveries,
             window: self.window - before.window,
             time: self.time - before.time,
+            writes: self.writes - before.writes,
+            refused: self.refused - before.refused,
         }
     }
 }
@@ -144,11 +156,35 @@ pub struct Flow {
     pub finished: u64,
 }
 
+impl Flow {
+    /// When it first acts, if that is before it stops and before `end`.
+    pub fn first_event(&self, end: Nanos) -> Option<Nanos> {
+        let last = self.stop.min(end);
+        let first = match &self.driver {
+            // A connection opens before the first write, if there is to be one.
+            Driver::Packets(p) if p.stream.is_some() && p.next.at < last => self.start,
+            Driver::Packets(p) => p.next.at,
+            _ => self.start,
+        };
+        (first < last).then_some(first)
+    }
+
+    /// What it has written, if it is a packet source over TCP.
+    pub fn stream(&mut self) -> Option<&mut Stream> {
+        match &mut self.driver {
+            Driver::Packets(packets) => packets.stream.as_mut(),
+            _ => None,
+        }
+    }
+}
+
 /// What is measured of a group as a whole.
 #[derive(Clone, Debug)]
 pub struct GroupProbe {
-    /// One-way delays of packets with data.
+    /// Delays: of packets with data from host to host, of writes from end to end.
     pub delay: Histogram,
+    /// Delays of packets with data, where `delay` is that of writes.
+    pub packet_delay: Option<Box<Histogram>>,
     /// Round-trip time samples.
     pub rtt: Histogram,
     /// Flow completion times.
@@ -163,10 +199,13 @@ pub struct GroupProbe {
     pub bytes: u64,
 }
 
-impl Default for GroupProbe {
-    fn default() -> Self {
+impl GroupProbe {
+    /// Nothing measured yet.
+    pub fn new(group: &Group) -> Self {
+        let writes = group.app.sends_packets() && matches!(group.transport, Transport::Tcp(_));
         Self {
             delay: Histogram::new(),
+            packet_delay: writes.then(Default::default),
             rtt: Histogram::new(),
             fct: Histogram::new(),
             page: Histogram::new(),
@@ -175,12 +214,13 @@ impl Default for GroupProbe {
             bytes: 0,
         }
     }
-}
 
-impl GroupProbe {
     /// The warm-up is over.
     pub fn restart(&mut self, now: Nanos) {
         self.delay.clear();
+        if let Some(delay) = &mut self.packet_delay {
+            delay.clear();
+        }
         self.rtt.clear();
         self.fct.clear();
         self.page.clear();

@@ -49,9 +49,13 @@ impl Engine<'_> {
         let (mut bytes, mut jitter, mut mos) = (tally.bytes, f64::NAN, f64::NAN);
         if let Driver::Packets(packets) = &flow.driver {
             let receiver = &packets.receiver;
-            bytes = receiver.bytes - flow.bytes_before;
             jitter = receiver.jitter();
-            let inside = self.net.accounts[account].in_network().packets;
+            let inside = if let Some(stream) = &packets.stream {
+                stream.pending()
+            } else {
+                bytes = receiver.received.bytes - flow.bytes_before;
+                self.net.accounts[account].in_network().packets
+            };
             let settled = packets.seq.saturating_sub(inside);
             let call = receiver.call(settled);
             if let (App::Voip(voip), Some((delay, loss, burst))) = (&group.app, call) {
@@ -86,6 +90,13 @@ impl Engine<'_> {
         };
         row.real("delay_mean", delays.mean() / SECOND as f64);
         row.real("delay_sd", delays.deviation() / SECOND as f64);
+        let packets = match &flow.driver {
+            Driver::Packets(packets) => packets.stream.as_ref().map(|s| s.packet_delays),
+            _ => None,
+        };
+        let packets = packets.unwrap_or(delays);
+        row.real("packet_delay_mean", packets.mean() / SECOND as f64);
+        row.real("packet_delay_sd", packets.deviation() / SECOND as f64);
         if let Some(histogram) = &flow.delay {
             row.quantiles(histogram, &DELAYS);
         }
@@ -108,6 +119,8 @@ impl Engine<'_> {
         row.integer("retransmissions", sum(|f| f.tally.retransmissions));
         row.integer("timeouts", sum(|f| f.tally.timeouts));
         row.integer("recoveries", sum(|f| f.tally.recoveries));
+        row.integer("writes", sum(|f| f.tally.writes));
+        row.integer("refused", sum(|f| f.tally.refused));
         let mut windows = Welford::default();
         for tally in flows.iter().map(|f| &f.tally).filter(|t| t.time > 0) {
             windows.add(tally.window as f64 / tally.time as f64);
@@ -127,6 +140,10 @@ impl Engine<'_> {
         row.real("delay_mean", delay.mean() / SECOND as f64);
         row.real("delay_sd", delay.deviation() / SECOND as f64);
         row.quantiles(&probe.delay, &DELAYS);
+        let packets = probe.packet_delay.as_deref().unwrap_or(&probe.delay);
+        row.real("packet_delay_mean", packets.moments().mean() / SECOND as f64);
+        row.real("packet_delay_sd", packets.moments().deviation() / SECOND as f64);
+        row.quantiles(packets, &PACKET_DELAYS);
         row.real("rtt_mean", probe.rtt.moments().mean() / SECOND as f64);
         row.quantiles(&probe.rtt, &[("rtt_p50", 0.5), ("rtt_p95", 0.95), ("rtt_p99", 0.99)]);
         row.real("active_mean", probe.active.mean(now));
@@ -173,6 +190,9 @@ impl Engine<'_> {
 
 const DELAYS: [(&str, f64); 4] =
     [("delay_p50", 0.5), ("delay_p95", 0.95), ("delay_p99", 0.99), ("delay_p999", 0.999)];
+
+const PACKET_DELAYS: [(&str, f64); 3] =
+    [("packet_delay_p50", 0.5), ("packet_delay_p95", 0.95), ("packet_delay_p99", 0.99)];
 
 /// Seconds since the run's start; NaN for what did not happen.
 fn instant(at: Option<Nanos>) -> f64 {

@@ -12,14 +12,15 @@ pub mod monitor;
 pub mod network;
 pub mod pcap;
 pub mod probe;
+pub mod receiver;
 pub mod record;
 mod report;
 pub mod routes;
 pub mod series;
 pub mod slab;
+pub mod stream;
 mod tables;
 pub mod tcp_host;
-pub mod udp;
 
 pub use network::Options;
 pub use record::{Control, Progress, Record, RunError};

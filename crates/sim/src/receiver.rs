@@ -1,14 +1,15 @@
-//! What a UDP flow's receiver sees: losses, delay, jitter, and what a call would sound like.
+//! What the receiver of a packet source sees: losses, delay, jitter, and what a call would sound
+//! like. Over UDP it sees datagrams, over TCP writes.
 
-use sojourn_measure::Moments;
+use sojourn_measure::{Count, Moments};
 use sojourn_units::{Nanos, SECOND};
 
-/// The receiving end of one UDP flow.
+/// The receiving end of one flow of packets.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// Payload bytes received since the start.
-    pub bytes: u64,
-    /// One-way delays since the end of the warm-up.
+    /// Packets received since the start, and their payload.
+    pub received: Count,
+    /// Their delays since the end of the warm-up.
     pub delays: Moments,
     /// Least delay since the start: what a receiver synchronises its play-out to.
     least: Option<Nanos>,
@@ -36,11 +37,11 @@ struct Ear {
 }
 
 impl Receiver {
-    /// A datagram arrived. `playout` is how much later than the least delay it may come, for flows
+    /// A packet arrived. `playout` is how much later than the least delay it may come, for flows
     /// that someone listens to.
     #[inline]
     pub fn receive(&mut self, seq: u64, payload: u32, delay: Nanos, playout: Option<Nanos>) {
-        self.bytes += u64::from(payload);
+        self.received.count(payload);
         self.delays.add(delay);
         if let Some(last) = self.last_delay {
             self.jitter += (delay.abs_diff(last) as f64 - self.jitter) / 16.0;

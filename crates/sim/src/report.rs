@@ -76,6 +76,9 @@ impl Engine<'_> {
         }
         for (group, probe) in self.plan.groups.iter().zip(&self.groups) {
             bins.times(&group.name, "delay", &probe.delay);
+            if let Some(delay) = &probe.packet_delay {
+                bins.times(&group.name, "packet_delay", delay);
+            }
             bins.times(&group.name, "rtt", &probe.rtt);
             bins.times(&group.name, "fct", &probe.fct);
             bins.times(&group.name, "page", &probe.page);

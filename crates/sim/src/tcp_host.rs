@@ -10,7 +10,8 @@ use crate::flow::{Driver, Tally};
 use crate::load::Cargo;
 use crate::routes::Place;
 use crate::slab::{Body, Class, Copies, Node, Packet};
-use sojourn_plan::{Plan, Transport};
+use crate::stream;
+use sojourn_plan::{Group, Plan, Transport};
 use sojourn_queue::Ecn;
 use sojourn_random::Key;
 use sojourn_tcp::connection::Role;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Data of a flow that has one connection: bulk, or one transfer.
+    /// Data of a flow that has one connection: bulk, writes, or one transfer.
     Data,
     /// A Web client's request for the object in this slot.
     Request(u32),
@@ -78,6 +79,7 @@ impl End {
             recoveries: counters.recoveries,
             window: if open { self.window + last } else { 0 },
             time: if open { now - self.opened } else { 0 },
+            ..Tally::default()
         }
     }
 
@@ -107,14 +109,14 @@ pub struct Connections {
 impl Connections {
     /// None yet; their timers come after those of `flows` flows.
     pub fn new(plan: &Plan, flows: u32) -> Self {
+        let is_tcp = |group: &Group| matches!(group.transport, Transport::Tcp(_));
         let params = plan.groups.iter().map(|group| match &group.transport {
             Transport::Tcp(params) => Some(Arc::new(params.clone())),
             Transport::Udp => None,
         });
         // Flows with one connection at a time: their number is known, and room for it is not to be
         // found by doubling.
-        let single =
-            plan.groups.iter().filter(|g| matches!(g.app, App::Bulk(_) | App::Transfer(_)));
+        let single = plan.groups.iter().filter(|g| is_tcp(g) && !matches!(g.app, App::Web(_)));
         let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
             ends: Vec::with_capacity(2 * pairs),
@@ -123,6 +125,12 @@ impl Connections {
             params: params.collect(),
             first_timer: flows,
         }
+    }
+
+    /// The connection in a slot as its application sees it, and its group's parameters.
+    pub fn socket(&mut self, slot: u32, group: u32) -> (&mut Connection, &Params) {
+        let params = self.params[group as usize].as_deref().expect("the group is of TCP flows");
+        (&mut self.ends[slot as usize].tcp, params)
     }
 
     /// Congestion window in bytes and smoothed round-trip time in seconds of the connection in a
@@ -197,23 +205,29 @@ impl Engine<'_> {
         }
     }
 
+    /// A flow begins, or begins again, on a connection of its own from its sender to its receiver.
+    pub(crate) fn connect(&mut self, id: u32) -> u32 {
+        let flow = &self.flows[id as usize];
+        let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+        self.groups[flow.group as usize].begin(self.now);
+        let slot = self.open(id, Purpose::Data, ends);
+        self.flows[id as usize].current = Some(slot);
+        slot
+    }
+
     /// A flow's application has something to do: it begins, stops, or starts the next transfer.
     pub(crate) fn application_due(&mut self, id: u32) {
-        let now = self.now;
         self.timers.clear(id);
         let flow = &mut self.flows[id as usize];
         match &mut flow.driver {
-            Driver::Packets(_) => {}
+            Driver::Packets(_) => self.stream_due(id),
             Driver::Bulk => {
                 if let Some(slot) = flow.current {
                     self.connections.ends[slot as usize].tcp.close();
                     self.pump(slot);
                 } else {
-                    let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
                     let stop = flow.stop;
-                    self.groups[flow.group as usize].begin(now);
-                    let slot = self.open(id, Purpose::Data, ends);
-                    self.flows[id as usize].current = Some(slot);
+                    let slot = self.connect(id);
                     self.connections.ends[slot as usize].tcp.write_unlimited();
                     if stop != NEVER {
                         self.timers.set(id, stop);
@@ -227,10 +241,7 @@ impl Engine<'_> {
                     flow.job = transfers.after(flow.start).map(|job| (job.at, job.bytes));
                 }
                 let Some((_, bytes)) = flow.job else { return };
-                let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
-                self.groups[flow.group as usize].begin(now);
-                let slot = self.open(id, Purpose::Data, ends);
-                self.flows[id as usize].current = Some(slot);
+                let slot = self.connect(id);
                 self.offer(slot, bytes);
             }
             Driver::Web(_) => self.browse(id),
@@ -307,7 +318,7 @@ impl Engine<'_> {
     }
 
     /// Sends all that an end has to send, and sets its timer.
-    fn pump(&mut self, slot: u32) {
+    pub(crate) fn pump(&mut self, slot: u32) {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
         while let Some(segment) = end.tcp.poll_transmit(now) {
@@ -358,13 +369,19 @@ impl Engine<'_> {
         let group = &mut self.groups[flow.group as usize];
         if segment.len > 0 && end.purpose.is_forward() {
             let delay = now - body.sent_at;
-            group.delay.record(delay);
-            if let Some(histogram) = &mut flow.delay {
+            if let (Some(stream), Some(histogram)) = (flow.stream(), &mut group.packet_delay) {
+                stream.packet_delays.add(delay);
                 histogram.record(delay);
+            } else {
+                group.delay.record(delay);
+                if let Some(histogram) = &mut flow.delay {
+                    histogram.record(delay);
+                }
             }
         }
         let acked = end.tcp.bytes_acked();
-        if acked > end.acked {
+        let room = acked > end.acked;
+        if room {
             end.acked = acked;
             if let Some(rtt) = end.tcp.latest_rtt() {
                 group.rtt.record(rtt);
@@ -373,6 +390,7 @@ impl Engine<'_> {
         let bytes = end.tcp.bytes_delivered();
         if end.purpose.is_forward() {
             group.bytes += bytes - end.delivered;
+            stream::deliver(flow, group, now, bytes);
         }
         end.delivered = bytes;
         let delivered = bytes >= end.expected;
@@ -383,6 +401,9 @@ impl Engine<'_> {
             end.tcp.close();
         }
         let (flow, purpose) = (end.flow, end.purpose);
+        if room {
+            self.room_made(flow, slot);
+        }
         self.pump(slot);
         if delivered {
             self.delivered(flow, purpose, true);
@@ -436,7 +457,13 @@ impl Engine<'_> {
                 }
                 self.browse(id);
             }
-            (Purpose::Data, _) => {
+            (Purpose::Data, driver) => {
+                if let Driver::Packets(packets) = driver
+                    && let Some(stream) = &mut packets.stream
+                {
+                    stream.abandon(&packets.receiver);
+                    self.timers.clear(id);
+                }
                 group.end(now);
                 flow.current = None;
                 flow.end = Some(now);
@@ -470,8 +497,8 @@ impl Engine<'_> {
             self.timers.clear(self.connections.first_timer + i);
         }
         self.connections.free.push(pair);
-        let bulk = matches!(self.flows[flow as usize].driver, Driver::Bulk);
-        if unfinished || bulk {
+        let single = matches!(self.flows[flow as usize].driver, Driver::Bulk | Driver::Packets(_));
+        if unfinished || single {
             self.delivered(flow, purpose, !unfinished);
         }
     }

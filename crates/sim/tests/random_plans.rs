@@ -57,11 +57,10 @@ fn groups() -> impl Strategy<Value = Vec<(String, u32)>> {
     prop::collection::vec((app.prop_map(str::to_owned), 1..6u32), 1..4)
 }
 
-fn transport(text: &str, words: &str) -> Transport {
-    match text.split(' ').next() {
-        Some("bulk" | "transfer" | "web") => tcp(words),
-        _ => Transport::Udp,
-    }
+/// Packet sources go over UDP in groups with an odd number of flows, else into TCP.
+fn transport(text: &str, count: u32, words: &str) -> Transport {
+    let packets = app(text).sends_packets();
+    if packets && count % 2 == 1 { Transport::Udp } else { tcp(words) }
 }
 
 prop_compose! {
@@ -71,7 +70,7 @@ prop_compose! {
         delay in 0..50 * MS,
         queue in queue_text(),
         groups in groups(),
-        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "reno sack off timestamps off", "reno profile sack-2001"]),
+        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
         there in impairments(),
         back in impairments(),
         infinite in any::<bool>(),
@@ -79,7 +78,7 @@ prop_compose! {
     ) -> Plan {
         let mut net = Dumbbell::new(hosts, rate, delay, &queue);
         for (i, (app, count)) in groups.iter().enumerate() {
-            net = net.group(&format!("g{i}"), *count, transport(app, words), app);
+            net = net.group(&format!("g{i}"), *count, transport(app, *count, words), app);
         }
         let mut plan = net.seconds(1, 4).plan;
         plan.links[0].params.impairments = there;

@@ -27,9 +27,27 @@ fn tcp_mix(queue: &str) -> Plan {
     plan
 }
 
+/// Packet sources over TCP, one of them faster than the network, starting one after the other.
+fn streams() -> Plan {
+    let mut plan = Dumbbell::new(3, 10_000_000, 20 * MS, "pfifo limit 50p")
+        .group(
+            "cbr",
+            3,
+            tcp("reno sndbuf 64kb"),
+            "cbr rate 6mbit payload 1400 on exp(1s) off exp(1s)",
+        )
+        .group("poisson", 2, tcp("cubic blocking on"), "packets interval exp(1ms) payload 700")
+        .group("call", 1, tcp("cubic"), "voip")
+        .seconds(1, 5)
+        .plan;
+    plan.groups[0].start_every = 500 * MS;
+    plan
+}
+
 fn plans() -> Vec<(&'static str, Plan)> {
     vec![
         ("udp", udp()),
+        ("streams", streams()),
         ("pfifo", tcp_mix("pfifo limit 100p")),
         ("codel", tcp_mix("codel")),
         ("fq_codel", tcp_mix("fq_codel")),
@@ -64,6 +82,7 @@ fn the_same_run_twice_and_on_other_threads() {
 /// or of the order of events: that is what they are for. The new values stand in the message.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "4ad2fbf82765d597603ff1b320949351"),
+    ("streams", "c685003dbc6fbe6142c03be3f895ec07"),
     ("pfifo", "f51d998cf2696446563463d1be6fb7fb"),
     ("codel", "9daae243334c2ea1f3a5a4a023e632bf"),
     ("fq_codel", "0b0fb43750980532ca8df2bef650d4ab"),

@@ -579,6 +579,12 @@ impl Connection {
         self.sender.unsent()
     }
 
+    /// Payload bytes written and not yet acknowledged: what the send buffer holds.
+    #[inline]
+    pub fn bytes_buffered(&self) -> u64 {
+        self.sender.buffered()
+    }
+
     /// Bytes sent and not yet acknowledged cumulatively.
     pub fn bytes_outstanding(&self) -> u64 {
         self.sender.outstanding()

@@ -126,8 +126,10 @@ pub struct Params {
     pub receive_window: Bytes,
     /// Whether the receive window starts small and follows the rate.
     pub autotune: bool,
-    /// Greatest amount of unacknowledged data.
+    /// Greatest amount of data written and not yet acknowledged.
     pub send_buffer: Bytes,
+    /// Whether an application waits while the send buffer is full, rather than have its write refused.
+    pub blocking: bool,
     /// How long the closing side stays in TIME-WAIT.
     pub time_wait: Nanos,
 }
@@ -177,7 +179,8 @@ macro_rules! table {
                 Word { name: "idle_restart", kind: Kind::Choice { of: &["off", "rfc5681", "decay"] }, default: "decay", doc: "What becomes of cwnd after silence." },
                 Word { name: "rwnd", kind: Kind::Size, default: "3mb", doc: "Greatest receive window." },
                 Word { name: "autotune", kind: ON_OFF, default: "on", doc: "The receive window starts at 64 kB and follows the rate." },
-                Word { name: "sndbuf", kind: Kind::Size, default: "4mb", doc: "Greatest amount of unacknowledged data." },
+                Word { name: "sndbuf", kind: Kind::Size, default: "4mb", doc: "Greatest amount of data written and not yet acknowledged." },
+                Word { name: "blocking", kind: ON_OFF, default: "off", doc: "A packet source whose write finds no room in the send buffer waits and catches up; off: the write is refused." },
                 Word { name: "time_wait", kind: Kind::Time, default: "60s", doc: "How long the closing side stays in TIME-WAIT." },
                 $($extra),*
             ],
@@ -345,6 +348,7 @@ impl Params {
         switch(given, "quick_ack", &mut self.quick_ack);
         switch(given, "nagle", &mut self.nagle);
         switch(given, "autotune", &mut self.autotune);
+        switch(given, "blocking", &mut self.blocking);
         match given.text("ecn") {
             Some("off") => self.ecn = Ecn::Off,
             Some("classic") => self.ecn = Ecn::Classic,

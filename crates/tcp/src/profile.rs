@@ -81,6 +81,7 @@ pub const LINUX_6: Profile = Profile {
         receive_window: 3 << 20, // half of net.ipv4.tcp_rmem[2], 6 MB
         autotune: true, // net.ipv4.tcp_moderate_rcvbuf = 1
         send_buffer: 4 << 20, // net.ipv4.tcp_wmem[2]
+        blocking: false,
         time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
     },
 };
@@ -123,7 +124,8 @@ pub const RFC: Profile = Profile {
         receive_window: MAX_WINDOW,             // RFC 7323's greatest: never the limit
         autotune: false,                        // not in the RFCs
         send_buffer: MAX_WINDOW,                // never the limit
-        time_wait: 240 * SECOND,                // RFC 9293: 2 MSL of two minutes
+        blocking: false,
+        time_wait: 240 * SECOND, // RFC 9293: 2 MSL of two minutes
     },
 };
 
@@ -170,6 +172,7 @@ pub const NS3_3_37: Profile = Profile {
         receive_window: 128 << 10, // TcpSocket::RcvBufSize, 131072
         autotune: false, // none
         send_buffer: 128 << 10, // TcpSocket::SndBufSize, 131072
+        blocking: false,
         time_wait: 240 * SECOND, // TcpSocketBase::MaxSegLifetime 120 s, twice
     },
 };
@@ -212,7 +215,8 @@ pub const SACK_2001: Profile = Profile {
         receive_window: 1 << 20,     // large enough not to matter, as in the study
         autotune: false,             // later
         send_buffer: 1 << 20,        // likewise
-        time_wait: 60 * SECOND,      // TCP_TIMEWAIT_LEN
+        blocking: false,
+        time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
     },
 };
 
@@ -254,7 +258,8 @@ pub const NS2_WEB: Profile = Profile {
         receive_window: 1 << 20,        // window_ is set out of the way
         autotune: false,                // none
         send_buffer: 1 << 20,           // likewise
-        time_wait: 0,                   // none
+        blocking: false,
+        time_wait: 0, // none
     },
 };
 

@@ -309,6 +309,12 @@ impl Sender {
         self.end.saturating_sub(self.nxt.max(1))
     }
 
+    /// Bytes written and not yet acknowledged.
+    #[inline]
+    pub(crate) fn buffered(&self) -> u64 {
+        self.end.saturating_sub(self.una.max(1))
+    }
+
     pub(crate) fn is_unlimited(&self) -> bool {
         self.end == UNLIMITED
     }

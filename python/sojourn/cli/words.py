@@ -167,7 +167,7 @@ def _show(kind: str, item: dict[str, Any]) -> None:
         common.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
     if item.get("presets"):
         typer.echo()
-        common.table(item["presets"], ["name", "words"], title="presets")
+        common.table(item["presets"], ["name", "words", "source"], title="presets")
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

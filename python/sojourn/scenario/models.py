@@ -223,11 +223,17 @@ class Flow(Part):
     to: Names = Field(description="Who receives, likewise.")
     app: App = Field(description="What is sent.")
     tcp: Tcp | None = Field(
-        None, description="Congestion control or profile of its TCP, then options."
+        None,
+        description=(
+            "Congestion control or profile of its TCP, then options. Applications that send "
+            "packets by their own schedule write them into TCP if this is given."
+        ),
     )
-    udp: Flag | None = Field(None, description="Carried by UDP; implied by applications that are.")
+    udp: Flag | None = Field(
+        None, description="Carried by UDP; the usual carrier of packets by their own schedule."
+    )
     count: FlowCount = Field(1, description="Number of flows; of sessions at once for Web traffic.")
-    start: Start = Field("0s", description="When they start.")
+    start: Start = Field("0s", description="When they start: a moment, a span, or every so often.")
     stop: Time | None = Field(None, description="When they stop offering data; never by default.")
     dscp: Dscp = Field(0, description="Code point of their packets.")
 

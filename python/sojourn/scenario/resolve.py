@@ -16,7 +16,7 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import OneWay, aliases_of, links_of
-from sojourn.scenario.words import start_span
+from sojourn.scenario.words import starts_of
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -179,21 +179,22 @@ class _Resolver:
                 (senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)
             ]
             self.check_pairs(at, pairs)
-        start, spread = start_span(flow.start)
+        starts = starts_of(flow.start)
         stop = None if flow.stop is None else _time(flow.stop)
         duration = _time(self.model.duration)
-        if start + spread >= duration:
+        if starts.first + starts.spread >= duration:
             self.complain(
                 (*at, "start"), f"starts at or after the run's end, {self.model.duration}"
             )
-        if stop is not None and stop <= start:
+        if stop is not None and stop <= starts.first:
             self.complain((*at, "stop"), "stops before it starts")
         return {
             "name": name,
             "pairs": pairs,
             "count": flow.count,
-            "start": start,
-            "start_spread": spread,
+            "start": starts.first,
+            "start_spread": starts.spread,
+            "start_every": starts.every,
             "stop": stop,
             "dscp": flow.dscp,
             "transport": self.transport(at, flow),
@@ -239,13 +240,19 @@ class _Resolver:
         return part
 
     def transport(self, at: Path, flow: Flow) -> Json:
-        by_nature = _core.app_transport(flow.app)
-        app = flow.app.split()[0]
-        if flow.tcp is not None and by_nature == "udp":
-            self.complain((*at, "tcp"), f"`{app}` is carried by UDP")
-        elif flow.udp is not None and flow.udp != (by_nature == "udp"):
-            self.complain((*at, "udp"), f"`{app}` is carried by {by_nature.upper()}")
-        if by_nature == "udp":
+        carriers = _core.app_carriers(flow.app)
+        if flow.tcp is not None:
+            carrier = "tcp"
+            if flow.udp:
+                self.complain((*at, "udp"), "carried by TCP or by UDP, not by both")
+        elif flow.udp is not None:
+            carrier = "udp" if flow.udp else "tcp"
+        else:
+            carrier = carriers[0]
+        if carrier not in carriers:
+            app = flow.app.split()[0]
+            self.complain((*at, "udp"), f"`{app}` is carried by {carriers[0].upper()}")
+        if carrier == "udp":
             return {"protocol": "udp"}
         tcp = self.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)
         return {"protocol": "tcp", **(tcp or {})}

@@ -140,6 +140,12 @@ class Scenario:
                 rate, key = _core.parse_quantity("rate", link.rate), source.dotted(link.queue_at)
                 texts = _core.queue_warnings(link.queue, 1514, 1000, rate)
                 found.extend(f"{key}: {text}" for text in texts)
+        for i, group in enumerate(self.__dict__["_plan"]["groups"]):
+            late = _never_started(group, self.__dict__["_plan"]["duration"])
+            if late:
+                key = source.dotted(("flows", i, "start"))
+                text = f"{late} of {group['count']} flows would start after the end and never do"
+                found.append(f"{key}: {text}")
         return list(dict.fromkeys(found))
 
     # Another one
@@ -220,6 +226,15 @@ class Scenario:
         from sojourn.scenario.schema import json_schema
 
         return json_schema()
+
+
+def _never_started(group: dict[str, Any], duration: int) -> int:
+    """How many flows of a group have no turn before the run's end or their stop."""
+    count, every = int(group["count"]), int(group["start_every"])
+    if every == 0:
+        return 0
+    last = min(duration, int(group["stop"] or duration))
+    return max(0, count + (int(group["start"]) - last) // every)
 
 
 def _all_problems(error: ValidationError, data: dict[str, Any], origin: Source) -> list[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -141,34 +141,48 @@ App = Annotated[
 ]
 
 
-def _start(text: str) -> None:
-    start_span(text)
+class Starts(NamedTuple):
+    """When flows start, in ns: flow i at `first`, a draw up to `spread`, and i times `every`."""
+
+    first: int
+    spread: int = 0
+    every: int = 0
 
 
-def start_span(text: str) -> tuple[int, int]:
-    """Earliest start and the span over which starts are spread, in ns.
+def starts_of(text: str) -> Starts:
+    """When flows start.
 
-    `2s` is one moment; `uniform 0s 10s` draws each flow's start between the two.
+    `2s` is one moment; `uniform 0s 10s` draws each flow's start between the two; `every 1s` starts
+    one after the other, `every 1s from 3s` the first of them at 3 s.
     """
-    words = text.split()
-    if words[:1] == ["uniform"]:
-        if len(words) != 3:
+    match text.split():
+        case ["uniform", first, last]:
+            begin, end = _time_in(text, first), _time_in(text, last)
+            if end < begin:
+                raise complaint(f"the second time, {last}, is before the first, {first}")
+            return Starts(begin, spread=end - begin)
+        case ["uniform", *_]:
             raise complaint('"uniform" needs two times, such as "uniform 0s 10s"', found=text)
-        first, last = (_time_in(text, word) for word in words[1:])
-        if last < first:
-            raise complaint(f"the second time, {words[2]}, is before the first, {words[1]}")
-        return first, last - first
-    if len(words) == 1:
-        try:
-            return _time_in(text, words[0]), 0
-        except PydanticCustomError:
-            if words[0][0].isdigit():
-                raise
+        case ["every", gap]:
+            return Starts(0, every=_time_in(text, gap))
+        case ["every", gap, "from", first]:
+            return Starts(_time_in(text, first), every=_time_in(text, gap))
+        case ["every", *_]:
+            raise complaint(
+                '"every" needs a time, such as "every 1s", or two: "every 1s from 3s"', found=text
+            )
+        case [word]:
+            try:
+                return Starts(_time_in(text, word))
+            except PydanticCustomError:
+                if word[0].isdigit():
+                    raise
     raise complaint(
-        f'needs a time such as "2s", or a span such as "uniform 0s 10s"; found {shown(text)}',
+        'needs a time such as "2s", a span such as "uniform 0s 10s", or a distance such as '
+        f'"every 1s"; found {shown(text)}',
         found=text,
-        allowed=["2s", "uniform 0s 10s"],
-        nearest=_core.nearest(words[0], ["uniform"]) if words else None,
+        allowed=["2s", "uniform 0s 10s", "every 1s", "every 1s from 3s"],
+        nearest=_core.nearest(words[0], ["uniform", "every"]) if (words := text.split()) else None,
     )
 
 
@@ -181,8 +195,14 @@ def _time_in(text: str, word: str) -> int:
 
 Start = Annotated[
     str,
-    _checked("a start", "uniform 0s 1s", _start),
-    _schema("When flows start: a time, or a span.", "2s", "uniform 0s 1s"),
+    _checked("a start", "uniform 0s 1s", starts_of),
+    _schema(
+        "When flows start: a time, a span, or one after the other.",
+        "2s",
+        "uniform 0s 1s",
+        "every 1s",
+        "every 1s from 3s",
+    ),
 ]
 
 DSCP_NAMES: dict[str, int] = {

@@ -15,8 +15,8 @@ Direction = Literal["lower", "higher"]
 
 _LOWER = frozenset(
     {
-        *("sojourn", "last_sojourn", "delay", "rtt", "srtt", "fct", "page", "jitter"),
-        *("queue", "backlog"),
+        *("sojourn", "last_sojourn", "delay", "packet_delay", "rtt", "srtt", "fct", "page"),
+        *("jitter", "queue", "backlog", "refused"),
         *("loss", "udp_loss", "tcp_loss", "packet_loss", "line_losses", "loss_events"),
         *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
         "drops_measurement",
@@ -132,6 +132,7 @@ _TOTALS = frozenset(
     {
         *("goodput", "udp_goodput", "bytes", "jain", "sent", "received", "packet_loss"),
         *("retransmissions", "timeouts", "recoveries", "cwnd_mean", "finished", "active_mean"),
+        *("writes", "refused"),
     }
 )
 """Metrics of flows that are also there for all flows together."""

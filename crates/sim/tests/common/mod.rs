@@ -87,6 +87,7 @@ impl Dumbbell {
             count,
             start: 0,
             start_spread: 100 * MS,
+            start_every: 0,
             stop: None,
             dscp: 0,
             transport,

@@ -1,0 +1,183 @@
+//! Packet sources over TCP: writes into a stream.
+
+#![allow(clippy::float_cmp, reason = "counts are exact")]
+
+mod common;
+use common::*;
+use sojourn_link::Loss;
+use sojourn_plan::{Plan, Transport};
+use sojourn_units::SECOND;
+
+/// 10 Mbit/s, 20 ms one way; access links of 100 Mbit/s.
+fn plan(transport: Transport, app: &str) -> Plan {
+    Dumbbell::new(1, 10_000_000, 20 * MS, "pfifo limit 1000p").group("s", 1, transport, app).plan
+}
+
+fn of(record: &sojourn_sim::Record, name: &str) -> f64 {
+    metric(record, &format!("s.{name}"))
+}
+
+#[test]
+fn an_idle_network_carries_each_write_at_once() {
+    let record = run(&plan(tcp("reno"), "cbr rate 1mbit payload 1000"), 1).unwrap();
+    // 8 s measured, a write each 8 ms; frames of 1066 bytes with timestamps.
+    let expected = 0.02 + 1066.0 * 8.0 * (2.0 / 100e6 + 1.0 / 10e6);
+    assert!(
+        (of(&record, "delay_p50") / expected - 1.0).abs() < 0.005,
+        "{}",
+        of(&record, "delay_p50")
+    );
+    assert!((of(&record, "delay_p99") / expected - 1.0).abs() < 0.005);
+    assert!((of(&record, "packet_delay_mean") / of(&record, "delay_mean") - 1.0).abs() < 1e-6);
+    assert_eq!((of(&record, "writes"), of(&record, "refused")), (1000.0, 0.0));
+    assert!((of(&record, "goodput") / 1e6 - 1.0).abs() < 1e-3);
+    assert_eq!(of(&record, "udp_goodput"), 0.0);
+}
+
+/// The same source makes the same packets, whatever carries them.
+#[test]
+fn tcp_and_udp_carry_the_same_bytes() {
+    for app in
+        ["packets interval exp(5ms) payload uniform(40,1400)", "voip talk exp(1s) silence exp(1s)"]
+    {
+        let bytes = |transport| {
+            let mut plan = plan(transport, app);
+            plan.warmup = 0;
+            plan.groups[0].stop = Some(9 * SECOND);
+            of(&run(&plan, 4).unwrap(), "bytes")
+        };
+        assert_eq!(bytes(tcp("cubic")), bytes(Transport::Udp), "{app}");
+    }
+}
+
+#[test]
+fn the_first_writes_wait_for_the_handshake() {
+    let mut plan = plan(tcp("reno"), "cbr rate 1mbit payload 1000");
+    plan.warmup = 0;
+    plan.duration = SECOND;
+    let record = run(&plan, 1).unwrap();
+    // A round trip for the handshake, then half a one for the data.
+    let longest = of(&record, "delay_p999");
+    assert!((0.058..0.064).contains(&longest), "{longest}");
+    let packet = real(&record.flows, "packet_delay_mean", 0);
+    assert!(packet < real(&record.flows, "delay_mean", 0));
+}
+
+/// A full send buffer refuses what the network does not carry, and so bounds the delay.
+#[test]
+fn a_full_send_buffer_refuses() {
+    let record = run(&plan(tcp("reno sndbuf 100kb"), "cbr rate 20mbit payload 1400"), 1).unwrap();
+    let goodput = of(&record, "goodput");
+    assert!(goodput > 9.3e6, "{goodput}");
+    // What is written in 8 s and not refused is what is delivered, but for a buffer's change.
+    let accepted = (of(&record, "writes") - of(&record, "refused")) * 1400.0;
+    assert!((accepted - of(&record, "bytes")).abs() <= 102_400.0);
+    let share = of(&record, "refused") / of(&record, "writes");
+    assert!((share - (1.0 - goodput / 20e6)).abs() < 0.01, "{share}");
+    // A full buffer takes this long to drain; half a round trip is the acknowledgement's.
+    let delay = of(&record, "delay_mean");
+    let bound = 102_400.0 * 8.0 / goodput;
+    assert!(delay <= bound && delay > bound - 0.045, "{delay} {bound}");
+}
+
+/// A blocking application makes every write, ever later.
+#[test]
+fn a_blocking_application_waits() {
+    let mut plan = plan(tcp("reno sndbuf 100kb blocking on"), "cbr rate 20mbit payload 1400");
+    plan.warmup = 0;
+    let record = run(&plan, 1).unwrap();
+    assert_eq!(of(&record, "refused"), 0.0);
+    let goodput = of(&record, "goodput");
+    assert!(goodput > 9.0e6, "{goodput}");
+    // The backlog grows as offered less carried: a write delivered at t was emitted at t * share.
+    let share = goodput / 20e6;
+    let delay = of(&record, "delay_p999") / (10.0 * (1.0 - share));
+    assert!((delay - 1.0).abs() < 0.03, "{delay}");
+    // It has made only what the network has room for.
+    assert!((of(&record, "writes") * 1400.0 - of(&record, "bytes")).abs() <= 102_400.0);
+}
+
+/// Losses cost time, not data: writes come once and in order.
+#[test]
+fn losses_delay_writes() {
+    let mut plan = plan(tcp("reno"), "cbr rate 1mbit payload 1000");
+    let clear = run(&plan, 1).unwrap();
+    plan.links[0].params.impairments.loss = Loss::Random { probability: 0.01, correlation: 0.0 };
+    let lossy = run(&plan, 1).unwrap();
+    assert!(of(&lossy, "packet_loss") > 0.005);
+    assert!(of(&lossy, "delay_mean") > 1.05 * of(&clear, "delay_mean"));
+    // The network itself is no slower.
+    assert!(of(&lossy, "packet_delay_mean") < 1.1 * of(&clear, "packet_delay_mean"));
+    assert!((of(&lossy, "bytes") / of(&clear, "bytes") - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn the_last_write_closes_the_connection() {
+    let mut plan = plan(tcp("reno"), "cbr rate 1mbit payload 1000");
+    plan.warmup = 0;
+    plan.groups[0].start_spread = 0;
+    plan.groups[0].stop = Some(5 * SECOND);
+    let record = run(&plan, 1).unwrap();
+    assert_eq!(of(&record, "writes"), 625.0);
+    assert_eq!(of(&record, "bytes"), 625_000.0);
+    let end = real(&record.flows, "end", 0);
+    assert!((4.99..5.1).contains(&end), "{end}");
+    assert!((of(&record, "active_mean") - 0.5).abs() < 0.01);
+}
+
+/// A connection that gives up takes the writes in its buffer with it.
+#[test]
+fn a_broken_connection_ends_the_flow() {
+    let mut plan = plan(tcp("reno syn_retries 1 sndbuf 4000"), "cbr rate 1mbit payload 1000");
+    plan.warmup = 0;
+    plan.links[0].params.impairments.loss = Loss::Random { probability: 1.0, correlation: 0.0 };
+    let record = run(&plan, 1).unwrap();
+    // SYNs at 0 and 1 s, the second given up 2 s later.
+    let end = real(&record.flows, "end", 0) - real(&record.flows, "start", 0);
+    assert!((end - 3.0).abs() < 1e-6, "{end}");
+    assert_eq!(of(&record, "bytes"), 0.0);
+    // One each 8 ms, the last at the very end; the buffer holds four.
+    assert_eq!(of(&record, "writes"), 376.0);
+    assert_eq!(of(&record, "refused"), 372.0);
+}
+
+/// A call over TCP is heard like one over UDP: late is lost.
+#[test]
+fn a_call_over_tcp_has_a_quality() {
+    let mos = |loss: f64| {
+        let mut plan = plan(tcp("cubic"), "voip");
+        plan.links[0].params.impairments.loss =
+            Loss::Random { probability: loss, correlation: 0.0 };
+        let record = run(&plan, 2).unwrap();
+        (of(&record, "mos"), of(&record, "jitter"))
+    };
+    let ((clear, still), (lossy, shaky)) = (mos(0.0), mos(0.05));
+    assert!(clear > 4.3 && still < 1e-6, "{clear} {still}");
+    assert!(lossy < clear - 0.5 && shaky > still, "{lossy} {shaky}");
+}
+
+#[test]
+fn clients_start_one_by_one() {
+    for (transport, app) in [(Transport::Udp, "cbr rate 100kbit"), (tcp("reno"), "bulk")] {
+        let mut plan = Dumbbell::new(2, 10_000_000, 20 * MS, "pfifo limit 100p")
+            .group("s", 15, transport, app)
+            .seconds(0, 10)
+            .plan;
+        plan.groups[0].start = 3 * SECOND;
+        plan.groups[0].start_spread = 0;
+        plan.groups[0].start_every = SECOND;
+        let record = run(&plan, 1).unwrap();
+        for i in 0..15 {
+            let start = real(&record.flows, "start", i);
+            let bytes = real(&record.flows, "bytes", i);
+            if i < 7 {
+                assert_eq!(start, 3.0 + i as f64);
+                assert!(bytes > 0.0);
+            } else {
+                // The run ends at 10 s.
+                assert!(start.is_nan() && bytes == 0.0);
+            }
+        }
+        assert_eq!(of(&record, "flows"), 7.0);
+    }
+}
