@@ -376,6 +376,7 @@ def test_verify_of_the_projects_own_copy() -> None:
         "codel": 15,
         "fifo": 2,
         "fq_codel": 13,
+        "fq_pie": 13,
         "pie": 17,
         "red": 16,
     }

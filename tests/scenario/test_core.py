@@ -152,7 +152,9 @@ def test_it_describes_itself() -> None:
         "codel",
         "fq_codel",
         "pie",
+        "fq_pie",
         "cobalt",
+        "fq_cobalt",
     }
     for preset in known["presets"]:
         assert preset["params"], preset["name"]

@@ -16,6 +16,7 @@ QUEUES = [
     "codel limit 300p ecn",
     "fq_codel",
     "pie limit 500p ecn",
+    "fq_pie limit 500p flows 64 ecn ecn_prob 20",
     "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.1",
     "cobalt",
 ]

@@ -172,7 +172,9 @@ def test_captures_are_read_by_tshark(run: Run, tmp_path: Path) -> None:
         "codel",
         "fq_codel",
         "pie",
+        "fq_pie",
         "cobalt",
+        "fq_cobalt",
     ],
 )
 def test_every_queue_runs(queue: str) -> None:

@@ -101,15 +101,13 @@ const CAKE: Table = Table {
     ],
 };
 
-/// What the user sets, in the kernel's units.
+/// What the user sets of the policy, in the kernel's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
+pub struct Control {
     /// Time scale of the control in microseconds.
     pub interval_us: u32,
     /// Acceptable delay in microseconds.
     pub target_us: u32,
-    /// Memory that fits; 0: 10240 full frames.
-    pub memlimit: u32,
     /// What an overflow adds to BLUE's probability; one is 2^32.
     pub p_inc: u32,
     /// What an empty queue takes from BLUE's probability.
@@ -118,36 +116,72 @@ pub struct Params {
     pub blue_threshold_us: Option<u32>,
     /// Whether CoDel's part marks instead of dropping; BLUE's never does.
     pub ecn: bool,
-    /// The largest frame of the device.
-    pub mtu: u32,
 }
 
 const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
-impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
+impl Default for Control {
+    fn default() -> Self {
         Self {
             interval_us: 100_000,
             target_us: 5_000,
-            memlimit: 0,
             p_inc: P_INC,
             p_dec: P_DEC,
             blue_threshold_us: None,
             ecn: true,
-            mtu: device.psched_mtu,
         }
     }
+}
 
+impl Control {
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         set(&mut self.interval_us, above_zero(given, "interval", micros)?);
         set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.memlimit, size(given, "memlimit")?);
         set(&mut self.p_inc, probability(given, "increment"));
         set(&mut self.p_dec, probability(given, "decrement"));
-        set(&mut self.blue_threshold_us, above_zero(given, "blue_threshold", micros)?.map(Some));
+        let threshold = above_zero(given, "blue_threshold", micros)?;
+        set(&mut self.blue_threshold_us, threshold.map(Some));
         set(&mut self.ecn, given.flag("ecn"));
+        Ok(())
+    }
+
+    /// The same in nanoseconds, without a shaper, as decisions are made with them.
+    pub fn law(&self) -> Law {
+        let target = u64::from(self.target_us) * 1000;
+        Law {
+            interval: (u64::from(self.interval_us) * 1000).max(2 * target),
+            target,
+            mtu_time: 0,
+            p_inc: self.p_inc,
+            p_dec: self.p_dec,
+            blue_threshold: self.blue_threshold_us.map_or(Nanos::MAX, |us| u64::from(us) * 1000),
+            ecn: self.ecn,
+        }
+    }
+}
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// The policy.
+    #[serde(flatten)]
+    pub control: Control,
+    /// Memory that fits; 0: 10240 full frames.
+    pub memlimit: u32,
+    /// The largest frame of the device.
+    pub mtu: u32,
+}
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self { control: Control::default(), memlimit: 0, mtu: device.psched_mtu }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        self.control.set(given)?;
+        set(&mut self.memlimit, size(given, "memlimit")?);
         Ok(())
     }
 
@@ -181,8 +215,8 @@ impl Params {
             }
         }
         if let Some(rtt) = above_zero(&given, "rtt", micros)? {
-            self.interval_us = rtt;
-            self.target_us = (rtt / 20).max(1);
+            self.control.interval_us = rtt;
+            self.control.target_us = (rtt / 20).max(1);
         }
         set(&mut self.memlimit, size(&given, "memlimit")?);
         Ok(())
@@ -192,21 +226,22 @@ impl Params {
         let refuse = |reason: &str| {
             Err(NoKernelEquivalent { discipline: "cobalt", reason: reason.to_owned() })
         };
-        if self.target_us != (self.interval_us / 20).max(1) {
+        let Control { interval_us, target_us, p_inc, p_dec, blue_threshold_us, ecn } = self.control;
+        if target_us != (interval_us / 20).max(1) {
             return refuse("CAKE's target is always 1/20 of its interval");
         }
-        if (self.p_inc, self.p_dec) != (P_INC, P_DEC) {
+        if (p_inc, p_dec) != (P_INC, P_DEC) {
             return refuse("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
         }
-        if self.blue_threshold_us.is_some() {
+        if blue_threshold_us.is_some() {
             return refuse("CAKE's BLUE knows no delay");
         }
-        if !self.ecn {
+        if !ecn {
             return refuse("CAKE always marks what is ECN-capable");
         }
         let memlimit = (self.memlimit != 0).then_some(self.memlimit);
         Ok(Text::new("cake unlimited besteffort flowblind")
-            .value("rtt", time_text(self.interval_us))
+            .value("rtt", time_text(interval_us))
             .optional("memlimit", memlimit)
             .done())
     }
@@ -215,20 +250,6 @@ impl Params {
     pub fn buffer_limit(&self) -> u32 {
         let frames = self.mtu.saturating_mul(10_240);
         if self.memlimit == 0 { frames } else { self.memlimit }
-    }
-
-    /// The same in nanoseconds, as decisions are made with them.
-    pub fn law(&self) -> Law {
-        let target = u64::from(self.target_us) * 1000;
-        Law {
-            interval: (u64::from(self.interval_us) * 1000).max(2 * target),
-            target,
-            mtu_time: 0,
-            p_inc: self.p_inc,
-            p_dec: self.p_dec,
-            blue_threshold: self.blue_threshold_us.map_or(Nanos::MAX, |us| u64::from(us) * 1000),
-            ecn: self.ecn,
-        }
     }
 }
 
@@ -430,7 +451,15 @@ impl State {
         drop
     }
 
-    /// Takes the packet to send, dropping and marking before it. The last packet is never dropped.
+    /// The queue overflowed; counts whether BLUE starts.
+    pub fn overflowed(&mut self, law: &Law, counters: &mut Counters, now: Nanos) {
+        if self.queue_full(law, now) {
+            counters.unresponsive = counters.unresponsive.wrapping_add(1);
+        }
+    }
+
+    /// Takes the packet to send, dropping and marking before it. The last packet is never dropped;
+    /// there is none only if the queue is found empty.
     #[inline]
     pub fn dequeue<P: Packet>(
         &mut self,
@@ -459,6 +488,9 @@ impl State {
                 counters.ecn_mark += 1;
             }
             return Some(queued.packet);
+        }
+        if self.queue_empty(law, now) {
+            counters.unresponsive = counters.unresponsive.wrapping_sub(1);
         }
         None
     }
@@ -536,7 +568,7 @@ impl<P: Packet> Cobalt<P> {
     pub fn new(params: Params) -> Self {
         Self {
             params,
-            law: params.law(),
+            law: params.control.law(),
             state: State::default(),
             counters: Counters::default(),
             drop_overlimit: 0,
@@ -555,7 +587,7 @@ impl<P: Packet> Cobalt<P> {
     /// Replaces the parameters. What no longer fits is dropped at the next arrival.
     pub fn change(&mut self, params: Params) {
         self.params = params;
-        self.law = params.law();
+        self.law = params.control.law();
     }
 
     fn quantum(draws: &mut impl Draws) -> i32 {
@@ -593,9 +625,7 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         }
         while self.queue.memory > limit {
             let Some(queued) = self.queue.take() else { break };
-            if self.state.queue_full(&self.law, now) {
-                self.counters.unresponsive = self.counters.unresponsive.wrapping_add(1);
-            }
+            self.state.overflowed(&self.law, &mut self.counters, now);
             self.drop_overlimit += 1;
             self.totals.drops += 1;
             sink.dropped(queued.packet, DropReason::Overflow, true);

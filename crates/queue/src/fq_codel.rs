@@ -2,19 +2,20 @@
 //!
 //! Source: RFC 8290; Linux `sch_fq_codel.c`.
 //!
-//! A packet goes to the bucket its flow hashes to. Buckets that just became active are served before
-//! the others, each up to `quantum` bytes a turn (deficit round robin), and CoDel judges what is
-//! taken from a bucket by that bucket's own state. When there is no room, the bucket with the
-//! largest backlog loses up to half of it, at most `drop_batch` packets, from its head.
+//! The buckets are flow queues (`flow_queues.rs`), and CoDel judges what is taken from a bucket by
+//! that bucket's own state. A bucket that loses packets for lack of room counts them as CoDel's.
 //!
-//! Invariants: the backlog never exceeds `limit` packets; backlogged buckets get equal shares of bytes
-//! within a quantum and a packet; CoDel's one-MTU rule looks at the backlog of all buckets together.
+//! Invariants: the backlog never exceeds `limit` packets; CoDel's one-MTU rule looks at the backlog of
+//! all buckets together.
 
 use crate::codel::{self, CE_THRESHOLD, Counters, Law, State};
 use crate::device::Device;
-use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::flow_queues::{
+    DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room, quantum,
+};
 use crate::packet::Packet;
-use crate::store::{Queued, Source, Store};
+use crate::store::Stored;
 use crate::tc::{ECN, Text, above_zero, micros, packets, set, size, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -26,24 +27,9 @@ pub const TABLE: Table = Table {
     summary: "FQ-CoDel: flows in separate queues, served in turn, each under CoDel",
     source: "RFC 8290; Linux sch_fq_codel.c",
     words: &[
-        Word {
-            name: "limit",
-            kind: Kind::Packets,
-            default: "10240p",
-            doc: "Packets that fit in all buckets together.",
-        },
-        Word {
-            name: "flows",
-            kind: Kind::Integer { min: 1, max: 65_536 },
-            default: "1024",
-            doc: "Number of buckets; it cannot be changed later.",
-        },
-        Word {
-            name: "quantum",
-            kind: Kind::Size,
-            default: "1514b",
-            doc: "Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.",
-        },
+        LIMIT,
+        FLOWS,
+        QUANTUM,
         Word {
             name: "target",
             kind: Kind::Time,
@@ -63,18 +49,8 @@ pub const TABLE: Table = Table {
             default: "0x0/0x0",
             doc: "VALUE/MASK: ce_threshold applies where the DS byte under MASK is VALUE; mask 0 is all.",
         },
-        Word {
-            name: "memory_limit",
-            kind: Kind::Size,
-            default: "32mb",
-            doc: "Memory that queued packets may occupy, by their true size.",
-        },
-        Word {
-            name: "drop_batch",
-            kind: Kind::Integer { min: 1, max: 4_294_967_295 },
-            default: "64",
-            doc: "Packets dropped at most when there is no room.",
-        },
+        MEMORY_LIMIT,
+        DROP_BATCH,
         Word { default: "ecn", ..ECN },
     ],
 };
@@ -131,12 +107,7 @@ impl Params {
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         set(&mut self.limit, above_zero(given, "limit", packets)?);
         set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        if let Some(quantum) = above_zero(given, "quantum", size)? {
-            if quantum > 1 << 20 {
-                return Err(given.error("quantum", "`quantum` is at most 1mb"));
-            }
-            self.quantum = quantum.max(256);
-        }
+        set(&mut self.quantum, quantum(given)?.map(|quantum| quantum.max(256)));
         set(&mut self.target_us, above_zero(given, "target", micros)?);
         set(&mut self.interval_us, above_zero(given, "interval", micros)?);
         set(&mut self.ce_threshold_us, micros(given, "ce_threshold")?.map(Some));
@@ -176,6 +147,11 @@ impl Params {
             .done()
     }
 
+    /// What fits.
+    fn room(&self) -> Room {
+        Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
+    }
+
     /// CoDel's part in ticks of its clock.
     pub fn law(&self) -> Law {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, mtu, .. } = *self;
@@ -196,101 +172,26 @@ fn byte(text: &str) -> Option<u8> {
     }
 }
 
-const NEW: usize = 0;
-const OLD: usize = 1;
-const NONE: u32 = u32::MAX;
-
-/// One bucket.
-#[derive(Clone, Debug)]
-struct Flow<P> {
-    store: Store<P>,
-    deficit: i32,
-    codel: State,
-    /// The bucket behind this one on its list.
-    next: u32,
-    listed: bool,
-}
-
-/// A list of buckets.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
 /// An FQ-CoDel queue.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     params: Params,
     law: Law,
-    flows: Vec<Flow<P>>,
-    /// Bytes of each bucket, apart from the buckets because the search for the largest reads all.
-    backlogs: Vec<u32>,
-    lists: [List; 2],
-    packets: usize,
-    bytes: u64,
-    memory: u64,
-    new_flow_count: u32,
+    queues: FlowQueues<P, State>,
     counters: Counters,
-    drop_overlimit: u64,
-    drop_overmemory: u64,
+    overflow: Overflow,
     totals: Totals,
-}
-
-/// One bucket's queue, with the sums that follow it.
-struct Bucket<'a, P> {
-    store: &'a mut Store<P>,
-    backlog: &'a mut u32,
-    packets: &'a mut usize,
-    bytes: &'a mut u64,
-    memory: &'a mut u64,
-}
-
-impl<P: Packet> Source<P> for Bucket<'_, P> {
-    #[inline]
-    fn take(&mut self) -> Option<Queued<P>> {
-        let queued = self.store.pop()?;
-        *self.backlog -= queued.packet.len();
-        *self.packets -= 1;
-        *self.bytes -= u64::from(queued.packet.len());
-        *self.memory -= u64::from(queued.packet.truesize());
-        Some(queued)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.store.is_empty()
-    }
-
-    #[inline]
-    fn backlog(&self) -> u64 {
-        *self.bytes
-    }
 }
 
 impl<P: Packet> FqCodel<P> {
     /// An empty queue.
     pub fn new(params: Params) -> Self {
-        let flow = || Flow {
-            store: Store::default(),
-            deficit: 0,
-            codel: State::default(),
-            next: NONE,
-            listed: false,
-        };
         Self {
             params,
             law: params.law(),
-            flows: (0..params.flows).map(|_| flow()).collect(),
-            backlogs: vec![0; params.flows as usize],
-            lists: [List { head: NONE, tail: NONE }; 2],
-            packets: 0,
-            bytes: 0,
-            memory: 0,
-            new_flow_count: 0,
+            queues: FlowQueues::new(params.flows, params.quantum),
             counters: Counters::default(),
-            drop_overlimit: 0,
-            drop_overmemory: 0,
+            overflow: Overflow::default(),
             totals: Totals::default(),
         }
     }
@@ -305,132 +206,30 @@ impl<P: Packet> FqCodel<P> {
     pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = self.params.law();
-        while self.packets > params.limit as usize || self.memory > u64::from(params.memory_limit) {
+        self.queues.quantum = params.quantum;
+        while !self.queues.fits(&self.params.room()) {
             let Some(packet) = self.serve(now, sink) else { break };
             sink.dropped(packet, DropReason::Overflow, true);
         }
     }
 
-    #[inline]
-    fn push_tail(&mut self, list: usize, index: u32) {
-        self.flows[index as usize].next = NONE;
-        self.flows[index as usize].listed = true;
-        let List { head, tail } = &mut self.lists[list];
-        if *head == NONE {
-            *head = index;
-        } else {
-            self.flows[*tail as usize].next = index;
-        }
-        *tail = index;
-    }
-
-    #[inline]
-    fn pop_head(&mut self, list: usize) {
-        let head = self.lists[list].head;
-        let flow = &mut self.flows[head as usize];
-        flow.listed = false;
-        self.lists[list].head = flow.next;
-    }
-
-    fn bucket(&mut self, index: usize) -> (Bucket<'_, P>, &mut State) {
-        let Flow { store, codel, .. } = &mut self.flows[index];
-        let bucket = Bucket {
-            store,
-            backlog: &mut self.backlogs[index],
-            packets: &mut self.packets,
-            bytes: &mut self.bytes,
-            memory: &mut self.memory,
-        };
-        (bucket, codel)
-    }
-
-    /// Drops a batch from the head of the bucket with the largest backlog; gives its index and the
-    /// number dropped.
-    fn drop_batch(&mut self, sink: &mut impl Sink<P>) -> (usize, u32) {
-        let mut fattest = 0;
-        let mut most = 0;
-        for (index, &backlog) in self.backlogs.iter().enumerate() {
-            if backlog > most {
-                most = backlog;
-                fattest = index;
-            }
-        }
-        let enough = most >> 1;
-        let batch = self.params.drop_batch;
-        let (mut bucket, codel) = self.bucket(fattest);
-        let mut dropped = 0;
-        let mut bytes = 0;
-        while let Some(queued) = bucket.take() {
-            dropped += 1;
-            bytes += queued.packet.len();
-            sink.dropped(queued.packet, DropReason::Overflow, true);
-            if dropped >= batch || bytes >= enough {
-                break;
-            }
-        }
-        codel.count = codel.count.wrapping_add(dropped);
-        self.totals.drops += u64::from(dropped);
-        (fattest, dropped)
-    }
-
     /// The next packet by turns and CoDel.
+    #[inline]
     fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<P> {
-        loop {
-            let list = if self.lists[NEW].head == NONE { OLD } else { NEW };
-            let index = self.lists[list].head;
-            if index == NONE {
-                return None;
-            }
-            if self.flows[index as usize].deficit <= 0 {
-                let flow = &mut self.flows[index as usize];
-                flow.deficit = flow.deficit.wrapping_add(self.params.quantum as i32);
-                self.pop_head(list);
-                self.push_tail(OLD, index);
-                continue;
-            }
-            let Flow { store, codel, deficit, .. } = &mut self.flows[index as usize];
-            let mut bucket = Bucket {
-                store,
-                backlog: &mut self.backlogs[index as usize],
-                packets: &mut self.packets,
-                bytes: &mut self.bytes,
-                memory: &mut self.memory,
-            };
-            let packet = codel.dequeue(&self.law, &mut self.counters, now, &mut bucket, sink);
-            if let Some(packet) = packet {
-                *deficit = deficit.wrapping_sub(packet.len() as i32);
-                self.totals.sent(packet.len());
-                return Some(packet);
-            }
-            self.pop_head(list);
-            // An empty new bucket waits a round, or it would be new, and first, again at once.
-            if list == NEW && self.lists[OLD].head != NONE {
-                self.push_tail(OLD, index);
-            }
-        }
+        let Self { law, queues, counters, totals, .. } = self;
+        let packet =
+            queues.serve(|codel, bucket| codel.dequeue(law, counters, now, bucket, sink))?;
+        totals.sent(packet.len());
+        Some(packet)
     }
 }
 
-impl<P: Packet> View for FqCodel<P> {
-    fn packets(&self) -> usize {
-        self.packets
-    }
+impl<P: Packet> Stored for FqCodel<P> {
+    type Store = FlowQueues<P, State>;
 
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// For `n > 0` this gathers the times of all packets.
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        if n >= self.packets {
-            return None;
-        }
-        let active = self.flows.iter().filter(|flow| !flow.store.is_empty());
-        if n == 0 {
-            return active.filter_map(|flow| flow.store.enqueued_at(0)).min();
-        }
-        let mut times: Vec<Nanos> = active.flat_map(|flow| flow.store.times()).collect();
-        Some(*times.select_nth_unstable(n).1)
+    #[inline]
+    fn store(&self) -> &FlowQueues<P, State> {
+        &self.queues
     }
 }
 
@@ -443,29 +242,15 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let hash = u64::from(packet.flow_hash());
-        let index = ((hash * u64::from(self.params.flows)) >> 32) as usize;
-        self.packets += 1;
-        self.bytes += u64::from(packet.len());
-        self.memory += u64::from(packet.truesize());
-        self.backlogs[index] += packet.len();
-        let flow = &mut self.flows[index];
-        flow.store.push(now, packet);
-        if !flow.listed {
-            flow.deficit = self.params.quantum as i32;
-            self.new_flow_count = self.new_flow_count.wrapping_add(1);
-            self.push_tail(NEW, index as u32);
-        }
-        let over_memory = self.memory > u64::from(self.params.memory_limit);
-        if self.packets <= self.params.limit as usize && !over_memory {
+        let index = self.queues.index(&packet);
+        self.queues.push(index, now, packet);
+        let room = self.params.room();
+        let Some(batch) = self.queues.make_room(&room, &mut self.overflow, sink) else {
             return Return::Success;
-        }
-        let (fattest, dropped) = self.drop_batch(sink);
-        self.drop_overlimit += u64::from(dropped);
-        if over_memory {
-            self.drop_overmemory += u64::from(dropped);
-        }
-        if fattest == index { Return::Congestion } else { Return::Success }
+        };
+        let (codel, _) = self.queues.policy(batch.bucket);
+        codel.count = codel.count.wrapping_add(batch.packets);
+        if batch.bucket == index { Return::Congestion } else { Return::Success }
     }
 
     #[inline]
@@ -482,34 +267,24 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("new_flow_count", self.new_flow_count.into());
+        self.queues.visit(visit);
         visit("maxpacket", self.counters.maxpacket.into());
-        visit("memory_usage", self.memory.into());
     }
 
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if let Some(state) = self.flows.get(flow) {
-            visit("backlog", self.backlogs[flow].into());
-            visit("deficit", state.deficit.into());
-            state.codel.visit(visit);
+        if let Some(codel) = self.queues.visit_flow(flow, visit) {
+            codel.visit(visit);
         }
     }
 
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
-        for list in [NEW, OLD] {
-            let mut index = self.lists[list].head;
-            while index != NONE {
-                visit(list, index as usize);
-                index = self.flows[index as usize].next;
-            }
-        }
+        self.queues.visit_lists(visit);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        let totals = Totals { drops: self.totals.drops + self.counters.drops, ..self.totals };
-        totals.visit(self, visit);
-        visit("drop_overlimit", self.drop_overlimit);
-        visit("drop_overmemory", self.drop_overmemory);
+        let drops = self.overflow.dropped + self.counters.drops;
+        Totals { drops, ..self.totals }.visit(self, visit);
+        self.overflow.visit(visit);
         visit("ecn_mark", self.counters.ecn_mark);
         visit("ce_mark", self.counters.ce_mark);
     }

@@ -12,6 +12,11 @@ pub fn start(jiffy: u64, hz: u32) -> Nanos {
     (u128::from(jiffy) * u128::from(SECOND)).div_ceil(u128::from(hz)) as Nanos
 }
 
+/// When `span` ticks have passed since the tick of `now`: a timer set then is due.
+pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
+    start(at(now, hz) + span, hz)
+}
+
 /// A span in microseconds, in ticks: rounded up.
 pub fn from_micros(micros: u32, hz: u32) -> u64 {
     (u64::from(micros) * u64::from(hz)).div_ceil(1_000_000)
@@ -30,6 +35,7 @@ mod tests {
             for jiffy in [0, 1, 7, 1_000_003] {
                 assert_eq!(at(start(jiffy, hz), hz), jiffy);
                 assert!(jiffy == 0 || at(start(jiffy, hz) - 1, hz) == jiffy - 1);
+                assert_eq!(after(start(jiffy + 1, hz) - 1, 3, hz), start(jiffy + 3, hz));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
-use crate::{blue, cobalt, codel, fifo, fq_codel, pie, red};
+use crate::{blue, cobalt, codel, fifo, fq_cobalt, fq_codel, fq_pie, pie, red};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{self, Given, Table, Token, WordError};
@@ -28,8 +28,12 @@ pub enum Params {
     FqCodel(fq_codel::Params),
     /// `pie`.
     Pie(pie::Params),
+    /// `fq_pie`.
+    FqPie(fq_pie::Params),
     /// `cobalt`, and `cake` as one COBALT queue.
     Cobalt(cobalt::Params),
+    /// `fq_cobalt`.
+    FqCobalt(fq_cobalt::Params),
 }
 
 const TABLES: &[&Table] = &[
@@ -40,7 +44,9 @@ const TABLES: &[&Table] = &[
     &codel::TABLE,
     &fq_codel::TABLE,
     &pie::TABLE,
+    &fq_pie::TABLE,
     &cobalt::TABLE,
+    &fq_cobalt::TABLE,
 ];
 
 /// The words of every discipline.
@@ -74,7 +80,9 @@ impl Params {
             "codel" => Self::Codel(codel::Params::new(device)),
             "fq_codel" => Self::FqCodel(fq_codel::Params::new(device)),
             "pie" => Self::Pie(pie::Params::new(device)),
+            "fq_pie" => Self::FqPie(fq_pie::Params::new(device)),
             "cobalt" => Self::Cobalt(cobalt::Params::new(device)),
+            "fq_cobalt" => Self::FqCobalt(fq_cobalt::Params::new(device)),
             name => unreachable!("no defaults for {name}"),
         };
         params.set(&given)?;
@@ -105,7 +113,7 @@ impl Params {
         if let Self::Red(params) = self {
             return params.changed(&given, device).map(Self::Red);
         }
-        if matches!(self, Self::FqCodel(_)) && given.has("flows") {
+        if given.has("flows") {
             return Err(given.error("flows", "`flows` cannot be changed"));
         }
         let mut params = self.clone();
@@ -122,7 +130,9 @@ impl Params {
             Self::Codel(params) => params.set(given),
             Self::FqCodel(params) => params.set(given),
             Self::Pie(params) => params.set(given),
+            Self::FqPie(params) => params.set(given),
             Self::Cobalt(params) => params.set(given),
+            Self::FqCobalt(params) => params.set(given),
         }
     }
 
@@ -135,7 +145,9 @@ impl Params {
             Self::Codel(_) => &codel::TABLE,
             Self::FqCodel(_) => &fq_codel::TABLE,
             Self::Pie(_) => &pie::TABLE,
+            Self::FqPie(_) => &fq_pie::TABLE,
             Self::Cobalt(_) => &cobalt::TABLE,
+            Self::FqCobalt(_) => &fq_cobalt::TABLE,
         }
     }
 
@@ -156,7 +168,9 @@ impl Params {
             Self::Codel(params) => Queue::Codel(codel::Codel::new(*params)),
             Self::FqCodel(params) => Queue::FqCodel(fq_codel::FqCodel::new(*params)),
             Self::Pie(params) => Queue::Pie(pie::Pie::new(*params, now)),
+            Self::FqPie(params) => Queue::FqPie(fq_pie::FqPie::new(*params, now)),
             Self::Cobalt(params) => Queue::Cobalt(cobalt::Cobalt::new(*params)),
+            Self::FqCobalt(params) => Queue::FqCobalt(fq_cobalt::FqCobalt::new(*params)),
         }
     }
 
@@ -175,7 +189,12 @@ impl Params {
             Self::Codel(params) => Ok(params.to_tc()),
             Self::FqCodel(params) => Ok(params.to_tc()),
             Self::Pie(params) => Ok(params.to_tc()),
+            Self::FqPie(params) => Ok(params.to_tc()),
             Self::Cobalt(params) => params.to_tc(),
+            Self::FqCobalt(_) => Err(NoKernelEquivalent {
+                discipline: "fq_cobalt",
+                reason: "Linux has flow queues under COBALT only as `cake`".to_owned(),
+            }),
         }
     }
 }
@@ -218,7 +237,9 @@ impl<P: Packet> Queue<P> {
             (Self::Codel(queue), Params::Codel(params)) => queue.change(*params, sink),
             (Self::FqCodel(queue), Params::FqCodel(params)) => queue.change(*params, now, sink),
             (Self::Pie(queue), Params::Pie(params)) => queue.change(*params, sink),
+            (Self::FqPie(queue), Params::FqPie(params)) => queue.change(*params, now, sink),
             (Self::Cobalt(queue), Params::Cobalt(params)) => queue.change(*params),
+            (Self::FqCobalt(queue), Params::FqCobalt(params)) => queue.change(*params, now, sink),
             (queue, params) => {
                 return Err(OtherDiscipline { queue: queue.name(), asked: params.name() });
             }

@@ -15,7 +15,7 @@ use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Retu
 use crate::jiffies;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{LIMIT, Text, above_zero, micros, packets, set, time_text};
+use crate::tc::{ECN, LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
@@ -27,49 +27,65 @@ pub const TABLE: Table = Table {
     source: "RFC 8033; Linux sch_pie.c",
     words: &[
         LIMIT,
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
         Word {
-            name: "target",
-            kind: Kind::Time,
-            default: "15ms",
-            doc: "Queueing delay to hold, in whole microseconds.",
-        },
-        Word {
-            name: "tupdate",
-            kind: Kind::Time,
-            default: "15ms",
-            doc: "Time between updates of the probability, rounded up to the kernel's ticks.",
-        },
-        Word {
-            name: "alpha",
-            kind: Kind::Integer { min: 1, max: 32 },
-            default: "2",
-            doc: "Weight of the delay's distance from target, in 1/16 Hz.",
-        },
-        Word {
-            name: "beta",
-            kind: Kind::Integer { min: 1, max: 32 },
-            default: "20",
-            doc: "Weight of the delay's movement, in 1/16 Hz.",
-        },
-        Word {
-            name: "ecn",
-            kind: Kind::Switch { off: "noecn" },
-            default: "noecn",
             doc: "Marks ECN-capable packets instead of dropping them, up to a probability of 10 %.",
+            ..ECN
         },
-        Word {
-            name: "bytemode",
-            kind: Kind::Switch { off: "nobytemode" },
-            default: "nobytemode",
-            doc: "Scales the probability by the packet's size.",
-        },
-        Word {
-            name: "dq_rate_estimator",
-            kind: Kind::Switch { off: "no_dq_rate_estimator" },
-            default: "no_dq_rate_estimator",
-            doc: "Takes the delay from the backlog and the departure rate instead of timestamps.",
-        },
+        BYTEMODE,
+        DQ_RATE_ESTIMATOR,
     ],
+};
+
+/// `target`.
+pub(crate) const TARGET: Word = Word {
+    name: "target",
+    kind: Kind::Time,
+    default: "15ms",
+    doc: "Queueing delay to hold, in whole microseconds.",
+};
+
+/// `tupdate`.
+pub(crate) const TUPDATE: Word = Word {
+    name: "tupdate",
+    kind: Kind::Time,
+    default: "15ms",
+    doc: "Time between updates of the probability, rounded up to the kernel's ticks.",
+};
+
+/// `alpha`.
+pub(crate) const ALPHA: Word = Word {
+    name: "alpha",
+    kind: Kind::Integer { min: 1, max: 32 },
+    default: "2",
+    doc: "Weight of the delay's distance from target, in 1/16 Hz.",
+};
+
+/// `beta`.
+pub(crate) const BETA: Word = Word {
+    name: "beta",
+    kind: Kind::Integer { min: 1, max: 32 },
+    default: "20",
+    doc: "Weight of the delay's movement, in 1/16 Hz.",
+};
+
+/// `bytemode`.
+pub(crate) const BYTEMODE: Word = Word {
+    name: "bytemode",
+    kind: Kind::Switch { off: "nobytemode" },
+    default: "nobytemode",
+    doc: "Scales the probability by the packet's size.",
+};
+
+/// `dq_rate_estimator`.
+pub(crate) const DQ_RATE_ESTIMATOR: Word = Word {
+    name: "dq_rate_estimator",
+    kind: Kind::Switch { off: "no_dq_rate_estimator" },
+    default: "no_dq_rate_estimator",
+    doc: "Takes the delay from the backlog and the departure rate instead of timestamps.",
 };
 
 /// What the user sets, in the kernel's units.
@@ -127,8 +143,12 @@ impl Params {
     }
 
     pub(crate) fn to_tc(self) -> String {
-        Text::new("pie")
-            .value("limit", self.limit)
+        self.words(Text::new("pie")).done()
+    }
+
+    /// `text` and the words that these parameters are.
+    pub(crate) fn words(self, text: Text) -> Text {
+        text.value("limit", self.limit)
             .value("target", time_text(self.target_us))
             .value("tupdate", time_text(self.tupdate_us))
             .value("alpha", self.alpha)
@@ -136,13 +156,52 @@ impl Params {
             .switch(self.ecn, "ecn", "noecn")
             .switch(self.bytemode, "bytemode", "nobytemode")
             .switch(self.dq_rate_estimator, "dq_rate_estimator", "no_dq_rate_estimator")
-            .done()
     }
 
-    /// `target` in ticks of PIE's clock.
-    pub fn target_ticks(&self) -> u64 {
-        clock(u64::from(self.target_us) * 1000)
+    /// The same in ticks of PIE's clock and parts of its probability, as decisions are made with them.
+    pub fn law(&self) -> Law {
+        Law {
+            target: clock(u64::from(self.target_us) * 1000),
+            alpha: self.alpha,
+            beta: self.beta,
+            mtu: self.mtu,
+            bytemode: self.bytemode,
+            dq_rate_estimator: self.dq_rate_estimator,
+            ecn: self.ecn,
+            ecn_max_prob: MAX_PROB / 10,
+        }
     }
+
+    /// When the first update is due in a queue created at `now`.
+    pub(crate) fn first_update(&self, now: Nanos) -> Nanos {
+        jiffies::after(now, u64::from(self.hz / 2), self.hz)
+    }
+
+    /// When the update after one at `now` is due.
+    pub(crate) fn next_update(&self, now: Nanos) -> Nanos {
+        jiffies::after(now, jiffies::from_micros(self.tupdate_us, self.hz), self.hz)
+    }
+}
+
+/// The parameters that decisions are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Delay to hold, in ticks.
+    pub target: u64,
+    /// Weight of the distance from target, in 1/16 Hz.
+    pub alpha: u32,
+    /// Weight of the movement, in 1/16 Hz.
+    pub beta: u32,
+    /// The largest frame: twice as much is never judged.
+    pub mtu: u32,
+    /// Whether the probability is scaled by the packet's size.
+    pub bytemode: bool,
+    /// Whether the delay comes from the departure rate.
+    pub dq_rate_estimator: bool,
+    /// Whether to mark instead of drop.
+    pub ecn: bool,
+    /// The largest probability at which it still marks; one is [`MAX_PROB`].
+    pub ecn_max_prob: u64,
 }
 
 /// PIE's clock: 64 ns a tick.
@@ -152,7 +211,7 @@ pub fn clock(now: Nanos) -> u64 {
 }
 
 /// Probability one.
-const MAX_PROB: u64 = u64::MAX >> 8;
+pub const MAX_PROB: u64 = u64::MAX >> 8;
 const INVALID: u64 = u64::MAX;
 const TICKS_PER_SECOND: u64 = 15_625_000;
 const MAX_BURST: u64 = 2_343_750;
@@ -213,24 +272,18 @@ impl State {
 
     /// Whether an arrival of `len` bytes at a backlog of `backlog` is to be dropped or marked.
     #[inline]
-    pub fn early(
-        &mut self,
-        params: &Params,
-        backlog: u64,
-        len: u32,
-        draws: &mut impl Draws,
-    ) -> bool {
+    pub fn early(&mut self, law: &Law, backlog: u64, len: u32, draws: &mut impl Draws) -> bool {
         if self.burst_time > 0 {
             return false;
         }
-        if self.qdelay < params.target_ticks() / 2 && self.prob < MAX_PROB / 5 {
+        if self.qdelay < law.target / 2 && self.prob < MAX_PROB / 5 {
             return false;
         }
-        if backlog < 2 * u64::from(params.mtu) {
+        if backlog < 2 * u64::from(law.mtu) {
             return false;
         }
-        let p = if params.bytemode && len <= params.mtu {
-            u64::from(len) * (self.prob / u64::from(params.mtu))
+        let p = if law.bytemode && len <= law.mtu {
+            u64::from(len) * (self.prob / u64::from(law.mtu))
         } else {
             self.prob
         };
@@ -252,11 +305,40 @@ impl State {
         false
     }
 
+    /// Whether an arrival at a backlog of `backlog` is to be queued; it may be marked for that.
+    #[inline]
+    pub fn admit<P: Packet>(
+        &mut self,
+        law: &Law,
+        counters: &mut Counters,
+        backlog: u64,
+        packet: &mut P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> bool {
+        if self.early(law, backlog, packet.len(), draws) {
+            if !(law.ecn && self.prob <= law.ecn_max_prob && packet.set_ce()) {
+                return false;
+            }
+            counters.ecn_mark += 1;
+            sink.marked(packet, MarkReason::Early);
+        }
+        counters.packets_in += 1;
+        true
+    }
+
+    /// An arrival was dropped, whoever decided it.
+    #[inline]
+    pub fn dropped(&mut self, counters: &mut Counters) {
+        counters.dropped += 1;
+        self.accu_prob = 0;
+    }
+
     /// Takes note of a departure of `len` bytes, enqueued at `at`, that left `backlog` bytes.
     #[inline]
-    pub fn departed(&mut self, params: &Params, now: Nanos, at: Nanos, len: u32, backlog: u64) {
+    pub fn departed(&mut self, law: &Law, now: Nanos, at: Nanos, len: u32, backlog: u64) {
         let now = clock(now);
-        let elapsed = if params.dq_rate_estimator {
+        let elapsed = if law.dq_rate_estimator {
             match self.measure(now, len, backlog) {
                 Some(elapsed) => elapsed,
                 None => return,
@@ -304,9 +386,16 @@ impl State {
     }
 
     /// The periodic update of the probability.
-    pub fn update(&mut self, params: &Params, backlog: u64) {
-        let target = params.target_ticks();
-        let (delay, old) = if params.dq_rate_estimator {
+    #[inline]
+    pub fn update(&mut self, law: &Law, backlog: u64) {
+        // An empty queue at rest stays at rest; of a thousand flow queues most are.
+        if backlog > 0 || *self != Self::default() {
+            self.correct(law, backlog);
+        }
+    }
+
+    fn correct(&mut self, law: &Law, backlog: u64) {
+        let (delay, old) = if law.dq_rate_estimator {
             self.qdelay_old = self.qdelay;
             let scaled = (backlog << 8) as u32;
             (u64::from(scaled.checked_div(self.avg_dq_rate).unwrap_or(0)), self.qdelay_old)
@@ -315,8 +404,8 @@ impl State {
         };
         let mut decay = !(delay == 0 && backlog > 0);
         let unit = MAX_PROB / TICKS_PER_SECOND;
-        let mut alpha = u64::from(params.alpha).wrapping_mul(unit) >> 4;
-        let mut beta = u64::from(params.beta).wrapping_mul(unit) >> 4;
+        let mut alpha = u64::from(law.alpha).wrapping_mul(unit) >> 4;
+        let mut beta = u64::from(law.beta).wrapping_mul(unit) >> 4;
         if self.prob < MAX_PROB / 10 {
             alpha >>= 1;
             beta >>= 1;
@@ -327,7 +416,7 @@ impl State {
                 power *= 10;
             }
         }
-        let mut delta = (alpha.wrapping_mul(delay.wrapping_sub(target)) as i64)
+        let mut delta = (alpha.wrapping_mul(delay.wrapping_sub(law.target)) as i64)
             .wrapping_add(beta.wrapping_mul(delay.wrapping_sub(old)) as i64);
         if delta > (MAX_PROB / 50) as i64 && self.prob >= MAX_PROB / 10 {
             delta = (MAX_PROB / 100) as i64 * 2;
@@ -350,11 +439,12 @@ impl State {
         }
         self.qdelay = delay;
         self.backlog_old = backlog as u32;
-        let calm = self.qdelay < target / 2 && self.qdelay_old < target / 2 && self.prob == 0;
-        if calm && (!params.dq_rate_estimator || self.avg_dq_rate > 0) {
+        let calm =
+            self.qdelay < law.target / 2 && self.qdelay_old < law.target / 2 && self.prob == 0;
+        if calm && (!law.dq_rate_estimator || self.avg_dq_rate > 0) {
             self.reset();
         }
-        if !params.dq_rate_estimator {
+        if !law.dq_rate_estimator {
             self.qdelay_old = delay;
         }
     }
@@ -376,20 +466,24 @@ impl State {
 
 /// What PIE counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
-    packets_in: u64,
-    dropped: u64,
-    overlimit: u64,
-    ecn_mark: u64,
-    maxq: u64,
+pub struct Counters {
+    /// Packets queued.
+    pub packets_in: u64,
+    /// Packets dropped on arrival, for whatever reason.
+    pub dropped: u64,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u64,
 }
 
 /// A PIE queue.
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
     params: Params,
+    law: Law,
     state: State,
     counters: Counters,
+    overlimit: u64,
+    maxq: u64,
     totals: Totals,
     store: Store<P>,
     timer: Nanos,
@@ -398,14 +492,16 @@ pub struct Pie<P> {
 impl<P: Packet> Pie<P> {
     /// An empty queue, created at `now`.
     pub fn new(params: Params, now: Nanos) -> Self {
-        let first = jiffies::at(now, params.hz) + u64::from(params.hz / 2);
         Self {
             params,
+            law: params.law(),
             state: State::default(),
             counters: Counters::default(),
+            overlimit: 0,
+            maxq: 0,
             totals: Totals::default(),
             store: Store::default(),
-            timer: jiffies::start(first, params.hz),
+            timer: params.first_update(now),
         }
     }
 
@@ -418,6 +514,7 @@ impl<P: Packet> Pie<P> {
     /// dropped from the head.
     pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
         self.params = params;
+        self.law = params.law();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
@@ -440,21 +537,20 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        let reason = if self.store.len() >= self.params.limit as usize {
-            self.counters.overlimit += 1;
+        let Self { law, state, counters, store, .. } = self;
+        let reason = if store.len() >= self.params.limit as usize {
+            self.overlimit += 1;
             DropReason::Overflow
-        } else if !self.state.early(&self.params, self.store.bytes(), packet.len(), draws) {
-            return self.accept(now, packet);
-        } else if self.params.ecn && self.state.prob <= MAX_PROB / 10 && packet.set_ce() {
-            self.counters.ecn_mark += 1;
-            sink.marked(&packet, MarkReason::Early);
-            return self.accept(now, packet);
+        } else if state.admit(law, counters, store.bytes(), &mut packet, draws, sink) {
+            // The kernel notes the length before this packet.
+            self.maxq = self.maxq.max(store.len() as u64);
+            store.push(now, packet);
+            return Return::Success;
         } else {
             DropReason::Early
         };
-        self.counters.dropped += 1;
+        state.dropped(counters);
         self.totals.drops += 1;
-        self.state.accu_prob = 0;
         sink.dropped(packet, reason, false);
         Return::Drop
     }
@@ -468,7 +564,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     ) -> Dequeue<P> {
         let Some(queued) = self.store.pop() else { return Dequeue::Empty };
         let len = queued.packet.len();
-        self.state.departed(&self.params, now, queued.at, len, self.store.bytes());
+        self.state.departed(&self.law, now, queued.at, len, self.store.bytes());
         self.totals.sent(len);
         Dequeue::Packet(queued.packet)
     }
@@ -479,10 +575,8 @@ impl<P: Packet> Discipline<P> for Pie<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        self.state.update(&self.params, self.store.bytes());
-        let hz = self.params.hz;
-        let next = jiffies::at(now, hz) + jiffies::from_micros(self.params.tupdate_us, hz);
-        self.timer = jiffies::start(next, hz);
+        self.state.update(&self.law, self.store.bytes());
+        self.timer = self.params.next_update(now);
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
@@ -493,19 +587,27 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         self.totals.visit(self, visit);
         visit("packets_in", self.counters.packets_in);
         visit("dropped", self.counters.dropped);
-        visit("overlimit", self.counters.overlimit);
+        visit("overlimit", self.overlimit);
         visit("ecn_mark", self.counters.ecn_mark);
-        visit("maxq", self.counters.maxq);
+        visit("maxq", self.maxq);
     }
 }
 
-impl<P: Packet> Pie<P> {
-    #[inline]
-    fn accept(&mut self, now: Nanos, packet: P) -> Return {
-        self.counters.packets_in += 1;
-        // The kernel notes the length before this packet.
-        self.counters.maxq = self.counters.maxq.max(self.store.len() as u64);
-        self.store.push(now, packet);
-        Return::Success
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What [`State::update`] leaves out would change nothing.
+    #[test]
+    fn a_queue_at_rest_stays_at_rest() {
+        for dq_rate_estimator in [false, true] {
+            for (alpha, beta) in [(1, 1), (2, 20), (32, 32)] {
+                let params =
+                    Params { alpha, beta, dq_rate_estimator, ..Params::new(&Device::default()) };
+                let mut state = State::default();
+                state.correct(&params.law(), 0);
+                assert_eq!(state, State::default());
+            }
+        }
     }
 }

@@ -5,7 +5,9 @@ use crate::cobalt::Cobalt;
 use crate::codel::Codel;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::fifo::Fifo;
+use crate::fq_cobalt::FqCobalt;
 use crate::fq_codel::FqCodel;
+use crate::fq_pie::FqPie;
 use crate::packet::Packet;
 use crate::pie::Pie;
 use crate::red::Red;
@@ -26,8 +28,12 @@ pub enum Queue<P> {
     FqCodel(FqCodel<P>),
     /// `pie`.
     Pie(Pie<P>),
+    /// `fq_pie`.
+    FqPie(FqPie<P>),
     /// `cobalt`.
     Cobalt(Cobalt<P>),
+    /// `fq_cobalt`.
+    FqCobalt(FqCobalt<P>),
 }
 
 macro_rules! each {
@@ -39,7 +45,9 @@ macro_rules! each {
             Queue::Codel($queue) => $body,
             Queue::FqCodel($queue) => $body,
             Queue::Pie($queue) => $body,
+            Queue::FqPie($queue) => $body,
             Queue::Cobalt($queue) => $body,
+            Queue::FqCobalt($queue) => $body,
         }
     };
 }
@@ -54,7 +62,9 @@ impl<P: Packet> Queue<P> {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Pie(_) => "pie",
+            Self::FqPie(_) => "fq_pie",
             Self::Cobalt(_) => "cobalt",
+            Self::FqCobalt(_) => "fq_cobalt",
         }
     }
 }

@@ -197,92 +197,6 @@ mod codel {
     }
 }
 
-mod fq_codel {
-    use super::*;
-
-    /// Bytes delivered to each of three backlogged flows with unlike packets.
-    #[test]
-    fn backlogged_flows_get_equal_bytes() {
-        let mut bench = Bench::new("fq_codel target 10s interval 100s");
-        let sizes = [1514, 700, 90];
-        let mut sent = [0u64; 3];
-        let mut queued = [0u32; 3];
-        for _ in 0..60_000 {
-            for flow in 0..3u32 {
-                if queued[flow as usize] < 40 {
-                    bench.offer(Frame { flow, ..Frame::new(0, sizes[flow as usize]) });
-                    queued[flow as usize] += 1;
-                }
-            }
-            bench.wait(1000);
-            let frame = bench.take().expect("backlogged");
-            sent[frame.flow as usize] += u64::from(frame.len);
-            queued[frame.flow as usize] -= 1;
-        }
-        let most = *sent.iter().max().unwrap();
-        let least = *sent.iter().min().unwrap();
-        assert!(most - least <= 2 * 1514, "{sent:?}");
-    }
-
-    #[test]
-    fn a_sparse_flow_goes_first() {
-        let mut bench = Bench::new("fq_codel");
-        for flow in 0..4 {
-            (0..50).for_each(|_| _ = bench.offer(Frame { flow, ..Frame::new(0, 1514) }));
-        }
-        (0..20).for_each(|_| _ = bench.take());
-        bench.offer(Frame { flow: 9, ..Frame::new(0, 100) });
-        assert_eq!(bench.take().expect("a packet").flow, 9);
-    }
-
-    #[test]
-    fn overflow_takes_half_of_the_fattest_from_its_head() {
-        let mut bench = Bench::new("fq_codel limit 30");
-        for flow in [0, 1] {
-            (0..5).for_each(|_| _ = bench.offer(Frame { flow, ..Frame::new(0, 100) }));
-        }
-        let fat: Vec<u64> = (10..31).collect();
-        let given: Vec<_> =
-            fat.iter().map(|_| bench.offer(Frame { flow: 2, ..Frame::new(0, 1000) })).collect();
-        assert_eq!(given[..20], [Return::Success; 20]);
-        assert_eq!(given[20], Return::Congestion);
-        // 21 kB queued: half, rounded down, is reached by the eleventh packet.
-        assert_eq!(bench.dropped_ids(), fat[..11]);
-        assert_eq!(bench.counter("drop_overlimit"), 11);
-        // A small flow's arrival that overflows others is told nothing.
-        (0..10).for_each(|_| _ = bench.offer(Frame { flow: 2, ..Frame::new(0, 1000) }));
-        while bench.queue.packets() < 30 {
-            bench.offer(Frame { flow: 2, ..Frame::new(0, 1000) });
-        }
-        assert_eq!(bench.offer(Frame { flow: 0, ..Frame::new(0, 100) }), Return::Success);
-    }
-
-    #[test]
-    fn of_equal_backlogs_the_first_bucket_loses() {
-        let mut bench = Bench::new("fq_codel limit 8");
-        // By their hashes, flow 2's bucket comes before flow 1's.
-        for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
-            bench.offer(Frame { flow, ..Frame::new(0, 500) });
-        }
-        bench.offer(Frame { flow: 7, ..Frame::new(0, 100) });
-        let flows: Vec<u32> = bench.kept.dropped.iter().map(|(f, ..)| f.flow).collect();
-        assert_eq!(flows, [2, 2]);
-    }
-
-    #[test]
-    fn a_change_dequeues_what_no_longer_fits() {
-        let mut bench = Bench::new("fq_codel quantum 300");
-        for flow in [0, 1, 2] {
-            (0..4).for_each(|_| _ = bench.offer(Frame { flow, ..Frame::new(0, 300) }));
-        }
-        bench.change("fq_codel limit 9");
-        // One from each in turn.
-        let flows: Vec<u32> = bench.kept.dropped.iter().map(|(f, ..)| f.flow).collect();
-        assert_eq!(flows, [0, 1, 2]);
-        assert_eq!(bench.queue.packets(), 9);
-    }
-}
-
 mod pie {
     use super::*;
 
@@ -366,22 +280,22 @@ mod pie {
 
     mod edges {
         use super::super::common::Dice;
-        use sojourn_queue::pie::{Params, State};
+        use sojourn_queue::pie::{Law, State};
         use sojourn_queue::{Device, Params as Any};
 
         const MAX: u64 = u64::MAX >> 8;
         const TARGET: u64 = 234_375;
 
-        fn params() -> Params {
+        fn law() -> Law {
             let Ok(Any::Pie(params)) = Any::parse("pie", &Device::default()) else { panic!() };
-            params
+            params.law()
         }
 
         /// How far one update moves the probability at one tick above target, without movement.
         fn step(prob: u64) -> u64 {
             let (qdelay, qdelay_old) = (TARGET + 1, TARGET + 1);
             let mut state = State { prob, qdelay, qdelay_old, ..State::default() };
-            state.update(&params(), 10_000);
+            state.update(&law(), 10_000);
             state.prob - prob
         }
 
@@ -403,25 +317,25 @@ mod pie {
         fn large_rises_are_cut_from_ten_percent_on() {
             let rise = |prob| {
                 let mut state = State { prob, qdelay: 3_906_250, ..State::default() };
-                state.update(&params(), 10_000);
+                state.update(&law(), 10_000);
                 state.prob - prob
             };
             assert_eq!(rise(MAX / 10), MAX / 100 * 2);
             assert!(rise(MAX / 10 - 1) > MAX / 50);
             // Above 250 ms there is more.
             let mut state = State { prob: MAX / 5, qdelay: 3_906_251, ..State::default() };
-            state.update(&params(), 10_000);
+            state.update(&law(), 10_000);
             assert_eq!(state.prob - MAX / 5, MAX / 100 * 2 + MAX / 50);
         }
 
         #[test]
         fn the_end_of_64_bits_is_one() {
             let mut state = State { prob: u64::MAX - 5, qdelay: 4_000_000, ..State::default() };
-            state.update(&params(), 10_000);
+            state.update(&law(), 10_000);
             assert_eq!(state.prob, MAX);
             // Falling below 0 is 0.
             let mut state = State { prob: 1000, qdelay: 0, qdelay_old: TARGET, ..State::default() };
-            state.update(&params(), 0);
+            state.update(&law(), 0);
             assert_eq!(state.prob, 0);
         }
 
@@ -431,7 +345,7 @@ mod pie {
             let mut falls = Vec::new();
             for backlog in [0, 5000] {
                 let before = state.prob;
-                state.update(&params(), backlog);
+                state.update(&law(), backlog);
                 falls.push(before - state.prob);
             }
             // No decay by 1/64 while something is queued.
@@ -448,7 +362,7 @@ mod pie {
                 let mut state =
                     State { prob, accu_prob: accu_prob - prob, burst_time: 0, ..State::default() };
                 state.qdelay = TARGET;
-                let early = state.early(&params(), 4000, 1000, &mut dice);
+                let early = state.early(&law(), 4000, 1000, &mut dice);
                 (early, dice.asked)
             };
             assert_eq!(asked(MAX / 100 * 85 - 1), (false, 0));
@@ -462,7 +376,7 @@ mod pie {
             let early = |state: State, backlog| {
                 let busy = State { accu_prob: MAX / 2 * 17, prob: MAX / 1000, ..state };
                 let prob = if state.prob == 0 { busy.prob } else { state.prob };
-                State { prob, ..busy }.early(&params(), backlog, 1000, &mut Dice::new(1))
+                State { prob, ..busy }.early(&law(), backlog, 1000, &mut Dice::new(1))
             };
             let calm = State { burst_time: 0, qdelay: TARGET, ..State::default() };
             assert!(early(calm, 3028));
@@ -507,7 +421,7 @@ mod cobalt {
     fn the_law_is_cakes_by_default() {
         assert_eq!(Law::default(), LAW);
         let Params::Cobalt(params) = Bench::new("cobalt").params else { panic!() };
-        assert_eq!(params.law(), LAW);
+        assert_eq!(params.control.law(), LAW);
     }
 
     #[test]

@@ -52,6 +52,23 @@ const CASES: &[(&str, &str)] = &[
         "cobalt interval 4ms target 500us memlimit 20kb noecn blue_threshold 2ms",
         "cobalt ecn memlimit 9kb",
     ),
+    (
+        "fq_pie limit 25 flows 4 quantum 300 target 500us tupdate 2ms alpha 32 beta 32",
+        "fq_pie limit 6 target 2ms",
+    ),
+    (
+        "fq_pie flows 8 limit 40 target 300us tupdate 1ms ecn ecn_prob 60 dq_rate_estimator \
+         memory_limit 4kb",
+        "fq_pie limit 9 bytemode noecn",
+    ),
+    (
+        "fq_cobalt limit 25 flows 4 quantum 300 target 500us interval 3ms drop_batch 3",
+        "fq_cobalt limit 6 noecn",
+    ),
+    (
+        "fq_cobalt flows 8 memory_limit 12kb target 300us interval 2ms blue_threshold 1ms increment 0.2",
+        "fq_cobalt memory_limit 4kb limit 9",
+    ),
     ("cake unlimited besteffort flowblind rtt 2ms memlimit 12kb", "cake memlimit 30kb"),
 ];
 
@@ -114,7 +131,9 @@ fn limits(params: &Params) -> (u64, u64, u64) {
         Params::Codel(p) => (p.limit.into(), NONE, NONE),
         Params::FqCodel(p) => (p.limit.into(), NONE, NONE),
         Params::Pie(p) => (p.limit.into(), NONE, NONE),
+        Params::FqPie(p) => (p.pie.limit.into(), NONE, NONE),
         Params::Cobalt(p) => (NONE, NONE, p.buffer_limit().into()),
+        Params::FqCobalt(p) => (p.limit.into(), NONE, NONE),
     }
 }
 
@@ -157,9 +176,9 @@ impl Ledger {
         assert_eq!(queue.enqueued_at(queue.packets()), None);
         assert_eq!(bench.counter("qlen"), queue.packets() as u64);
         assert_eq!(bench.counter("backlog"), bytes);
-        // FQ-CoDel counts as sent what a change throws away, as the kernel does.
+        // FQ-CoDel and FQ-PIE count as sent what a change throws away, as the kernel does.
         let sent = bench.counter("packets");
-        if matches!(bench.params, Params::FqCodel(_)) {
+        if matches!(bench.params, Params::FqCodel(_) | Params::FqPie(_)) {
             assert!(sent >= self.delivered);
         } else {
             assert_eq!(sent, self.delivered);
@@ -231,7 +250,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
             trace.push(format!("m {id} {reason:?}"));
         }
         // A lower limit drops nothing from fifos, and from COBALT at the next arrival only; one batch
-        // of FQ-CoDel's may not bring memory below its limit.
+        // of flow queues may not bring memory below its limit.
         let lax = is_changed && matches!(bench.params, Params::Fifo(_) | Params::Cobalt(_));
         if reading {
             ledger.compare(&bench, !lax);
@@ -266,11 +285,15 @@ fn marks_only_what_is_capable() {
             Params::Codel(p) => p.ecn,
             Params::FqCodel(p) => p.ecn,
             Params::Pie(p) => p.ecn,
-            Params::Cobalt(p) => p.ecn,
+            Params::FqPie(p) => p.pie.ecn,
+            Params::Cobalt(p) => p.control.ecn,
+            Params::FqCobalt(p) => p.control.ecn,
             Params::Fifo(_) => false,
         };
         assert!(
-            !marks || !bench.kept.marked.is_empty() || matches!(bench.params, Params::Pie(_)),
+            !marks
+                || !bench.kept.marked.is_empty()
+                || matches!(bench.params, Params::Pie(_) | Params::FqPie(_)),
             "{text}"
         );
         assert!(marks || bench.kept.marked.is_empty(), "{text}");

@@ -61,6 +61,8 @@ fn defaults_come_from_the_device() {
     assert_eq!(parse("bfifo"), parse("bfifo limit 9014000"));
     let Params::Cobalt(cobalt) = parse("cobalt") else { panic!() };
     assert_eq!(cobalt.buffer_limit(), 10_240 * 9014);
+    assert_eq!(parse("fq_pie"), parse("fq_pie quantum 9014"));
+    assert_eq!(parse("fq_cobalt"), parse("fq_cobalt quantum 9014"));
     let Params::Pie(pie) = parse("pie") else { panic!() };
     assert_eq!((pie.hz, pie.mtu), (250, 9014));
 }
@@ -102,11 +104,15 @@ fn errors_help() {
     assert!(error("red limit 60q").contains("a size"));
     assert!(error("red limit 60000 probability 0").contains("too small"));
     assert!(error("fq_codel ce_threshold_selector 3").contains("VALUE/MASK"));
-    assert!(error("fq_codel quantum 2mb").contains("at most 1mb"));
+    for name in ["fq_codel", "fq_pie", "fq_cobalt"] {
+        assert!(error(&format!("{name} quantum 2mb")).contains("at most 1mb"));
+        let changed = parse(name).change(&format!("{name} flows 8"), &Device::default());
+        assert!(changed.unwrap_err().to_string().contains("cannot be changed"));
+    }
+    assert!(error("fq_pie memory_limit 0").contains("above 0"));
+    assert!(error("fq_pie ecn_prob 100").contains("99"));
     assert!(error("blue freeze 0ms").contains("above 0"));
     assert!(error("cobalt blue_threshold 0ms").contains("above 0"));
-    let changed = parse("fq_codel").change("fq_codel flows 8", &Device::default());
-    assert!(changed.unwrap_err().to_string().contains("cannot be changed"));
     assert!(parse("codel").change("pie limit 3", &Device::default()).is_err());
 }
 
@@ -123,6 +129,16 @@ fn a_change_keeps_what_it_does_not_name() {
         ("codel ecn", "codel noecn ce_threshold 1ms", "codel ce_threshold 1ms"),
         ("fq_codel flows 8 limit 5", "fq_codel noecn", "fq_codel flows 8 limit 5 noecn"),
         ("pie limit 5 bytemode", "pie alpha 3 ecn", "pie limit 5 bytemode alpha 3 ecn"),
+        (
+            "fq_pie limit 5 flows 8 ecn_prob 20",
+            "fq_pie alpha 3 ecn",
+            "fq_pie limit 5 flows 8 ecn_prob 20 alpha 3 ecn",
+        ),
+        (
+            "fq_cobalt flows 8 target 1ms",
+            "fq_cobalt noecn quantum 300",
+            "fq_cobalt flows 8 target 1ms quantum 300 noecn",
+        ),
         ("blue limit 5 ecn", "blue freeze 10ms", "blue limit 5 ecn freeze 10ms"),
         // tc states RED's numbers anew; flags stay once set.
         ("red limit 60000 min 6000 max 9000 ecn", "red limit 90000", "red limit 90000 ecn"),
@@ -150,6 +166,7 @@ fn what_the_kernel_lacks_is_said() {
         ("cobalt increment 0.08", "1/256"),
         ("cobalt blue_threshold 400ms", "knows no delay"),
         ("cobalt noecn", "always marks"),
+        ("fq_cobalt", "only as `cake`"),
     ] {
         let error = parse(text).to_tc().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");
@@ -179,7 +196,9 @@ fn parameters_survive_json() {
         "codel ce_threshold 1ms",
         "fq_codel",
         "pie",
+        "fq_pie ecn_prob 5",
         "cobalt blue_threshold 400ms noecn",
+        "fq_cobalt target 4ms",
     ] {
         let params = parse(text);
         let json = serde_json::to_string(&params).unwrap();
@@ -269,6 +288,14 @@ fn descriptions() -> impl Strategy<Value = String> {
         switch(&["", "ecn", "noecn"]),
         switch(&["", "bytemode", "nobytemode"]),
         switch(&["", "dq_rate_estimator", "no_dq_rate_estimator"]),
+    )
+        .prop_map(move |(a, b, c, d, e, f, g, h)| join(vec![a, b, c, d, e, f, g, h]))
+        .boxed();
+    let fq_pie = (
+        option("flows", count(65_536)),
+        option("quantum", count(1 << 20)),
+        option("memory_limit", count(u32::MAX)),
+        option("ecn_prob", count(99)),
     );
     let red = (
         (20_000u32..400_000, 1000u32..9000, 1u32..9000)
@@ -288,8 +315,9 @@ fn descriptions() -> impl Strategy<Value = String> {
             "fq_codel{}",
             join(vec![a, b, c, d, e, f])
         )),
-        pie.prop_map(move |(a, b, c, d, e, f, g, h)| {
-            format!("pie{}", join(vec![a, b, c, d, e, f, g, h]))
+        pie.clone().prop_map(|words| format!("pie{words}")),
+        (pie, fq_pie).prop_map(move |(words, (a, b, c, d))| {
+            format!("fq_pie{words}{}", join(vec![a, b, c, d]))
         }),
         red.prop_map(move |(a, b, c, d, e, f)| format!("red{}", join(vec![a, b, c, d, e, f]))),
         cobalt.prop_map(|(a, b)| format!("cake unlimited besteffort flowblind{a}{b}")),

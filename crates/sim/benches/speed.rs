@@ -26,7 +26,10 @@ fn tcp_dumbbell(bencher: divan::Bencher, flows: u32) {
     bencher.counter(ItemsCount::new(165_000u32)).bench_local(|| run(&plan, 1).unwrap().events);
 }
 
-#[divan::bench(args = ["pfifo limit 1000p", "codel", "fq_codel", "pie", "cobalt"], sample_count = 10)]
+#[divan::bench(
+    args = ["pfifo limit 1000p", "codel", "fq_codel", "pie", "fq_pie", "cobalt", "fq_cobalt"],
+    sample_count = 10
+)]
 fn disciplines(bencher: divan::Bencher, queue: &str) {
     let plan = dumbbell(20, queue);
     bencher.counter(ItemsCount::new(165_000u32)).bench_local(|| run(&plan, 1).unwrap().events);

@@ -37,6 +37,8 @@ fn queue_text() -> impl Strategy<Value = String> {
         Just("codel ecn".to_owned()),
         Just("fq_codel limit 100p".to_owned()),
         Just("pie ecn".to_owned()),
+        Just("fq_pie limit 100p ecn".to_owned()),
+        Just("fq_cobalt limit 100p blue_threshold 20ms".to_owned()),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"
                 .to_owned()

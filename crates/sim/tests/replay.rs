@@ -52,6 +52,8 @@ fn plans() -> Vec<(&'static str, Plan)> {
         ("codel", tcp_mix("codel")),
         ("fq_codel", tcp_mix("fq_codel")),
         ("pie", tcp_mix("pie")),
+        ("fq_pie", tcp_mix("fq_pie")),
+        ("fq_cobalt", tcp_mix("fq_cobalt limit 60p")),
         (
             "red",
             tcp_mix("red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit"),
@@ -87,6 +89,8 @@ const GOLDEN: &[(&str, &str)] = &[
     ("codel", "9daae243334c2ea1f3a5a4a023e632bf"),
     ("fq_codel", "0b0fb43750980532ca8df2bef650d4ab"),
     ("pie", "895fab33a6e67f648d7b6b4a3fe23e37"),
+    ("fq_pie", "544d1b0b2f36bb5bcd7724d46a4778a9"),
+    ("fq_cobalt", "f67ec61f929a1a3b7ac73739ffa8b278"),
     ("red", "7300cabebc88c52add8707f3c2fb3a00"),
 ];
 

@@ -117,7 +117,7 @@ impl Expected {
             }
             self.lists = Some(lists);
             self.compare_lists(1, queue)?;
-        } else if matches!(params, Params::FqCodel(_)) {
+        } else if matches!(params, Params::FqCodel(_) | Params::FqPie(_)) {
             return Err(Outcome::malformed(1, "`L` is missing in `init`"));
         }
         Ok(())

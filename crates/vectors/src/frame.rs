@@ -108,7 +108,7 @@ impl Columns {
             return Err(Outcome::malformed(1, format!("unknown column `{column}`")));
         }
         let needed: &[&str] = match params {
-            Params::FqCodel(_) | Params::Cobalt(_) => {
+            Params::FqCodel(_) | Params::FqPie(_) | Params::Cobalt(_) => {
                 &["t", "id", "len", "flow", "ecn", "truesize"]
             }
             _ => &["t", "id", "len", "flow", "ecn"],
@@ -118,6 +118,7 @@ impl Columns {
         }
         let buckets = match params {
             Params::FqCodel(params) => Some(params.flows),
+            Params::FqPie(params) => Some(params.flows),
             _ => None,
         };
         Ok(Self { names, buckets, last_id: None })

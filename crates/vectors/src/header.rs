@@ -79,7 +79,9 @@ fn kind(params: &Params) -> &'static str {
         Params::Codel(_) => "codel",
         Params::FqCodel(_) => "fq_codel",
         Params::Pie(_) => "pie",
+        Params::FqPie(_) => "fq_pie",
         Params::Cobalt(_) => "cobalt_queue",
+        Params::FqCobalt(_) => "fq_cobalt",
     }
 }
 
@@ -141,10 +143,18 @@ pub fn numbers(params: &Params) -> Json {
             "alpha": p.alpha, "beta": p.beta, "ecn": u8::from(p.ecn),
             "bytemode": u8::from(p.bytemode),
             "dq_rate_estimator": u8::from(p.dq_rate_estimator),
-            "target_ticks": p.target_ticks(), "mtu": p.mtu,
+            "target_ticks": p.law().target, "mtu": p.mtu,
+        }),
+        Params::FqPie(p) => json!({
+            "limit": p.pie.limit, "flows": p.flows, "target_us": p.pie.target_us,
+            "tupdate_us": p.pie.tupdate_us, "alpha": p.pie.alpha, "beta": p.pie.beta,
+            "quantum": p.quantum, "memory_limit": p.memory_limit, "ecn_prob": p.ecn_prob,
+            "ecn": u8::from(p.pie.ecn), "bytemode": u8::from(p.pie.bytemode),
+            "dq_rate_estimator": u8::from(p.pie.dq_rate_estimator),
+            "target_ticks": p.law().target, "mtu": p.pie.mtu,
         }),
         Params::Cobalt(p) => {
-            let law = p.law();
+            let law = p.control.law();
             json!({
                 "tins": 1, "buffer_limit": p.buffer_limit(), "rate_ns": 0, "rate_shft": 0,
                 "tin": [{
@@ -155,7 +165,7 @@ pub fn numbers(params: &Params) -> Json {
             })
         }
         Params::Red(p) => p.options().map_or(Json::Null, |options| red_numbers(p, &options)),
-        Params::Blue(_) => Json::Null,
+        Params::Blue(_) | Params::FqCobalt(_) => Json::Null,
     }
 }
 
@@ -208,6 +218,21 @@ fn by_hand(
             Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
         })
     };
+    let pie = || -> Result<sojourn_queue::pie::Params> {
+        Ok(sojourn_queue::pie::Params {
+            limit: number("limit")?,
+            target_us: number("target_us")?,
+            tupdate_us: number("tupdate_us")?,
+            alpha: number("alpha")?,
+            beta: number("beta")?,
+            ecn: flag("ecn")?,
+            bytemode: flag("bytemode")?,
+            dq_rate_estimator: flag("dq_rate_estimator")?,
+            mtu: number("mtu")?.max(1),
+            hz: device.hz,
+        })
+    };
+    let flows = || read::number(1, recorded, "flows", 65_536).map(|flows| flows as u32);
     let params = match discipline {
         "fifo" => {
             let Some(&Params::Fifo(p)) = stated else {
@@ -225,7 +250,7 @@ fn by_hand(
         }),
         "fq_codel" => Params::FqCodel(sojourn_queue::fq_codel::Params {
             limit: number("limit")?,
-            flows: read::number(1, recorded, "flows", 65_536)? as u32,
+            flows: flows()?,
             quantum: read::number(1, recorded, "quantum", 1 << 20)?.max(256) as u32,
             target_us: number("target_us")?,
             interval_us: number("interval_us")?,
@@ -237,17 +262,13 @@ fn by_hand(
             ecn: flag("ecn")?,
             mtu: number("mtu")?,
         }),
-        "pie" => Params::Pie(sojourn_queue::pie::Params {
-            limit: number("limit")?,
-            target_us: number("target_us")?,
-            tupdate_us: number("tupdate_us")?,
-            alpha: number("alpha")?,
-            beta: number("beta")?,
-            ecn: flag("ecn")?,
-            bytemode: flag("bytemode")?,
-            dq_rate_estimator: flag("dq_rate_estimator")?,
-            mtu: number("mtu")?.max(1),
-            hz: device.hz,
+        "pie" => Params::Pie(pie()?),
+        "fq_pie" => Params::FqPie(sojourn_queue::fq_pie::Params {
+            pie: pie()?,
+            flows: flows()?,
+            quantum: read::number(1, recorded, "quantum", 1 << 20)?.max(1) as u32,
+            memory_limit: number("memory_limit")?,
+            ecn_prob: number("ecn_prob")?,
         }),
         "cobalt_queue" => {
             let tins = read::array(1, "tin", read::field(1, recorded, "tin")?)?;
@@ -259,14 +280,14 @@ fn by_hand(
                 return Err(Outcome::malformed(1, "`tc` does not describe one COBALT queue"));
             };
             let memlimit = number("buffer_limit")?;
-            Params::Cobalt(sojourn_queue::cobalt::Params {
+            let control = sojourn_queue::cobalt::Control {
                 interval_us: micros("interval")?,
                 target_us: micros("target")?,
-                memlimit,
                 p_inc: step("p_inc")?,
                 p_dec: step("p_dec")?,
-                ..default
-            })
+                ..default.control
+            };
+            Params::Cobalt(sojourn_queue::cobalt::Params { control, memlimit, ..default })
         }
         "red" => return red_by_hand(recorded, &defaults("red limit 60000")?, t0),
         _ => return Err(Outcome::UnknownDiscipline),

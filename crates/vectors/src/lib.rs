@@ -58,7 +58,7 @@ fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
     }
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),
-        "fifo" | "red" | "codel" | "fq_codel" | "pie" | "cobalt_queue" => {
+        "fifo" | "red" | "codel" | "fq_codel" | "pie" | "fq_pie" | "cobalt_queue" => {
             play::play(&head, lines, report)
         }
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),

@@ -16,10 +16,10 @@ enum Kind {
 }
 
 impl Kind {
-    /// `limit` is a size only where it may count bytes.
+    /// `limit` is a size only where it may count bytes; `quantum` where it was written so.
     fn of(self, name: &str, word: &str) -> Self {
         match (word, name) {
-            ("limit", "pfifo" | "bfifo" | "red") => Self::Size,
+            ("limit", "pfifo" | "bfifo" | "red") | ("quantum", "fq_pie") => Self::Size,
             ("limit", _) => Self::Count,
             _ => self,
         }
@@ -39,6 +39,7 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("memory_limit", Kind::Size, true),
     ("alpha", Kind::Count, false),
     ("beta", Kind::Count, false),
+    ("ecn_prob", Kind::Count, false),
     ("min", Kind::Size, false),
     ("max", Kind::Size, false),
     ("avpkt", Kind::Size, false),
@@ -104,7 +105,8 @@ fn spell(name: &str, options: &[&str]) -> String {
             ("rtt", (*rtt).to_owned())
         } else if let Some(&(word, kind, zero)) = VALUES.iter().find(|(word, ..)| *word == token) {
             let value = value(kind.of(name, word), options.next().unwrap_or(""));
-            let kept = zero || name.ends_with("fifo") || !matches!(value.as_str(), "0" | "0us");
+            let zero = (zero && name != "fq_pie") || name.ends_with("fifo");
+            let kept = zero || !matches!(value.as_str(), "0" | "0us");
             if !kept {
                 continue;
             }
@@ -221,6 +223,10 @@ mod tests {
             (
                 "fq_codel memory_limit 32Mb quantum 300",
                 "fq_codel memory_limit 33554432 quantum 300",
+            ),
+            (
+                "fq_pie quantum 1kb memory_limit 0 flows 0x8 ecn_prob 0",
+                "fq_pie quantum 1024 flows 8",
             ),
             ("pfifo limit 1k", "pfifo limit 1024"),
             ("bfifo limit 0", "bfifo limit 0"),

@@ -145,7 +145,7 @@ impl<P: Packet> Red<P> {
     fn arm(&mut self, now: Nanos) {
         let hz = self.params.hz;
         self.timer = (self.params.adaptation == Adaptation::Floyd)
-            .then(|| jiffies::start(jiffies::at(now, hz) + u64::from(hz / 2), hz));
+            .then(|| jiffies::after(now, u64::from(hz / 2), hz));
     }
 
     /// Its parameters.

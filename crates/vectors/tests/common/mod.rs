@@ -9,6 +9,7 @@ const PACKED: &[(&str, usize, &[u8])] = &[
     ("codel", 15, include_bytes!("../../data/codel.jsonl.gz")),
     ("fifo", 2, include_bytes!("../../data/fifo.jsonl.gz")),
     ("fq_codel", 13, include_bytes!("../../data/fq_codel.jsonl.gz")),
+    ("fq_pie", 13, include_bytes!("../../data/fq_pie.jsonl.gz")),
     ("pie", 17, include_bytes!("../../data/pie.jsonl.gz")),
     ("red", 16, include_bytes!("../../data/red.jsonl.gz")),
 ];

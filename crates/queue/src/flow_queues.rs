@@ -1,0 +1,415 @@
+//! Flow queues: packets sorted into buckets by their flow's hash, and the buckets served in turn.
+//!
+//! Source: RFC 8290; Linux `sch_fq_codel.c` and `sch_fq_pie.c`, whose schedulers are the same.
+//!
+//! Buckets that just became active are served before the others, each up to a quantum of bytes a turn
+//! (deficit round robin). Each bucket keeps the state of the policy that it runs, which takes packets
+//! from the bucket by [`Source`]; what the policies decide is not known here. When there is no room,
+//! the bucket with the largest backlog loses up to half of it from its head, in one batch.
+//!
+//! Invariants: a bucket with packets is on one of the two lists; backlogged buckets get equal shares of
+//! bytes within a quantum and a packet; one that sends less than a quantum a round waits for at most
+//! one turn of each other bucket.
+
+use crate::discipline::{DropReason, Sink, View};
+use crate::packet::Packet;
+use crate::store::{Queued, Source, Store};
+use crate::tc::size;
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Kind, Word, WordError};
+
+/// `limit`.
+pub(crate) const LIMIT: Word = Word {
+    name: "limit",
+    kind: Kind::Packets,
+    default: "10240p",
+    doc: "Packets that fit in all buckets together.",
+};
+
+/// `flows`.
+pub(crate) const FLOWS: Word = Word {
+    name: "flows",
+    kind: Kind::Integer { min: 1, max: 65_536 },
+    default: "1024",
+    doc: "Number of buckets; it cannot be changed later.",
+};
+
+/// `quantum`, at least 256.
+pub(crate) const QUANTUM: Word = Word {
+    name: "quantum",
+    kind: Kind::Size,
+    default: "1514b",
+    doc: "Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.",
+};
+
+/// `memory_limit`.
+pub(crate) const MEMORY_LIMIT: Word = Word {
+    name: "memory_limit",
+    kind: Kind::Size,
+    default: "32mb",
+    doc: "Memory that queued packets may occupy, by their true size.",
+};
+
+/// `drop_batch`.
+pub(crate) const DROP_BATCH: Word = Word {
+    name: "drop_batch",
+    kind: Kind::Integer { min: 1, max: 4_294_967_295 },
+    default: "64",
+    doc: "Packets dropped at most when there is no room.",
+};
+
+/// The value of `quantum`, which the kernel takes from 1 to 2^20.
+pub(crate) fn quantum(given: &Given) -> Result<Option<u32>, WordError> {
+    let quantum = crate::tc::above_zero(given, "quantum", size)?;
+    if quantum.is_some_and(|quantum| quantum > 1 << 20) {
+        return Err(given.error("quantum", "`quantum` is at most 1mb"));
+    }
+    Ok(quantum)
+}
+
+/// What fits in all buckets together, and how much goes at once when something does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Packets.
+    pub packets: u32,
+    /// Memory.
+    pub memory: u32,
+    /// Packets dropped at most in a batch.
+    pub batch: u32,
+}
+
+/// Packets dropped because there was no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Overflow {
+    /// All of them.
+    pub dropped: u64,
+    /// Those dropped while memory was over its limit.
+    pub for_memory: u64,
+}
+
+impl Overflow {
+    /// Visits them by the kernel's names.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("drop_overlimit", self.dropped);
+        visit("drop_overmemory", self.for_memory);
+    }
+}
+
+/// A batch that was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// The bucket that it was taken from.
+    pub bucket: usize,
+    /// Packets.
+    pub packets: u32,
+}
+
+const NEW: usize = 0;
+const OLD: usize = 1;
+const NONE: u32 = u32::MAX;
+
+/// One bucket and the state `S` of its policy.
+#[derive(Clone, Debug)]
+struct Flow<P, S> {
+    store: Store<P>,
+    deficit: i32,
+    policy: S,
+    /// The bucket behind this one on its list.
+    next: u32,
+    listed: bool,
+}
+
+/// A list of buckets.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+/// All buckets.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowQueues<P, S> {
+    /// Bytes of a turn.
+    pub quantum: u32,
+    flows: Vec<Flow<P, S>>,
+    /// Bytes of each bucket, apart from the buckets because the search for the largest reads all.
+    backlogs: Vec<u32>,
+    lists: [List; 2],
+    packets: usize,
+    bytes: u64,
+    memory: u64,
+    new_flow_count: u32,
+}
+
+/// One bucket's queue, with the sums that follow it.
+pub(crate) struct Bucket<'a, P> {
+    store: &'a mut Store<P>,
+    backlog: &'a mut u32,
+    packets: &'a mut usize,
+    bytes: &'a mut u64,
+    memory: &'a mut u64,
+}
+
+impl<P> Bucket<'_, P> {
+    /// Bytes in this bucket.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(*self.backlog)
+    }
+}
+
+impl<P: Packet> Source<P> for Bucket<'_, P> {
+    #[inline]
+    fn take(&mut self) -> Option<Queued<P>> {
+        let queued = self.store.pop()?;
+        *self.backlog -= queued.packet.len();
+        *self.packets -= 1;
+        *self.bytes -= u64::from(queued.packet.len());
+        *self.memory -= u64::from(queued.packet.truesize());
+        Some(queued)
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        *self.bytes
+    }
+}
+
+impl<P: Packet, S: Default> FlowQueues<P, S> {
+    /// Empty buckets.
+    pub(crate) fn new(flows: u32, quantum: u32) -> Self {
+        let flow = || Flow {
+            store: Store::default(),
+            deficit: 0,
+            policy: S::default(),
+            next: NONE,
+            listed: false,
+        };
+        Self {
+            quantum,
+            flows: (0..flows).map(|_| flow()).collect(),
+            backlogs: vec![0; flows as usize],
+            lists: [List { head: NONE, tail: NONE }; 2],
+            packets: 0,
+            bytes: 0,
+            memory: 0,
+            new_flow_count: 0,
+        }
+    }
+
+    /// The number of buckets.
+    pub(crate) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Memory that the queued packets occupy.
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// The bucket that `packet` belongs to.
+    #[inline]
+    pub(crate) fn index(&self, packet: &P) -> usize {
+        ((u64::from(packet.flow_hash()) * self.flows.len() as u64) >> 32) as usize
+    }
+
+    /// The policy of a bucket, and the bucket's bytes.
+    #[inline]
+    pub(crate) fn policy(&mut self, index: usize) -> (&mut S, u64) {
+        (&mut self.flows[index].policy, u64::from(self.backlogs[index]))
+    }
+
+    /// Appends `packet` to a bucket, which becomes a new one if it was on no list.
+    #[inline]
+    pub(crate) fn push(&mut self, index: usize, now: Nanos, packet: P) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.len());
+        self.memory += u64::from(packet.truesize());
+        self.backlogs[index] += packet.len();
+        let flow = &mut self.flows[index];
+        flow.store.push(now, packet);
+        if !flow.listed {
+            flow.deficit = self.quantum as i32;
+            self.new_flow_count = self.new_flow_count.wrapping_add(1);
+            self.push_tail(NEW, index as u32);
+        }
+    }
+
+    #[inline]
+    fn push_tail(&mut self, list: usize, index: u32) {
+        self.flows[index as usize].next = NONE;
+        self.flows[index as usize].listed = true;
+        let List { head, tail } = &mut self.lists[list];
+        if *head == NONE {
+            *head = index;
+        } else {
+            self.flows[*tail as usize].next = index;
+        }
+        *tail = index;
+    }
+
+    #[inline]
+    fn pop_head(&mut self, list: usize) {
+        let head = self.lists[list].head;
+        let flow = &mut self.flows[head as usize];
+        flow.listed = false;
+        self.lists[list].head = flow.next;
+    }
+
+    /// The next packet: `take` is asked for one of the bucket whose turn it is, and gives none when
+    /// it leaves the bucket empty.
+    #[inline]
+    pub(crate) fn serve(
+        &mut self,
+        mut take: impl FnMut(&mut S, &mut Bucket<'_, P>) -> Option<P>,
+    ) -> Option<P> {
+        loop {
+            let list = if self.lists[NEW].head == NONE { OLD } else { NEW };
+            let index = self.lists[list].head;
+            if index == NONE {
+                return None;
+            }
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit = flow.deficit.wrapping_add(self.quantum as i32);
+                self.pop_head(list);
+                self.push_tail(OLD, index);
+                continue;
+            }
+            let mut bucket = Bucket {
+                store: &mut flow.store,
+                backlog: &mut self.backlogs[index as usize],
+                packets: &mut self.packets,
+                bytes: &mut self.bytes,
+                memory: &mut self.memory,
+            };
+            if let Some(packet) = take(&mut flow.policy, &mut bucket) {
+                flow.deficit = flow.deficit.wrapping_sub(packet.len() as i32);
+                return Some(packet);
+            }
+            self.pop_head(list);
+            // An empty new bucket waits a round, or it would be new, and first, again at once.
+            if list == NEW && self.lists[OLD].head != NONE {
+                self.push_tail(OLD, index);
+            }
+        }
+    }
+
+    /// Whether what is queued fits.
+    #[inline]
+    pub(crate) fn fits(&self, room: &Room) -> bool {
+        self.packets <= room.packets as usize && self.memory <= u64::from(room.memory)
+    }
+
+    /// If what is queued does not fit, drops a batch from the head of the bucket with the largest
+    /// backlog (the first of several), and counts it.
+    #[inline]
+    pub(crate) fn make_room(
+        &mut self,
+        room: &Room,
+        overflow: &mut Overflow,
+        sink: &mut impl Sink<P>,
+    ) -> Option<Batch> {
+        if self.fits(room) {
+            return None;
+        }
+        let over_memory = self.memory > u64::from(room.memory);
+        let batch = self.drop_batch(room.batch, sink);
+        overflow.dropped += u64::from(batch.packets);
+        if over_memory {
+            overflow.for_memory += u64::from(batch.packets);
+        }
+        Some(batch)
+    }
+
+    fn drop_batch(&mut self, most: u32, sink: &mut impl Sink<P>) -> Batch {
+        let mut fattest = 0;
+        let mut largest = 0;
+        for (index, &backlog) in self.backlogs.iter().enumerate() {
+            if backlog > largest {
+                largest = backlog;
+                fattest = index;
+            }
+        }
+        let enough = largest >> 1;
+        let mut bucket = Bucket {
+            store: &mut self.flows[fattest].store,
+            backlog: &mut self.backlogs[fattest],
+            packets: &mut self.packets,
+            bytes: &mut self.bytes,
+            memory: &mut self.memory,
+        };
+        let mut packets = 0;
+        let mut bytes = 0;
+        while let Some(queued) = bucket.take() {
+            packets += 1;
+            bytes += queued.packet.len();
+            sink.dropped(queued.packet, DropReason::Overflow, true);
+            if packets >= most || bytes >= enough {
+                break;
+            }
+        }
+        Batch { bucket: fattest, packets }
+    }
+
+    /// Visits what the kernel shows of the whole.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("new_flow_count", self.new_flow_count.into());
+        visit("memory_usage", self.memory.into());
+    }
+
+    /// Visits what is known of a bucket, and gives its policy.
+    pub(crate) fn visit_flow(
+        &self,
+        index: usize,
+        visit: &mut dyn FnMut(&'static str, i128),
+    ) -> Option<&S> {
+        let flow = self.flows.get(index)?;
+        visit("qlen", flow.store.len() as i128);
+        visit("backlog", self.backlogs[index].into());
+        visit("deficit", flow.deficit.into());
+        Some(&flow.policy)
+    }
+
+    /// Visits the lists, head first.
+    pub(crate) fn visit_lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        for list in [NEW, OLD] {
+            let mut index = self.lists[list].head;
+            while index != NONE {
+                visit(list, index as usize);
+                index = self.flows[index as usize].next;
+            }
+        }
+    }
+}
+
+impl<P: Packet, S> View for FlowQueues<P, S> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.packets
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// For `n > 0` this gathers the times of all packets.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        if n >= self.packets {
+            return None;
+        }
+        let active = self.flows.iter().filter(|flow| !flow.store.is_empty());
+        if n == 0 {
+            return active.filter_map(|flow| flow.store.enqueued_at(0)).min();
+        }
+        let mut times: Vec<Nanos> = active.flat_map(|flow| flow.store.times()).collect();
+        Some(*times.select_nth_unstable(n).1)
+    }
+}

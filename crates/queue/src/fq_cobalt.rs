@@ -1,0 +1,210 @@
+//! FQ-COBALT: a queue for each bucket of flows, served in turn, each under COBALT.
+//!
+//! Source: the parts are Linux's, `sch_fq_codel.c` and `sch_cake.c`; together they are ns-3's
+//! `fq-cobalt-queue-disc.cc`, from which the defaults are. Linux has no such discipline: CAKE is the
+//! nearest.
+//!
+//! The buckets are flow queues as FQ-CoDel's, with its limits and its batch on overflow. Each has its
+//! own COBALT, which judges what is taken from the bucket. It is told when the bucket is found empty,
+//! and that it overflowed when the bucket loses a batch; ns-3 does not tell it the latter.
+//!
+//! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped for
+//! lack of room only.
+
+use crate::cobalt::{
+    BLUE_THRESHOLD, Control, Counters, DECREMENT, INCREMENT, INTERVAL, Law, State, TARGET,
+};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
+use crate::flow_queues::{
+    Batch, DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room, quantum,
+};
+use crate::packet::Packet;
+use crate::store::Stored;
+use crate::tc::{ECN, above_zero, packets, set, size};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Table, Word, WordError};
+
+/// The words of `fq_cobalt`.
+pub const TABLE: Table = Table {
+    name: "fq_cobalt",
+    summary: "FQ-COBALT: flows in separate queues, served in turn, each under COBALT",
+    source: "ns-3 fq-cobalt-queue-disc; Linux sch_fq_codel.c, sch_cake.c",
+    words: &[
+        LIMIT,
+        FLOWS,
+        QUANTUM,
+        INTERVAL,
+        TARGET,
+        INCREMENT,
+        DECREMENT,
+        BLUE_THRESHOLD,
+        MEMORY_LIMIT,
+        DROP_BATCH,
+        Word { default: "ecn", ..ECN },
+    ],
+};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Packets that fit.
+    pub limit: u32,
+    /// Number of buckets.
+    pub flows: u32,
+    /// Bytes of a turn.
+    pub quantum: u32,
+    /// Each bucket's COBALT.
+    #[serde(flatten)]
+    pub control: Control,
+    /// Memory that fits.
+    pub memory_limit: u32,
+    /// Packets dropped at most when there is no room.
+    pub drop_batch: u32,
+}
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self {
+            limit: 10_240,
+            flows: 1024,
+            quantum: device.psched_mtu.clamp(256, 1 << 20),
+            control: Control::default(),
+            memory_limit: 32 << 20,
+            drop_batch: 64,
+        }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        self.control.set(given)?;
+        set(&mut self.limit, above_zero(given, "limit", packets)?);
+        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
+        set(&mut self.quantum, quantum(given)?.map(|quantum| quantum.max(256)));
+        set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
+        set(&mut self.drop_batch, given.integer("drop_batch").map(|batch| batch as u32));
+        Ok(())
+    }
+
+    /// What fits.
+    fn room(&self) -> Room {
+        Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
+    }
+}
+
+/// An FQ-COBALT queue.
+#[derive(Clone, Debug)]
+pub struct FqCobalt<P> {
+    params: Params,
+    law: Law,
+    queues: FlowQueues<P, State>,
+    counters: Counters,
+    overflow: Overflow,
+    totals: Totals,
+}
+
+impl<P: Packet> FqCobalt<P> {
+    /// An empty queue.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            law: params.control.law(),
+            queues: FlowQueues::new(params.flows, params.quantum),
+            counters: Counters::default(),
+            overflow: Overflow::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; the number of buckets stays. What no longer fits is dropped in
+    /// batches, as at an arrival.
+    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = Params { flows: self.params.flows, ..params };
+        self.law = params.control.law();
+        self.queues.quantum = params.quantum;
+        while self.make_room(now, sink).is_some() {}
+    }
+
+    /// Drops a batch if there is no room, and tells its bucket.
+    #[inline]
+    fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
+        let batch = self.queues.make_room(&self.params.room(), &mut self.overflow, sink)?;
+        let (cobalt, _) = self.queues.policy(batch.bucket);
+        cobalt.overflowed(&self.law, &mut self.counters, now);
+        Some(batch)
+    }
+}
+
+impl<P: Packet> Stored for FqCobalt<P> {
+    type Store = FlowQueues<P, State>;
+
+    #[inline]
+    fn store(&self) -> &FlowQueues<P, State> {
+        &self.queues
+    }
+}
+
+impl<P: Packet> Discipline<P> for FqCobalt<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let index = self.queues.index(&packet);
+        self.queues.push(index, now, packet);
+        match self.make_room(now, sink) {
+            Some(batch) if batch.bucket == index => Return::Congestion,
+            _ => Return::Success,
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let Self { law, queues, counters, .. } = self;
+        let packet =
+            queues.serve(|cobalt, bucket| cobalt.dequeue(law, counters, now, bucket, draws, sink));
+        match packet {
+            Some(packet) => {
+                self.totals.sent(packet.len());
+                Dequeue::Packet(packet)
+            }
+            None => Dequeue::Empty,
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.queues.visit(visit);
+        visit("unresponsive", self.counters.unresponsive.into());
+    }
+
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(cobalt) = self.queues.visit_flow(flow, visit) {
+            cobalt.visit(visit);
+        }
+    }
+
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        self.queues.visit_lists(visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let drops = self.overflow.dropped + self.counters.drops;
+        Totals { drops, ..self.totals }.visit(self, visit);
+        self.overflow.visit(visit);
+        visit("ecn_mark", self.counters.ecn_mark);
+    }
+}

@@ -1,0 +1,278 @@
+//! FQ-PIE: a queue for each bucket of flows, served in turn, each under PIE.
+//!
+//! Source: Linux `sch_fq_pie.c`; RFC 8033, RFC 8290.
+//!
+//! The buckets are flow queues as FQ-CoDel's. Each has its own PIE, which looks at the bucket's
+//! backlog and drops (or marks) the bucket's arrivals; every `tupdate` all buckets are updated. When
+//! `limit` packets are queued, the arriving packet is dropped, whoever fills the queue.
+//!
+//! Invariants: nothing is dropped once it is queued; the backlog never exceeds `limit` packets. More
+//! memory than `memory_limit` is counted, but nothing is dropped for it, as in the kernel.
+
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::flow_queues::{FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, QUANTUM, quantum};
+use crate::jiffies;
+use crate::packet::Packet;
+use crate::pie::{
+    self, ALPHA, BETA, BYTEMODE, Counters, DQ_RATE_ESTIMATOR, Law, MAX_PROB, State, TARGET, TUPDATE,
+};
+use crate::store::{Source, Stored};
+use crate::tc::{ECN, Text, above_zero, set, size};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+
+/// The words of `fq_pie`.
+pub const TABLE: Table = Table {
+    name: "fq_pie",
+    summary: "FQ-PIE: flows in separate queues, served in turn, each under PIE",
+    source: "Linux sch_fq_pie.c; RFC 8033, RFC 8290",
+    words: &[
+        LIMIT,
+        FLOWS,
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
+        Word {
+            doc: "Bytes a bucket may send in its turn; the default is the device's largest frame.",
+            ..QUANTUM
+        },
+        Word {
+            doc: "Memory that queued packets should occupy at most; more is counted, not dropped.",
+            ..MEMORY_LIMIT
+        },
+        Word {
+            name: "ecn_prob",
+            kind: Kind::Integer { min: 1, max: 99 },
+            default: "10",
+            doc: "The largest probability, in percent, at which `ecn` still marks.",
+        },
+        Word {
+            doc: "Marks ECN-capable packets instead of dropping them, up to `ecn_prob`.",
+            ..ECN
+        },
+        BYTEMODE,
+        DQ_RATE_ESTIMATOR,
+    ],
+};
+
+/// What the user sets, in the kernel's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Each bucket's PIE; its `limit` is of all buckets together.
+    #[serde(flatten)]
+    pub pie: pie::Params,
+    /// Number of buckets.
+    pub flows: u32,
+    /// Bytes of a turn.
+    pub quantum: u32,
+    /// Memory above which arrivals are counted.
+    pub memory_limit: u32,
+    /// The largest probability at which packets are marked, in percent.
+    pub ecn_prob: u32,
+}
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        Self {
+            pie: pie::Params { limit: 10_240, ..pie::Params::new(device) },
+            flows: 1024,
+            quantum: device.psched_mtu,
+            memory_limit: 32 << 20,
+            ecn_prob: 10,
+        }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        self.pie.set(given)?;
+        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
+        set(&mut self.quantum, quantum(given)?);
+        set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
+        set(&mut self.ecn_prob, given.integer("ecn_prob").map(|percent| percent as u32));
+        Ok(())
+    }
+
+    pub(crate) fn to_tc(self) -> String {
+        self.pie
+            .words(Text::new("fq_pie"))
+            .value("flows", self.flows)
+            .value("quantum", self.quantum)
+            .value("memory_limit", self.memory_limit)
+            .value("ecn_prob", self.ecn_prob)
+            .done()
+    }
+
+    /// Each bucket's PIE, as decisions are made.
+    pub fn law(&self) -> Law {
+        Law {
+            ecn_max_prob: (MAX_PROB / 100).wrapping_mul(u64::from(self.ecn_prob)),
+            ..self.pie.law()
+        }
+    }
+}
+
+/// Buckets that are updated at most in one call of the timer; the next call has the others.
+const UPDATES: usize = 2048;
+
+/// An FQ-PIE queue.
+#[derive(Clone, Debug)]
+pub struct FqPie<P> {
+    params: Params,
+    law: Law,
+    queues: FlowQueues<P, State>,
+    counters: Counters,
+    overlimit: u64,
+    overmemory: u64,
+    totals: Totals,
+    timer: Nanos,
+    /// The bucket with which the next update begins.
+    cursor: usize,
+}
+
+impl<P: Packet> FqPie<P> {
+    /// An empty queue, created at `now`.
+    pub fn new(params: Params, now: Nanos) -> Self {
+        Self {
+            params,
+            law: params.law(),
+            queues: FlowQueues::new(params.flows, params.quantum),
+            counters: Counters::default(),
+            overlimit: 0,
+            overmemory: 0,
+            totals: Totals::default(),
+            timer: params.pie.first_update(now),
+            cursor: 0,
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; the number of buckets stays, and a new `tupdate` counts from the next
+    /// update. What no longer fits is dequeued in turn and thrown away.
+    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = Params { flows: self.params.flows, ..params };
+        self.law = self.params.law();
+        self.queues.quantum = params.quantum;
+        while self.queues.packets() > params.pie.limit as usize {
+            let Some(packet) = self.serve(now) else { break };
+            sink.dropped(packet, DropReason::Overflow, true);
+        }
+    }
+
+    /// The next packet by turns.
+    #[inline]
+    fn serve(&mut self, now: Nanos) -> Option<P> {
+        let Self { law, queues, totals, .. } = self;
+        let packet = queues.serve(|pie, bucket| {
+            let queued = bucket.take()?;
+            pie.departed(law, now, queued.at, queued.packet.len(), bucket.bytes());
+            Some(queued.packet)
+        })?;
+        totals.sent(packet.len());
+        Some(packet)
+    }
+}
+
+impl<P: Packet> Stored for FqPie<P> {
+    type Store = FlowQueues<P, State>;
+
+    #[inline]
+    fn store(&self) -> &FlowQueues<P, State> {
+        &self.queues
+    }
+}
+
+impl<P: Packet> Discipline<P> for FqPie<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let Self { params, law, queues, counters, .. } = self;
+        let is_full = queues.packets() >= params.pie.limit as usize;
+        // The sum has 32 bits in the kernel.
+        let memory_limit = params.memory_limit.wrapping_add(packet.truesize());
+        if is_full {
+            self.overlimit += 1;
+        } else if queues.memory() > u64::from(memory_limit) {
+            self.overmemory += 1;
+        }
+        let index = queues.index(&packet);
+        let (pie, backlog) = queues.policy(index);
+        if !is_full && pie.admit(law, counters, backlog, &mut packet, draws, sink) {
+            queues.push(index, now, packet);
+            return Return::Success;
+        }
+        pie.dropped(counters);
+        self.totals.drops += 1;
+        let reason = if is_full { DropReason::Overflow } else { DropReason::Early };
+        sink.dropped(packet, reason, false);
+        Return::Congestion
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        match self.serve(now) {
+            Some(packet) => Dequeue::Packet(packet),
+            None => Dequeue::Empty,
+        }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        Some(self.timer)
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let end = self.queues.len().min(self.cursor + UPDATES);
+        for index in self.cursor..end {
+            let (pie, backlog) = self.queues.policy(index);
+            pie.update(&self.law, backlog);
+        }
+        if end < self.queues.len() {
+            self.cursor = end;
+            // A timer that is set for the present tick fires at the next.
+            self.timer = jiffies::after(now, 1, self.params.pie.hz);
+        } else {
+            self.cursor = 0;
+            self.timer = self.params.pie.next_update(now);
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.queues.visit(visit);
+    }
+
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(pie) = self.queues.visit_flow(flow, visit) {
+            pie.visit(visit);
+        }
+    }
+
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        self.queues.visit_lists(visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("packets_in", self.counters.packets_in);
+        visit("dropped", self.counters.dropped);
+        visit("overlimit", self.overlimit);
+        visit("ecn_mark", self.counters.ecn_mark);
+        visit("overmemory", self.overmemory);
+    }
+}
