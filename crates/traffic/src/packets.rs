@@ -127,22 +127,6 @@ mod tests {
     }
 
     #[test]
-    fn poisson_arrivals_have_exponential_gaps() {
-        let n = 50_000;
-        let all = emissions("packets interval exp(2ms) size 1514", n);
-        let mut gaps: Vec<f64> = all.windows(2).map(|w| (w[1].at - w[0].at) as f64).collect();
-        gaps.sort_by(f64::total_cmp);
-        let law = Distribution::Exponential { mean: 2e6 };
-        let distance = gaps
-            .iter()
-            .enumerate()
-            .map(|(i, gap)| (law.cdf(*gap) - i as f64 / gaps.len() as f64).abs())
-            .fold(0.0, f64::max);
-        assert!(distance < 1.95 / libm::sqrt(n as f64), "{distance}");
-        assert!(all.iter().all(|e| e.payload == 1472));
-    }
-
-    #[test]
     fn lengths_are_cut_to_what_a_frame_holds() {
         let all = emissions("packets interval 1ms payload pareto2(1000,1.1)", 20_000);
         assert!(all.iter().all(|e| (1..=MAX_PAYLOAD).contains(&e.payload)));
