@@ -161,7 +161,10 @@ impl Engine<'_> {
 
     fn completion_metrics(&self, row: &mut Row, g: usize, probe: &GroupProbe) {
         let finished = probe.fct.moments().count();
-        let transfers = matches!(self.plan.groups[g].app, App::Transfer(_) | App::Web(_));
+        let group = &self.plan.groups[g];
+        let tcp = matches!(group.transport, Transport::Tcp(_));
+        let stream = tcp && group.stop.is_some() && group.app.sends_packets();
+        let transfers = stream || matches!(group.app, App::Transfer(_) | App::Web(_));
         row.integer("finished", finished);
         row.integer("unfinished", if transfers { probe.active.value() } else { 0 });
         row.real("fct_mean", probe.fct.moments().mean() / SECOND as f64);

@@ -37,6 +37,10 @@ pub struct Stream {
     abandoned: Count,
     /// Whether the application waits for room.
     waiting: bool,
+    /// Whether the application has made its last write.
+    closed: bool,
+    /// When the last write so far was delivered.
+    delivered_at: Nanos,
     /// Times of packets with data from host to host, since the end of the warm-up.
     pub packet_delays: Moments,
 }
@@ -93,9 +97,23 @@ pub fn deliver(flow: &mut Flow, group: &mut GroupProbe, now: Nanos, delivered: u
         let delay = now - write.emitted;
         receiver.receive(write.seq, payload, delay, packets.playout);
         group.delay.record(delay);
+        stream.delivered_at = now;
         if let Some(histogram) = &mut flow.delay {
             histogram.record(delay);
         }
+    }
+    if stream.closed {
+        complete(flow, group);
+    }
+}
+
+/// Counts a flow as finished if its application has closed and all it wrote has been delivered.
+fn complete(flow: &mut Flow, group: &mut GroupProbe) {
+    let Driver::Packets(packets) = &flow.driver else { return };
+    let Some(stream) = &packets.stream else { return };
+    if stream.closed && stream.pending() == 0 && stream.written.packets > 0 && flow.finished == 0 {
+        group.fct.record(stream.delivered_at - flow.start);
+        flow.finished = 1;
     }
 }
 
@@ -130,6 +148,8 @@ impl Engine<'_> {
             let next = packets.next;
             if next.at.max(self.now) >= flow.stop {
                 tcp.close();
+                stream.closed = true;
+                complete(flow, &mut self.groups[flow.group as usize]);
                 self.timers.clear(id);
                 return;
             }

@@ -181,3 +181,21 @@ fn clients_start_one_by_one() {
         assert_eq!(of(&record, "flows"), 7.0);
     }
 }
+
+/// A client that stops writing is done when all that it wrote has been delivered.
+#[test]
+fn flows_complete_when_all_is_delivered() {
+    let mut plan = plan(tcp("reno sndbuf 100mb"), "cbr rate 20mbit payload 1448");
+    plan.warmup = 0;
+    plan.duration = 20 * SECOND;
+    plan.groups[0].stop = Some(4 * SECOND);
+    let record = run(&plan, 1).unwrap();
+    assert_eq!((of(&record, "finished"), of(&record, "unfinished")), (1.0, 0.0));
+    // What came for 4 s takes 8 s and the headers' share of a link of half the rate.
+    let expected = 8.0 * 1514.0 / 1448.0;
+    assert!((of(&record, "fct_mean") / expected - 1.0).abs() < 0.1, "{}", of(&record, "fct_mean"));
+    plan.duration = 6 * SECOND;
+    let record = run(&plan, 1).unwrap();
+    assert_eq!((of(&record, "finished"), of(&record, "unfinished")), (0.0, 1.0));
+    assert!(of(&record, "fct_mean").is_nan());
+}

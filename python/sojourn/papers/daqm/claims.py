@@ -41,7 +41,9 @@ _TWICE = 2.0
 _LONG, _SHORT = ("ftp", "streaming"), ("http", "voip", "gaming")
 
 #: Metrics of the runs that the findings speak about.
-SOJOURN, QUEUE, LOSS, DELAY = "sojourn_mean", "queue_mean", "loss", "clients.delay_mean"
+SOJOURN, QUEUE, LOSS = "sojourn_mean", "queue_mean", "loss"
+DELAY = "clients.packet_delay_mean"
+"""Of packets from host to host, as the thesis defines it, not of what a client wants to send."""
 DELIVERED = "clients.delivered"
 """Application payload delivered per second, by TCP or UDP: `goodput` or `udp_goodput`."""
 AGAINST_RED = "sojourn_against_red"

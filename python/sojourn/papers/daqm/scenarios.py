@@ -68,11 +68,11 @@ STAGGERED = ("cbr", "vbr")
 
 #: TCP of the published code: ns-3.35's NewReno, with the window that it was given.
 TCP_PUBLISHED = (
-    "reno profile ns3-3.37 mss 1446 iw 65535 delack_timeout 0s rwnd 1mib sndbuf 1mib "
+    "reno profile ns3-3.37 mss 1446 iw 65535 delack_timeout 0s rwnd 1mb sndbuf 1mb "
     "limited_transmit off"
 )
 #: TCP of the other readings: the same with an initial window of ten segments.
-TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mib sndbuf 1mib"
+TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mb sndbuf 1mb"
 
 #: Retry of a SYN that nobody answered.
 CONNECT_RETRY = 3

@@ -115,12 +115,8 @@ def beside(estimates: pd.DataFrame) -> pd.DataFrame:
 def derived(frame: pd.DataFrame) -> pd.DataFrame:
     """A part's runs with what the claims speak about beyond the runs' own metrics."""
     frame = frame.copy()
-    delivered = frame.get("clients.goodput")
-    datagrams = frame.get("clients.udp_goodput")
-    if delivered is None or datagrams is None:
-        frame[claims.DELIVERED] = datagrams if delivered is None else delivered
-    else:
-        frame[claims.DELIVERED] = delivered.fillna(datagrams)
+    by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
+    frame[claims.DELIVERED] = by_transport.sum(axis=1, min_count=1)
     cell = [name for name in ("flow", "model", "load", "payload", "seed") if name in frame]
     red = frame[frame["mechanism"] == RED].set_index(cell)[claims.SOJOURN]
     if red.index.is_unique and not red.empty:
