@@ -52,6 +52,10 @@ def takes(word: dict[str, Any]) -> str:
         case "choice":
             choices = [f"`{choice}`" for choice in word["of"]]
             return " or ".join(choices) if len(choices) == 2 else "one of " + ", ".join(choices)
+        case "named":
+            return "a name, see below"
+        case "list":
+            return "names, see below, joined by `+`; `all`; `none`"
         case "name":
             return "text, see there"
         case other:
@@ -150,7 +154,14 @@ class Words(Described):
             (code(word["name"]), takes(word), code(word["default"]), word["doc"])
             for word in found["words"]
         ]
-        return [summary, table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))]
+        built = [summary, table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))]
+        for word in found["words"]:
+            if word["kind"] in ("named", "list"):
+                caption = nodes.paragraph()
+                caption += inline(f"Names for `{word['name']}`:")
+                named = [(code(name["name"]), name["doc"]) for name in word["of"]]
+                built += [caption, table(("name", "meaning"), named, (20, 80))]
+        return built
 
 
 class Tables(Described):

@@ -319,6 +319,9 @@ def test_list_and_explain() -> None:
     assert "codec" in sojourn("explain", "voip").out
     assert "g711-noplc" in sojourn("explain", "voip").out
     assert "duration" in sojourn("explain", "scenario").out
+    shown = sojourn("explain", "daqm").out
+    for part in ("s3-threshold", "names for preset", "f8", "names for published", "wall-clock"):
+        assert part in shown
     assert "Unit: s" in sojourn("explain", "sojourn_p95").out
 
 

@@ -155,6 +155,7 @@ def test_it_describes_itself() -> None:
         "fq_pie",
         "cobalt",
         "fq_cobalt",
+        "daqm",
     }
     for preset in known["presets"]:
         assert preset["params"], preset["name"]

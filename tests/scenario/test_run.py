@@ -175,6 +175,8 @@ def test_captures_are_read_by_tshark(run: Run, tmp_path: Path) -> None:
         "fq_pie",
         "cobalt",
         "fq_cobalt",
+        "daqm",
+        "daqm as-published",
     ],
 )
 def test_every_queue_runs(queue: str) -> None:

@@ -11,6 +11,7 @@
 pub mod blue;
 pub mod cobalt;
 pub mod codel;
+pub mod daqm;
 mod device;
 pub mod discipline;
 pub mod fifo;

@@ -6,7 +6,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
-use crate::{blue, cobalt, codel, fifo, fq_cobalt, fq_codel, fq_pie, pie, red};
+use crate::{blue, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{self, Given, Table, Token, WordError};
@@ -34,6 +34,8 @@ pub enum Params {
     Cobalt(cobalt::Params),
     /// `fq_cobalt`.
     FqCobalt(fq_cobalt::Params),
+    /// `daqm`.
+    Daqm(daqm::Params),
 }
 
 const TABLES: &[&Table] = &[
@@ -47,6 +49,7 @@ const TABLES: &[&Table] = &[
     &fq_pie::TABLE,
     &cobalt::TABLE,
     &fq_cobalt::TABLE,
+    &daqm::TABLE,
 ];
 
 /// The words of every discipline.
@@ -83,6 +86,7 @@ impl Params {
             "fq_pie" => Self::FqPie(fq_pie::Params::new(device)),
             "cobalt" => Self::Cobalt(cobalt::Params::new(device)),
             "fq_cobalt" => Self::FqCobalt(fq_cobalt::Params::new(device)),
+            "daqm" => Self::Daqm(daqm::Params::default()),
             name => unreachable!("no defaults for {name}"),
         };
         params.set(&given)?;
@@ -94,6 +98,7 @@ impl Params {
     pub fn warnings(text: &str, device: &Device) -> Vec<String> {
         match (Self::parse(text, device), words::describe("queue", TABLES, text)) {
             (Ok(Self::Red(params)), Ok((_, given))) => params.warnings(&given),
+            (Ok(Self::Daqm(params)), Ok((_, given))) => params.warnings(&given),
             _ => Vec::new(),
         }
     }
@@ -133,6 +138,7 @@ impl Params {
             Self::FqPie(params) => params.set(given),
             Self::Cobalt(params) => params.set(given),
             Self::FqCobalt(params) => params.set(given),
+            Self::Daqm(params) => params.set(given),
         }
     }
 
@@ -148,6 +154,7 @@ impl Params {
             Self::FqPie(_) => &fq_pie::TABLE,
             Self::Cobalt(_) => &cobalt::TABLE,
             Self::FqCobalt(_) => &fq_cobalt::TABLE,
+            Self::Daqm(_) => &daqm::TABLE,
         }
     }
 
@@ -171,6 +178,7 @@ impl Params {
             Self::FqPie(params) => Queue::FqPie(fq_pie::FqPie::new(*params, now)),
             Self::Cobalt(params) => Queue::Cobalt(cobalt::Cobalt::new(*params)),
             Self::FqCobalt(params) => Queue::FqCobalt(fq_cobalt::FqCobalt::new(*params)),
+            Self::Daqm(params) => Queue::Daqm(Box::new(daqm::Daqm::new(*params, now))),
         }
     }
 
@@ -194,6 +202,10 @@ impl Params {
             Self::FqCobalt(_) => Err(NoKernelEquivalent {
                 discipline: "fq_cobalt",
                 reason: "Linux has flow queues under COBALT only as `cake`".to_owned(),
+            }),
+            Self::Daqm(_) => Err(NoKernelEquivalent {
+                discipline: "daqm",
+                reason: "Linux has no discipline that drops by derivatives".to_owned(),
             }),
         }
     }
@@ -240,6 +252,7 @@ impl<P: Packet> Queue<P> {
             (Self::FqPie(queue), Params::FqPie(params)) => queue.change(*params, now, sink),
             (Self::Cobalt(queue), Params::Cobalt(params)) => queue.change(*params),
             (Self::FqCobalt(queue), Params::FqCobalt(params)) => queue.change(*params, now, sink),
+            (Self::Daqm(queue), Params::Daqm(params)) => queue.change(*params, now, sink),
             (queue, params) => {
                 return Err(OtherDiscipline { queue: queue.name(), asked: params.name() });
             }

@@ -3,6 +3,7 @@
 use crate::blue::Blue;
 use crate::cobalt::Cobalt;
 use crate::codel::Codel;
+use crate::daqm::Daqm;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::fifo::Fifo;
 use crate::fq_cobalt::FqCobalt;
@@ -34,6 +35,8 @@ pub enum Queue<P> {
     Cobalt(Cobalt<P>),
     /// `fq_cobalt`.
     FqCobalt(FqCobalt<P>),
+    /// `daqm`.
+    Daqm(Box<Daqm<P>>),
 }
 
 macro_rules! each {
@@ -48,6 +51,7 @@ macro_rules! each {
             Queue::FqPie($queue) => $body,
             Queue::Cobalt($queue) => $body,
             Queue::FqCobalt($queue) => $body,
+            Queue::Daqm($queue) => $body,
         }
     };
 }
@@ -65,6 +69,7 @@ impl<P: Packet> Queue<P> {
             Self::FqPie(_) => "fq_pie",
             Self::Cobalt(_) => "cobalt",
             Self::FqCobalt(_) => "fq_cobalt",
+            Self::Daqm(_) => "daqm",
         }
     }
 }

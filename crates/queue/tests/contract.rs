@@ -70,6 +70,18 @@ const CASES: &[(&str, &str)] = &[
         "fq_cobalt memory_limit 4kb limit 9",
     ),
     ("cake unlimited besteffort flowblind rtt 2ms memlimit 12kb", "cake memlimit 30kb"),
+    (
+        "daqm preset c3 limit 20 target 1ms interval 500us sampling 6ms rate 0.4 duration 4ms",
+        "daqm limit 7 interval measured s1-threshold 2",
+    ),
+    (
+        "daqm preset c2 limit 40 target 0 sampling 4ms duration 2ms as-published wall-period 1ms",
+        "daqm limit 9 published discards+doubled",
+    ),
+    (
+        "daqm preset f6 limit 30 sampling 3ms duration 1ms published discards+tumbling+flag",
+        "daqm published doubled+wall-clock",
+    ),
 ];
 
 #[test]
@@ -134,6 +146,7 @@ fn limits(params: &Params) -> (u64, u64, u64) {
         Params::FqPie(p) => (p.pie.limit.into(), NONE, NONE),
         Params::Cobalt(p) => (NONE, NONE, p.buffer_limit().into()),
         Params::FqCobalt(p) => (p.limit.into(), NONE, NONE),
+        Params::Daqm(p) => (p.limit.into(), NONE, NONE),
     }
 }
 
@@ -288,7 +301,7 @@ fn marks_only_what_is_capable() {
             Params::FqPie(p) => p.pie.ecn,
             Params::Cobalt(p) => p.control.ecn,
             Params::FqCobalt(p) => p.control.ecn,
-            Params::Fifo(_) => false,
+            Params::Fifo(_) | Params::Daqm(_) => false,
         };
         assert!(
             !marks

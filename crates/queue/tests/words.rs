@@ -112,6 +112,16 @@ fn errors_help() {
     assert!(error("fq_pie memory_limit 0").contains("above 0"));
     assert!(error("fq_pie ecn_prob 100").contains("99"));
     assert!(error("blue freeze 0ms").contains("above 0"));
+    assert_eq!(error("daqm preset c4"), "`preset` knows no `c4`: did you mean `c1`?");
+    assert!(error("daqm interval 0ms").contains("or `measured`; found `0ms`"));
+    assert!(error("daqm interval mesured").contains("or `measured`; found `mesured`"));
+    assert!(error("daqm sampling 0").contains("above 0"));
+    assert_eq!(error("daqm features s+q4"), "`features` knows no `q4`: did you mean `q`?");
+    assert_eq!(
+        error("daqm s4-threshold 3"),
+        "unknown word `s4-threshold` for `daqm`: did you mean `s-threshold`?"
+    );
+    assert!(error("daqm as-published published flag").contains("exclude each other"));
     assert!(error("cobalt blue_threshold 0ms").contains("above 0"));
     assert!(parse("codel").change("pie limit 3", &Device::default()).is_err());
 }
@@ -140,6 +150,16 @@ fn a_change_keeps_what_it_does_not_name() {
             "fq_cobalt flows 8 target 1ms quantum 300 noecn",
         ),
         ("blue limit 5 ecn", "blue freeze 10ms", "blue limit 5 ecn freeze 10ms"),
+        (
+            "daqm preset c3 limit 9 as-published",
+            "daqm rate 0.3 q2-rate 0.4 features s+q2",
+            "daqm preset c3 limit 9 as-published rate 0.3 q2-rate 0.4 features q2+s",
+        ),
+        (
+            "daqm preset c3 q-threshold 9 interval 1ms published flag",
+            "daqm preset f5 published none",
+            "daqm preset f5 interval 1ms",
+        ),
         // tc states RED's numbers anew; flags stay once set.
         ("red limit 60000 min 6000 max 9000 ecn", "red limit 90000", "red limit 90000 ecn"),
         ("red limit 60000 ecn", "red limit 60000 nodrop", "red limit 60000 ecn nodrop"),
@@ -167,6 +187,7 @@ fn what_the_kernel_lacks_is_said() {
         ("cobalt blue_threshold 400ms", "knows no delay"),
         ("cobalt noecn", "always marks"),
         ("fq_cobalt", "only as `cake`"),
+        ("daqm", "derivatives"),
     ] {
         let error = parse(text).to_tc().unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");
@@ -180,6 +201,22 @@ fn assumptions_are_said() {
     let text = "red limit 6mb min 1200000 max 2000000 burst 2000 bandwidth 1gbit";
     assert_eq!(Params::warnings(text, &device), ["`burst` 2000 seems to be too large"]);
     assert!(Params::warnings("codel", &device).is_empty());
+    assert!(Params::warnings("daqm as-published wall-period 1ms s1-rate 0.3", &device).is_empty());
+    let text = "daqm preset f1 s1-threshold 3 wall-period 1ms interval 1ms";
+    assert_eq!(
+        Params::warnings(text, &device),
+        [
+            "`wall-period` has no effect: it is for `published wall-clock`",
+            "`s1-threshold` has no effect: s1 is off"
+        ]
+    );
+    assert_eq!(
+        Params::warnings("daqm published shared+interval interval 1ms q-rate 0.1", &device),
+        [
+            "`interval` has no effect: as published it is 2 ms",
+            "`q-rate` has no effect: as published all features have s1's"
+        ]
+    );
     let link = Device { rate: sojourn_units::Rate::new(1_000_000_000), ..device };
     let ours = "red limit 100 unit packets weight 0.1";
     assert_eq!(Params::warnings(ours, &link), ["`bandwidth` is taken to be 1gbit"]);
@@ -199,6 +236,8 @@ fn parameters_survive_json() {
         "fq_pie ecn_prob 5",
         "cobalt blue_threshold 400ms noecn",
         "fq_cobalt target 4ms",
+        "daqm preset f3 interval measured published literal+whole-ms",
+        "daqm as-published s2-threshold 0.125",
     ] {
         let params = parse(text);
         let json = serde_json::to_string(&params).unwrap();

@@ -39,6 +39,8 @@ fn queue_text() -> impl Strategy<Value = String> {
         Just("pie ecn".to_owned()),
         Just("fq_pie limit 100p ecn".to_owned()),
         Just("fq_cobalt limit 100p blue_threshold 20ms".to_owned()),
+        Just("daqm preset c2 limit 100p interval measured".to_owned()),
+        Just("daqm limit 100p as-published".to_owned()),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"
                 .to_owned()

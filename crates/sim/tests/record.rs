@@ -93,6 +93,27 @@ fn the_summary_has_what_scenarios_ask_for() {
     assert!(record.series.column("ftp.0.cwnd").is_some());
 }
 
+/// Packets that a policy takes out to measure are lost like others, and in the books.
+#[test]
+fn drops_by_measuring_are_counted() {
+    let of = |text: &str| {
+        let plan = Dumbbell::new(2, 10_000_000, 10 * MS, text)
+            .group("ftp", 2, tcp("reno"), "bulk")
+            .group("cbr", 1, Transport::Udp, "cbr rate 3mbit")
+            .seconds(0, 10)
+            .plan;
+        let record = run(&plan, 1).unwrap();
+        let [early, forced, overflow, measurement] =
+            DropReason::ALL.map(|reason| metric(&record, &format!("drops_{}", reason.name())));
+        assert_eq!(early + forced + overflow + measurement, metric(&record, "drops"), "{text}");
+        assert!(early > 0.0 && forced > 0.0, "{text}");
+        measurement
+    };
+    assert_eq!(of("daqm preset c1"), 0.0);
+    let measured = of("daqm preset c1 as-published");
+    assert!(measured > 100.0 && measured % 5.0 == 0.0, "{measured}");
+}
+
 #[test]
 fn captures_are_pcap_files() {
     let record = run(&mixed(), 1).unwrap();

@@ -10,6 +10,15 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 
+/// A name that may follow a word, and what it means there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Meaning {
+    /// The name.
+    pub name: &'static str,
+    /// What it means, in one sentence.
+    pub doc: &'static str,
+}
+
 /// What follows a word.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -49,6 +58,16 @@ pub enum Kind {
     Choice {
         /// The words.
         of: &'static [&'static str],
+    },
+    /// One of the names listed, which need explaining.
+    Named {
+        /// The names.
+        of: &'static [Meaning],
+    },
+    /// Any of the names listed, joined by `+`; `all`; `none`.
+    List {
+        /// The names.
+        of: &'static [Meaning],
     },
     /// Any single word; its meaning is checked by the component.
     Name,
@@ -92,6 +111,8 @@ pub enum Value {
     Real(f64),
     /// A word.
     Text(String),
+    /// Names, by their places in the word's list, in its order.
+    List(Vec<usize>),
 }
 
 /// What is wrong with a description, and where.
@@ -226,6 +247,14 @@ impl Given {
         }
     }
 
+    /// A list of names, if given: their places in the word's own list.
+    pub fn list(&self, word: &str) -> Option<&[usize]> {
+        match self.find(word)? {
+            Value::List(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// An error about the value of `word`, for checks that a table cannot express.
     pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {
         let at = self
@@ -313,8 +342,45 @@ fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
                 ))
             }
         }
+        Kind::Named { of } => match of.iter().find(|meaning| meaning.name == text) {
+            Some(_) => Ok(Value::Text(text.to_owned())),
+            None => Err(no_such_name(word, token, of)),
+        },
+        Kind::List { of } => read_list(word, token, of).map(Value::List),
         Kind::Name => Ok(Value::Text(text.to_owned())),
     }
+}
+
+fn read_list(word: &Word, token: Token<'_>, of: &[Meaning]) -> Result<Vec<usize>, WordError> {
+    match token.text {
+        "all" => return Ok((0..of.len()).collect()),
+        "none" => return Ok(Vec::new()),
+        _ => {}
+    }
+    let mut found = Vec::new();
+    let mut at = token.at;
+    for text in token.text.split('+') {
+        let part = Token { text, at };
+        at += text.len() + 1;
+        let place = of.iter().position(|meaning| meaning.name == text);
+        let place = place.ok_or_else(|| no_such_name(word, part, of))?;
+        if found.contains(&place) {
+            return Err(part.error(format!("`{text}` is given twice"), Vec::new()));
+        }
+        found.push(place);
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn no_such_name(word: &Word, token: Token<'_>, of: &[Meaning]) -> WordError {
+    let names: Vec<String> = of.iter().map(|meaning| meaning.name.to_owned()).collect();
+    let known = names.join(", ");
+    let mut error = token.error(format!("`{}` knows no `{}`", word.name, token.text), names);
+    if error.nearest.is_none() {
+        error.message = format!("{}; known: {known}", error.message);
+    }
+    error
 }
 
 /// Reads `tokens` (the name already taken off) against `table`.
@@ -450,9 +516,49 @@ mod tests {
         assert_eq!(nearest("jitter", words.into_iter()), None);
     }
 
+    const NAMES: &[Meaning] = &[
+        Meaning { name: "first", doc: "" },
+        Meaning { name: "second", doc: "" },
+        Meaning { name: "third", doc: "" },
+    ];
+    const LISTS: Table = Table {
+        name: "lists",
+        summary: "",
+        source: "",
+        words: &[
+            Word { name: "one", kind: Kind::Named { of: NAMES }, default: "first", doc: "" },
+            Word { name: "some", kind: Kind::List { of: NAMES }, default: "all", doc: "" },
+        ],
+    };
+
+    #[test]
+    fn names_are_of_their_list() {
+        let read = |text: &str| describe("thing", &[&LISTS], text).map(|(_, given)| given);
+        assert_eq!(read("lists one second").unwrap().text("one"), Some("second"));
+        let some = |text: &str| {
+            read(&format!("lists some {text}")).unwrap().list("some").map(<[_]>::to_vec)
+        };
+        assert_eq!(some("third+first"), Some(vec![0, 2]));
+        assert_eq!(some("second"), Some(vec![1]));
+        assert_eq!(some("all"), Some(vec![0, 1, 2]));
+        assert_eq!(some("none"), Some(vec![]));
+        assert_eq!(read("lists").unwrap().list("some"), None);
+        let error = read("lists some first+secnd").unwrap_err();
+        assert_eq!(error.to_string(), "`some` knows no `secnd`: did you mean `second`?");
+        assert_eq!(error.at, 17..22);
+        assert_eq!(error.allowed, ["first", "second", "third"]);
+        let error = read("lists one fourth").unwrap_err();
+        assert_eq!(error.to_string(), "`one` knows no `fourth`; known: first, second, third");
+        let error = read("lists some first+first").unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.at), ("`first` is given twice", 17..22));
+        assert!(read("lists some first+").is_err());
+        assert!(read("lists some all+first").is_err());
+    }
+
     proptest! {
         #[test]
         fn never_panics(text in "\\PC{0,60}") {
+            let _ = describe("thing", &[&LISTS], &format!("lists some {text}"));
             let _ = describe("queue", &[&CODEL], &text);
             let _ = describe("queue", &[&CODEL], &format!("codel {text}"));
         }

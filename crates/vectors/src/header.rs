@@ -82,6 +82,7 @@ fn kind(params: &Params) -> &'static str {
         Params::FqPie(_) => "fq_pie",
         Params::Cobalt(_) => "cobalt_queue",
         Params::FqCobalt(_) => "fq_cobalt",
+        Params::Daqm(_) => "daqm",
     }
 }
 
@@ -165,7 +166,7 @@ pub fn numbers(params: &Params) -> Json {
             })
         }
         Params::Red(p) => p.options().map_or(Json::Null, |options| red_numbers(p, &options)),
-        Params::Blue(_) | Params::FqCobalt(_) => Json::Null,
+        Params::Blue(_) | Params::FqCobalt(_) | Params::Daqm(_) => Json::Null,
     }
 }
 

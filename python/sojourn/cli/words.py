@@ -159,6 +159,11 @@ def _show(kind: str, item: dict[str, Any]) -> None:
             for word in item["words"]
         ]
         common.table(rows, ["parameter", "takes", "default", "meaning"])
+        for word in item["words"]:
+            if word["kind"] in ("named", "list"):
+                typer.echo()
+                named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
+                common.table(named, ["name", "meaning"], title=f"names for {word['name']}")
     if item.get("shown"):
         typer.echo()
         common.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
@@ -203,6 +208,10 @@ def takes(word: dict[str, Any]) -> str:
             return f"number, {word['min']:g} to {word['max']:g}"
         case "choice":
             return "one of " + ", ".join(word["of"])
+        case "named":
+            return "a name, see below"
+        case "list":
+            return "names, see below, joined by +; all; none"
         case "key":
             return "required" if word["required"] else "optional"
         case _:

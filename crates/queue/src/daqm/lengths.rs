@@ -1,0 +1,195 @@
+//! Queue lengths over time: when they are taken, and their derivatives.
+
+use super::feature::{VALUES, derivatives};
+use sojourn_units::{EPOCH, Nanos};
+use std::collections::VecDeque;
+
+/// Later than any time: a discipline with a periodic task has it always.
+const NEVER_DUE: Nanos = Nanos::MAX - 1;
+
+/// When queue lengths are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    /// Time between two samples; with `doubled`, what is added.
+    pub period: Nanos,
+    /// Not periodically: a packet that leaves at t (since the run's start) asks for a sample at
+    /// 2 t + period.
+    pub doubled: bool,
+    /// A sample that would come sooner than this after the one before is left out.
+    pub gap: Nanos,
+}
+
+/// Says when the next length is to be taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    schedule: Schedule,
+    /// The next time; not looked at if `doubled`.
+    next: Nanos,
+    /// Times to come that packets have asked for and that no gap rules out. Half of what was ever
+    /// asked for is still to come.
+    asked: VecDeque<Nanos>,
+    /// The last time that the gap counts from: of the last sample, or of the last one asked for.
+    last: Nanos,
+}
+
+impl Clock {
+    /// A clock that starts at `now`.
+    pub fn new(schedule: Schedule, now: Nanos) -> Self {
+        Self { schedule, next: now + schedule.period, asked: VecDeque::new(), last: now }
+    }
+
+    /// Another schedule: a new period counts from the next sample, another kind from `now`.
+    pub fn change(&mut self, schedule: Schedule, now: Nanos) {
+        if schedule.doubled == self.schedule.doubled {
+            self.schedule = schedule;
+        } else {
+            *self = Self::new(schedule, now);
+        }
+    }
+
+    /// When [`Clock::samples`] must be asked next.
+    #[inline]
+    pub fn due(&self) -> Nanos {
+        if self.schedule.doubled {
+            self.asked.front().copied().unwrap_or(NEVER_DUE)
+        } else {
+            self.next
+        }
+    }
+
+    fn is_far_enough(&mut self, at: Nanos) -> bool {
+        let far = at.saturating_sub(self.last) >= self.schedule.gap;
+        if far {
+            self.last = at;
+        }
+        far
+    }
+
+    /// A packet leaves at `now`.
+    #[inline]
+    pub fn departed(&mut self, now: Nanos) {
+        if self.schedule.doubled {
+            let since = now.saturating_sub(EPOCH);
+            let at = EPOCH + 2 * since + self.schedule.period;
+            // Requests come in the order of their times, so it is known now which will count.
+            if self.is_far_enough(at) {
+                self.asked.push_back(at);
+            }
+        }
+    }
+
+    /// How many samples are to be taken at `now`, when it was due.
+    pub fn samples(&mut self, now: Nanos) -> usize {
+        if self.schedule.doubled {
+            let mut samples = 0;
+            while self.asked.front().is_some_and(|at| *at <= now) {
+                self.asked.pop_front();
+                samples += 1;
+            }
+            samples
+        } else {
+            self.next = now + self.schedule.period;
+            usize::from(self.is_far_enough(now))
+        }
+    }
+}
+
+/// The last five queue lengths and their derivatives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Lengths {
+    values: [f64; VALUES],
+    filled: usize,
+    /// First, second and third, per sample; zeros until five lengths are there.
+    pub derivatives: [f64; 3],
+}
+
+impl Lengths {
+    /// Takes a length. The derivatives are of the last five; `tumbling`, of each new five.
+    pub fn note(&mut self, length: usize, tumbling: bool) {
+        if self.filled == VALUES && tumbling {
+            self.filled = 0;
+        } else if self.filled == VALUES {
+            self.values.rotate_left(1);
+            self.filled -= 1;
+        }
+        self.values[self.filled] = length as f64;
+        self.filled += 1;
+        if self.filled == VALUES {
+            self.derivatives = derivatives(self.values, 1.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::MILLISECOND;
+
+    const MS: Nanos = MILLISECOND;
+    const PLAIN: Schedule = Schedule { period: 15 * MS, doubled: false, gap: 0 };
+
+    /// The times since the start at which samples fall until `until`, in ms.
+    fn taken(clock: &mut Clock, until: u64) -> Vec<u64> {
+        let mut times = Vec::new();
+        while clock.due() <= EPOCH + until * MS {
+            let at = clock.due();
+            times.extend((0..clock.samples(at)).map(|_| (at - EPOCH) / MS));
+        }
+        times
+    }
+
+    #[test]
+    fn lengths_are_taken_periodically() {
+        let mut clock = Clock::new(PLAIN, EPOCH);
+        clock.departed(EPOCH + 3 * MS);
+        assert_eq!(taken(&mut clock, 60), [15, 30, 45, 60]);
+        clock.change(Schedule { period: 4 * MS, ..PLAIN }, EPOCH + 61 * MS);
+        assert_eq!(taken(&mut clock, 84), [75, 79, 83]);
+        let mut slow = Clock::new(Schedule { gap: 31 * MS, ..PLAIN }, EPOCH);
+        assert_eq!(taken(&mut slow, 150), [45, 90, 135]);
+    }
+
+    #[test]
+    fn lengths_are_asked_for_by_departures_far_ahead() {
+        let mut clock = Clock::new(Schedule { doubled: true, ..PLAIN }, EPOCH);
+        assert_eq!(clock.due(), NEVER_DUE);
+        for at in [0, 10, 10, 11, 40] {
+            clock.departed(EPOCH + at * MS);
+        }
+        assert_eq!(taken(&mut clock, 40), [15, 35, 35, 37]);
+        clock.departed(EPOCH + 41 * MS);
+        assert_eq!(taken(&mut clock, 200), [95, 97]);
+        assert_eq!(clock.due(), NEVER_DUE);
+    }
+
+    /// What a gap leaves out is the same whether it is seen on asking or on sampling.
+    #[test]
+    fn a_gap_leaves_out_what_comes_too_soon() {
+        let schedule = Schedule { doubled: true, gap: 10 * MS, ..PLAIN };
+        let mut clock = Clock::new(schedule, EPOCH);
+        // Asks for 15, 17, 25, 27, 35, 65 and 74.
+        for at in [0, 1, 5, 6, 10, 25] {
+            clock.departed(EPOCH + at * MS);
+        }
+        clock.departed(EPOCH + 29 * MS + MS / 2);
+        assert_eq!(taken(&mut clock, 100), [15, 25, 35, 65]);
+    }
+
+    #[test]
+    fn a_window_slides_or_tumbles() {
+        let (mut slides, mut tumbles) = (Lengths::default(), Lengths::default());
+        let mut seen = Vec::new();
+        for n in 0..10u32 {
+            let length = n.pow(2) as usize;
+            slides.note(length, false);
+            tumbles.note(length, true);
+            seen.push((slides.derivatives[0], tumbles.derivatives[0], tumbles.derivatives[1]));
+        }
+        // Of n², the difference of the oldest two of a window from m to m + 4 is 2 m + 1.
+        let none = (0.0, 0.0, 0.0);
+        let first: Vec<_> = (0..5).map(|m| (f64::from(2 * m + 1), 1.0, 2.0)).collect();
+        assert_eq!(seen[..4], [none; 4]);
+        assert_eq!(seen[4..9], first);
+        assert_eq!(seen[9], (11.0, 11.0, 2.0));
+    }
+}

@@ -1,0 +1,272 @@
+//! dAQM: drops by derivatives of sojourn time and queue length.
+//!
+//! Source: S. Shu, "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows"
+//! (thesis, Groningen, 2023), sections 4 and 5.2.3; S. Saleh, S. Shu, B. Koldehofe, "dAQM" (IFIP
+//! Networking, 2024) and its published code.
+//!
+//! When a packet is to leave, eight features of the queue are compared with their thresholds: the
+//! oldest packet's wait, the queue's length, and three derivatives of each. The first to be exceeded
+//! drops that packet and starts a dropping phase, in which arrivals are dropped at that feature's rate
+//! and nothing is evaluated. Measuring looks at the queue and changes nothing; what the published
+//! code does instead is in [`published`], and off unless asked for.
+//!
+//! Invariants: nothing is dropped but for lack of room, by a hit, or in the phase after it; at most
+//! one packet is dropped at the head per dropping phase; a queue of at most five packets is never
+//! evaluated.
+
+mod feature;
+mod lengths;
+mod params;
+pub mod published;
+mod words;
+
+pub use feature::{Feature, Interval, PerFeature, derivatives};
+pub use params::{Params, Setting};
+pub use words::TABLE;
+
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::packet::Packet;
+use crate::store::{Store, Stored};
+use feature::{VALUES, millis, of_waits, waits};
+use lengths::{Clock, Lengths};
+use published::{LITERAL_LENGTH, Quirk};
+use sojourn_units::{EPOCH, Nanos};
+
+/// A dropping phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Phase {
+    /// When it ends; 0: there was none.
+    until: Nanos,
+    /// Probability at which arrivals are dropped; one is 2^32.
+    rate: u32,
+    /// What was hit.
+    hit: Option<Feature>,
+}
+
+/// What is found when a packet is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing was evaluated.
+    Passed,
+    /// No feature is beyond its threshold.
+    Calm,
+    /// This one is.
+    Hit(Feature),
+}
+
+/// What dAQM counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    overflow: u64,
+    evaluated: u64,
+    hits: PerFeature<u64>,
+    phase_drops: u64,
+    measurement: u64,
+}
+
+/// The counters of hits, in the features' order.
+const HITS: [&str; 8] =
+    ["hits_s", "hits_s1", "hits_s2", "hits_s3", "hits_q", "hits_q1", "hits_q2", "hits_q3"];
+
+/// A dAQM queue.
+#[derive(Clone, Debug)]
+pub struct Daqm<P> {
+    params: Params,
+    store: Store<P>,
+    made: Nanos,
+    clock: Clock,
+    lengths: Lengths,
+    phase: Phase,
+    /// The last packet sent followed a hit ([`Quirk::Flag`]).
+    flagged: bool,
+    /// The features at the last evaluation.
+    values: PerFeature<f64>,
+    counters: Counters,
+    totals: Totals,
+}
+
+impl<P: Packet> Daqm<P> {
+    /// An empty queue, created at `now`.
+    pub fn new(params: Params, now: Nanos) -> Self {
+        Self {
+            params,
+            store: Store::default(),
+            made: now,
+            clock: Clock::new(params.schedule(), now),
+            lengths: Lengths::default(),
+            phase: Phase::default(),
+            flagged: false,
+            values: PerFeature::default(),
+            counters: Counters::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. What no longer fits is dropped from the head; a dropping phase goes on
+    /// as it began.
+    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.clock.change(params.schedule(), now);
+        self.store.cut(params.limit as usize, &mut self.totals, sink);
+    }
+
+    fn has(&self, quirk: Quirk) -> bool {
+        self.params.published.has(quirk)
+    }
+
+    /// Whether the features are to be evaluated for the packet that leaves at `now`.
+    fn is_due(&self, now: Nanos) -> bool {
+        let start = if self.has(Quirk::Absolute) { EPOCH } else { self.made };
+        // The published code counts, and takes away, what is behind the packet to send.
+        let spare = usize::from(self.has(Quirk::Behind) || self.has(Quirk::Discards));
+        now.saturating_sub(start) > self.params.target
+            && self.store.len() > VALUES + spare
+            && now >= self.phase.until
+            && !(self.flagged && self.has(Quirk::Flag))
+    }
+
+    /// The features at `now`.
+    fn measure(&self, now: Nanos) -> PerFeature<f64> {
+        let first = usize::from(self.has(Quirk::Behind));
+        let waits = waits(&self.store, first, now);
+        let interval = self.params.interval().millis(&self.store);
+        let [s1, s2, s3] = of_waits(waits, interval, self.has(Quirk::WholeMs));
+        let [q1, q2, q3] = self.lengths.derivatives;
+        let q = if self.has(Quirk::Literal) {
+            LITERAL_LENGTH
+        } else {
+            (self.store.len() - first) as f64
+        };
+        PerFeature { s: millis(waits[0]), s1, s2, s3, q, q1, q2, q3 }
+    }
+
+    /// Evaluates the features for the packet that leaves at `now`; the first beyond its threshold
+    /// decides.
+    fn evaluate(&mut self, now: Nanos) -> Verdict {
+        if !self.is_due(now) {
+            return Verdict::Passed;
+        }
+        self.values = self.measure(now);
+        self.counters.evaluated += 1;
+        let (params, values) = (&self.params, &self.values);
+        let exceeds = |feature: Feature| {
+            let value = values.of(feature).abs();
+            params.threshold(feature).is_some_and(|threshold| value > threshold)
+        };
+        let hit = Feature::CHECKED.into_iter().find(|feature| exceeds(*feature));
+        hit.map_or(Verdict::Calm, Verdict::Hit)
+    }
+
+    /// Takes out the packets that were measured ([`Quirk::Discards`]).
+    fn discard_measured(&mut self, sink: &mut impl Sink<P>) {
+        for queued in std::iter::from_fn(|| self.store.pop()).take(VALUES) {
+            self.counters.measurement += 1;
+            self.totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Measurement, true);
+        }
+    }
+
+    fn begin_phase(&mut self, now: Nanos, feature: Feature) {
+        let (rate, duration) = self.params.phase(feature);
+        self.phase = Phase { until: now.saturating_add(duration), rate, hit: Some(feature) };
+        *self.counters.hits.of_mut(feature) += 1;
+    }
+}
+
+impl<P: Packet> Stored for Daqm<P> {
+    type Store = Store<P>;
+
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
+    }
+}
+
+impl<P: Packet> Discipline<P> for Daqm<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let reason = if self.store.len() >= self.params.limit as usize {
+            self.counters.overflow += 1;
+            DropReason::Overflow
+        } else if now < self.phase.until && draws.draw_u32() < self.phase.rate {
+            self.counters.phase_drops += 1;
+            DropReason::Early
+        } else {
+            self.store.push(now, packet);
+            return Return::Success;
+        };
+        self.totals.drops += 1;
+        sink.dropped(packet, reason, false);
+        Return::Drop
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let verdict = self.evaluate(now);
+        let Some(mut head) = self.store.pop() else { return Dequeue::Empty };
+        self.clock.departed(now);
+        if verdict != Verdict::Passed && self.has(Quirk::Discards) {
+            self.discard_measured(sink);
+        }
+        self.flagged = matches!(verdict, Verdict::Hit(_));
+        if let Verdict::Hit(feature) = verdict {
+            self.begin_phase(now, feature);
+            self.totals.drops += 1;
+            sink.dropped(head.packet, DropReason::Forced, true);
+            let Some(next) = self.store.pop() else { return Dequeue::Empty };
+            head = next;
+        }
+        self.totals.sent(head.packet.len());
+        Dequeue::Packet(head.packet)
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        Some(self.clock.due())
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let tumbling = self.has(Quirk::Tumbling);
+        for _ in 0..self.clock.samples(now) {
+            self.lengths.note(self.store.len(), tumbling);
+        }
+    }
+
+    /// `hit` is the number of the feature, from 1; values of features, as of the last evaluation, are in
+    /// thousandths of their units.
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("phase_until", self.phase.until.into());
+        visit("phase_rate", self.phase.rate.into());
+        visit("hit", self.phase.hit.map_or(0, |feature| feature as i128 + 1));
+        for feature in Feature::ALL {
+            visit(feature.name(), (self.values.of(feature) * 1000.0).round() as i128);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("overflow", self.counters.overflow);
+        visit("evaluated", self.counters.evaluated);
+        for (name, feature) in HITS.into_iter().zip(Feature::ALL) {
+            visit(name, *self.counters.hits.of(feature));
+        }
+        visit("phase_drops", self.counters.phase_drops);
+        visit("measurement", self.counters.measurement);
+    }
+}

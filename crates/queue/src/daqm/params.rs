@@ -1,0 +1,220 @@
+//! dAQM's parameters and the paper's settings.
+
+use super::feature::{Feature, Interval, PerFeature};
+use super::lengths::Schedule;
+use super::published::{self, Quirk, Quirks};
+use crate::tc::probability_q32;
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::Meaning;
+use sojourn_units::{MILLISECOND, Nanos};
+
+/// What is set of one feature.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Whether it is looked at.
+    pub on: bool,
+    /// What it may not exceed, in its own unit (see [`Feature`]); derivatives in neither direction.
+    pub threshold: f64,
+    /// Probability at which arrivals are dropped in its dropping phase; one is 2^32.
+    pub rate: u32,
+    /// How long its dropping phase lasts.
+    pub duration: Nanos,
+}
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Packets that fit.
+    pub limit: u32,
+    /// Time since the queue was made in which nothing is evaluated.
+    pub target: Nanos,
+    /// Distance between packets for the derivatives of waits.
+    pub interval: Interval,
+    /// Time between two samples of the queue length.
+    pub sampling: Nanos,
+    /// The features.
+    pub features: PerFeature<Setting>,
+    /// Quirks of the published code.
+    pub published: Quirks,
+    /// Time that passes while the host's clock shows 10 ms, for [`Quirk::WallClock`].
+    pub wall_period: Nanos,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            limit: 2000,
+            target: 5 * MILLISECOND,
+            interval: Interval::Constant(2 * MILLISECOND),
+            sampling: 15 * MILLISECOND,
+            features: PRESETS[0].features(),
+            published: Quirks::default(),
+            wall_period: 10 * MILLISECOND,
+        }
+    }
+}
+
+impl Params {
+    /// When queue lengths are taken.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let wall = self.published.has(Quirk::WallClock);
+        Schedule {
+            period: self.sampling,
+            doubled: self.published.has(Quirk::Doubled),
+            gap: if wall { self.wall_period } else { 0 },
+        }
+    }
+
+    /// The interval in force.
+    pub(crate) fn interval(&self) -> Interval {
+        if self.published.has(Quirk::Interval) {
+            Interval::Constant(published::INTERVAL)
+        } else {
+            self.interval
+        }
+    }
+
+    /// The threshold in force; none of a feature that is off.
+    #[inline]
+    pub(crate) fn threshold(&self, feature: Feature) -> Option<f64> {
+        let setting = self.features.of(feature);
+        if setting.on {
+            Some(setting.threshold)
+        } else {
+            self.published.has(Quirk::Defaults).then(|| published::threshold(feature))
+        }
+    }
+
+    /// Rate and duration in force for the dropping phase of `feature`.
+    pub(crate) fn phase(&self, feature: Feature) -> (u32, Nanos) {
+        let shared = self.published.has(Quirk::Shared);
+        let Setting { rate, duration, .. } =
+            self.features.of(if shared { Feature::S1 } else { feature });
+        (*rate, *duration)
+    }
+}
+
+/// A setting of the paper (its Table 2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preset {
+    pub name: &'static str,
+    /// The only feature that is on, or all.
+    only: Option<Feature>,
+    /// In milliseconds.
+    s: f64,
+    /// In packets.
+    q: f64,
+    /// Of the derivatives, but for Q1.
+    derivatives: f64,
+    q1: f64,
+    rate: f64,
+    duration: Nanos,
+}
+
+impl Preset {
+    /// One feature alone; the others have the same numbers and are off.
+    const fn single(name: &'static str, only: Feature) -> Self {
+        Self {
+            name,
+            only: Some(only),
+            s: 200.0,
+            q: 20.0,
+            derivatives: 0.01,
+            q1: 0.01,
+            rate: 0.9,
+            duration: 200 * MILLISECOND,
+        }
+    }
+
+    /// The features as it sets them.
+    pub fn features(&self) -> PerFeature<Setting> {
+        let of = |feature, threshold| Setting {
+            on: self.only.is_none_or(|only| only == feature),
+            threshold,
+            rate: probability_q32(self.rate),
+            duration: self.duration,
+        };
+        PerFeature {
+            s: of(Feature::S, self.s),
+            s1: of(Feature::S1, self.derivatives),
+            s2: of(Feature::S2, self.derivatives),
+            s3: of(Feature::S3, self.derivatives),
+            q: of(Feature::Q, self.q),
+            q1: of(Feature::Q1, self.q1),
+            q2: of(Feature::Q2, self.derivatives),
+            q3: of(Feature::Q3, self.derivatives),
+        }
+    }
+}
+
+/// The paper's settings: three with all features, eight with one.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset {
+        name: "c1",
+        only: None,
+        s: 1000.0,
+        q: 120.0,
+        derivatives: 10.0,
+        q1: 1.0,
+        rate: 0.05,
+        duration: 400 * MILLISECOND,
+    },
+    Preset {
+        name: "c2",
+        only: None,
+        s: 600.0,
+        q: 80.0,
+        derivatives: 0.1,
+        q1: 0.1,
+        rate: 0.5,
+        duration: 400 * MILLISECOND,
+    },
+    Preset {
+        name: "c3",
+        only: None,
+        s: 100.0,
+        q: 20.0,
+        derivatives: 0.01,
+        q1: 0.01,
+        rate: 0.98,
+        duration: 400 * MILLISECOND,
+    },
+    Preset::single("f1", Feature::S),
+    Preset::single("f2", Feature::S1),
+    Preset::single("f3", Feature::S2),
+    Preset::single("f4", Feature::S3),
+    Preset::single("f5", Feature::Q),
+    Preset::single("f6", Feature::Q1),
+    Preset::single("f7", Feature::Q2),
+    Preset::single("f8", Feature::Q3),
+];
+
+/// The presets by name, in the same order.
+pub(crate) const PRESET_NAMES: &[Meaning] = &[
+    Meaning {
+        name: "c1",
+        doc: "All: S 1s, Q 120p, Q1 1, other derivatives 10; rate 0.05 for 400ms.",
+    },
+    Meaning { name: "c2", doc: "All: S 600ms, Q 80p, derivatives 0.1; rate 0.5 for 400ms." },
+    Meaning { name: "c3", doc: "All: S 100ms, Q 20p, derivatives 0.01; rate 0.98 for 400ms." },
+    Meaning { name: "f1", doc: "S alone: 200ms; rate 0.9 for 200ms." },
+    Meaning { name: "f2", doc: "S1 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning { name: "f3", doc: "S2 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning { name: "f4", doc: "S3 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning { name: "f5", doc: "Q alone: 20p; rate 0.9 for 200ms." },
+    Meaning { name: "f6", doc: "Q1 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning { name: "f7", doc: "Q2 alone: 0.01; rate 0.9 for 200ms." },
+    Meaning { name: "f8", doc: "Q3 alone: 0.01; rate 0.9 for 200ms." },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_has_its_name() {
+        let names: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
+        let told: Vec<_> = PRESET_NAMES.iter().map(|m| m.name).collect();
+        assert_eq!(names, told);
+    }
+}
