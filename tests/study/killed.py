@@ -1,16 +1,22 @@
-"""A study in a process of its own, to be killed: FOLDER SEEDS PAUSE."""
+"""A study in a process of its own, to be killed: FOLDER SEEDS PAUSE, or ADDRESS TRACE after it."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from sojourn.study import Study
+from tests.study.clusters import TracedEngine
 from tests.study.fakes import FakeEngine, scenario
 
 if __name__ == "__main__":
-    folder, seeds, pause = sys.argv[1:]
+    folder, seeds, pause, *cluster = sys.argv[1:]
+    engine, on = FakeEngine(pause=float(pause)), None
+    if cluster:
+        on, trace = cluster
+        engine = TracedEngine(Path(trace), float(pause))
     print("ready", flush=True)
     Study(scenario()).vary(queue=["pfifo", "codel", "red"]).seeds(int(seeds)).run(
-        out=folder, workers=2, engine=FakeEngine(pause=float(pause))
+        out=folder, workers=2 if on is None else None, engine=engine, on=on
     )
     print("finished", flush=True)

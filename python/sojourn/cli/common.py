@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from distributed import Client
     from rich.console import Console
     from rich.progress import Progress
 
@@ -43,7 +44,26 @@ Settings = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, help="Processes to use; all cores by default."),
+    typer.Option("--workers", min=1, help="Runs made at a time; by default as many as cores."),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster make the runs: its scheduler's address, such as "
+        "tcp://host:8786.",
+    ),
+]
+TlsCa = Annotated[
+    Path | None,
+    typer.Option("--tls-ca", metavar="FILE", help="Authority the cluster's certificates are from."),
+]
+TlsCert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate for the cluster.")
+]
+TlsKey = Annotated[
+    Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the certificate.")
 ]
 
 
@@ -193,13 +213,33 @@ def study_progress(description: str) -> Iterator[Report]:
         def report(now: study.Progress) -> bool:
             nonlocal told
             events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
-            bar.update(task, completed=now.fraction, rate=f"{now.done}/{now.total} runs{events}")
+            rate = f"{now.done}/{now.total} runs{events}"
+            bar.update(task, completed=now.fraction, rate=now.note or rate)
             if bar.disable and now.seconds - told >= LINE_EVERY:
                 told = now.seconds
                 note(f"{description}: {now}")
             return not interrupt.asked
 
         yield report
+
+
+@contextmanager
+def place(
+    on: str | None, ca: Path | None, cert: Path | None, key: Path | None
+) -> Iterator[Client | None]:
+    """The cluster that is to make the runs, as a study takes it; none is this machine."""
+    from sojourn.study.errors import ClusterError
+
+    if on is None:
+        if ca or cert or key:
+            raise ClusterError("--tls-ca, --tls-cert and --tls-key belong to a cluster: see --on")
+        yield None
+        return
+    from sojourn.study.cluster import Tls, connected
+
+    note(f"connecting to {on}")
+    with connected(on, Tls(ca, cert, key)) as client:
+        yield client
 
 
 @contextmanager

@@ -49,6 +49,10 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
     ] = None,
     workers: common.Workers = None,
+    on: common.On = None,
+    tls_ca: common.TlsCa = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
     """Rank queues on a scenario, and say which differences are real.
@@ -63,9 +67,12 @@ def compare(
     for queue in listed:  # what is wrong with one of them is told before anything runs
         for warning in scenario.with_queue(queue).warnings():
             common.note(f"{queue}: {warning}")
-    with common.study_progress(f"comparing {len(listed)} queues") as report:
+    with (
+        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
+        common.study_progress(f"comparing {len(listed)} queues") as report,
+    ):
         found = study.compare(
-            scenario, listed, seeds, by, subject_to, workers=workers, out=out, progress=report
+            scenario, listed, seeds, by, subject_to, workers, out, report, on=cluster
         )
     if as_json:
         kept = {"folder": str(out) if out is not None else None}

@@ -41,6 +41,10 @@ def paper(
         typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
     ] = None,
     workers: common.Workers = None,
+    on: common.On = None,
+    tls_ca: common.TlsCa = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
     """Repeat a published study and judge its findings.
@@ -56,8 +60,8 @@ def paper(
         common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
     study = import_module(f"sojourn.papers.{name}")
     folder = out or Path("results") / f"paper-{name}{'-quick' if quick else ''}"
-    with common.stages() as stage:
-        outcome: Outcome = study.run(folder, quick, workers, stage)
+    with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
+        outcome: Outcome = study.run(folder, quick, workers, stage, on=cluster)
     written = study.show(outcome)
     if as_json:
         common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})

@@ -34,6 +34,10 @@ def run(
         typer.Option("--metric", metavar="METRIC", help="Show this one. Repeat for more."),
     ] = None,
     workers: common.Workers = None,
+    on: common.On = None,
+    tls_ca: common.TlsCa = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
     """Run a study, or go on with it: what its folder holds already is not run again."""
@@ -43,8 +47,11 @@ def run(
 
     asked = study.load(file)
     folder = out or Path("results") / (re.sub(r"[^\w.-]+", "-", asked.name).strip("-.") or "study")
-    with common.study_progress(asked.name) as report:
-        table = asked.run(folder, workers, report)
+    with (
+        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
+        common.study_progress(asked.name) as report,
+    ):
+        table = asked.run(folder, workers, report, on=cluster)
     if as_json:
         common.print_json(
             {

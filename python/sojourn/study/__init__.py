@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry, compare
-    from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
+    from sojourn.study.errors import ClusterError, ResultsError, StudyError, StudyInterrupted
     from sojourn.study.file import load
     from sojourn.study.progress import Progress
     from sojourn.study.results import Results, StoredRun, replay
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sojourn.study.table import Table
 
 __all__ = [
+    "ClusterError",
     "Comparison",
     "Entry",
     "Progress",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "ClusterError": "errors",
     "Comparison": "comparison",
     "Entry": "comparison",
     "Progress": "progress",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sojourn.scenario import Scenario
     from sojourn.stats import Interval
+    from sojourn.study.cluster import Place
     from sojourn.study.engine import Engine
     from sojourn.study.expression import Comparison as Condition
     from sojourn.study.metrics import Direction
@@ -293,11 +294,13 @@ def compare(
     out: str | Path | None = None,
     progress: Report | None = None,
     engine: Engine | None = None,
+    on: Place | None = None,
 ) -> Comparison:
     """Run the scenario with each queue at its bottleneck and rank them.
 
     `by` names a metric (of a link or group of flows: `call.mos`); `subject_to` is a condition such
     as `goodput >= 95% of best and loss <= 1%`, or empty. Every queue meets the same seeds.
+    `out`, `workers`, `progress` and `on` are those of `Study.run`.
     """
     named = tuple(queues) if queues is not None else (scenario.queue, *QUEUES)
     named = tuple(dict.fromkeys(named)) if queues is None else named
@@ -313,7 +316,7 @@ def compare(
         .seeds(seeds)
         .asking("comparison", {"by": by, "subject_to": subject_to, "queues": list(named)})
     )
-    return Comparison(study.run(out, workers, progress, engine), by, subject_to)
+    return Comparison(study.run(out, workers, progress, engine, on), by, subject_to)
 
 
 def _early(

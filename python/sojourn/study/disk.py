@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 # Windows has no flock; there, renames alone keep folders whole.
 if sys.platform != "win32":
     import fcntl
+    import resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,6 +145,14 @@ def claim(path: Path) -> Claimed | None:
             return Claimed(path, fd)
         # It was renamed or removed between opening and locking: what we locked is another's.
         os.close(fd)
+
+
+def most_claims() -> int:
+    """Return how many folders to claim at once at most: each is an open file."""
+    if sys.platform == "win32":
+        return 500
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 500_000 if soft == resource.RLIM_INFINITY else max(1, soft // 2)
 
 
 def _same(fd: int, path: Path) -> bool:

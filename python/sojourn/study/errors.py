@@ -17,6 +17,10 @@ class ResultsError(StudyError):
         super().__init__(f"{path}: {message}")
 
 
+class ClusterError(StudyError):
+    """A cluster that cannot make runs, or does so no longer."""
+
+
 class StudyInterrupted(KeyboardInterrupt):
     """A study stopped by the user; what was done is kept on disk."""
 

@@ -24,6 +24,8 @@ class Progress:
     """Time since the start."""
     events: int
     """Events simulated since the start."""
+    note: str = ""
+    """What there is to say of those who make the runs, such as that there are none yet."""
 
     @property
     def fraction(self) -> float:
@@ -46,7 +48,8 @@ class Progress:
     def __str__(self) -> str:
         left = self.remaining
         eta = f", {duration(left)} left" if left is not None and self.done < self.total else ""
-        return f"{self.done}/{self.total} runs, {self.rate:.2g} a second{eta}"
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.done}/{self.total} runs, {self.rate:.2g} a second{eta}{note}"
 
 
 def duration(seconds: float) -> str:

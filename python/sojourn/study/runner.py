@@ -1,7 +1,7 @@
 """Makes the runs of a study, several at a time.
 
-The threads only wait: the engine lets go of Python's lock while it simulates. The main thread
-watches, reports progress and hears Ctrl-C.
+The threads only wait: the engine lets go of Python's lock while it simulates, and a cluster's runs
+are made elsewhere. The main thread watches, reports progress and hears Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sojourn.study.errors import StudyError
+from sojourn.study.errors import ClusterError, StudyError
 from sojourn.study.manifest import now
 from sojourn.study.progress import Progress
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sojourn.study.cells import Level
-    from sojourn.study.engine import Engine
+    from sojourn.study.engine import Engine, Workers
     from sojourn.study.progress import Report
     from sojourn.study.store import Store
 
@@ -42,9 +42,12 @@ class Task:
 class Runner:
     """Works off a list of runs."""
 
-    def __init__(self, store: Store, engine: Engine, tasks: Sequence[Task]) -> None:
+    def __init__(
+        self, store: Store, engine: Engine, tasks: Sequence[Task], workers: Workers
+    ) -> None:
         self.store = store
         self.engine = engine
+        self.workers = workers
         self.fingerprint = engine.fingerprint()
         # Two cells may come to the same plan (other words for the same queue): one run serves both.
         unique = {t.key: t for t in tasks}
@@ -54,6 +57,8 @@ class Runner:
         self.done = self.reused
         self.events = 0
         self._waiting = deque(missing)
+        self._threads: list[threading.Thread] = []
+        self._surplus = 0
         self._fractions: dict[str, float] = {}
         self._events_now: dict[str, int] = {}
         self._stop = threading.Event()
@@ -76,34 +81,30 @@ class Runner:
                 sum(self._fractions.values()),
                 time.monotonic() - self._begin,
                 self.events + sum(self._events_now.values()),
+                self.workers.note(),
             )
 
-    def run(self, workers: int, report: Report | None = None, every: float = 0.25) -> None:
+    def run(self, report: Report | None = None, every: float = 0.25) -> None:
         """Make all runs; returns when all are there, or when stopped. Failures are raised."""
-        threads = [
-            threading.Thread(target=self._work, name=f"sojourn-{i}")
-            for i in range(min(workers, len(self._waiting)))
-        ]
         try:
-            for thread in threads:
-                thread.start()
-            self._watch(threads, report, every)
+            self._watch(report, every)
         except BaseException:
             self._stop.set()
             raise
         finally:
-            for thread in threads:
+            for thread in self._threads:
                 thread.join()
         if self._failure is not None:
             raise self._failure
         if report is not None:
             report(self.progress())
 
-    def _watch(
-        self, threads: Sequence[threading.Thread], report: Report | None, every: float
-    ) -> None:
+    def _watch(self, report: Report | None, every: float) -> None:
         told = 0.0
-        while any(t.is_alive() for t in threads):
+        while True:
+            self._staff(self.workers.slots())
+            if not self._threads:
+                return
             with self._changed:
                 self._changed.wait(every)
             if report is not None and time.monotonic() - told >= every:
@@ -111,9 +112,25 @@ class Runner:
                 if report(self.progress()) is False:
                     self._stop.set()
 
+    def _staff(self, slots: int) -> None:
+        """Have as many threads as there are slots, and no more than there is work for."""
+        self._threads = [t for t in self._threads if t.is_alive()]
+        with self._changed:
+            self._surplus = max(len(self._threads) - slots, 0)
+            hired = min(slots - len(self._threads), len(self._waiting))
+        if self.stopped:
+            return
+        for _ in range(hired):
+            thread = threading.Thread(target=self._work, name="sojourn-run")
+            thread.start()
+            self._threads.append(thread)
+
     def _work(self) -> None:
         while not self._stop.is_set():
             with self._changed:
+                if self._surplus > 0:
+                    self._surplus -= 1
+                    return
                 if not self._waiting:
                     return
                 task = self._waiting.popleft()
@@ -154,6 +171,9 @@ class Runner:
             if not record.complete:
                 held.drop()
                 return
+            # Made elsewhere: waiting and travel are not part of it.
+            seconds = getattr(record, "seconds", time.perf_counter() - begin)
+            self._events_now[task.key] = record.events
             about = {
                 "seed": task.seed,
                 "factors": dict(task.factors),
@@ -161,7 +181,7 @@ class Runner:
                 "version": self.engine.version(),
                 "trace_hash": record.trace_hash,
                 "events": record.events,
-                "seconds": round(time.perf_counter() - begin, 3),
+                "seconds": round(seconds, 3),
                 "made": now(),
                 "plan": json.loads(task.plan_json),
             }
@@ -184,7 +204,7 @@ class Runner:
 
 def _explained(task: Task, error: BaseException) -> BaseException:
     """Return the failure with the run it happened in."""
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception) or isinstance(error, ClusterError):
         return error
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
     place = f"the run with {where}, seed {task.seed}" if where else f"the run with seed {task.seed}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.study.cells import Cell, Factor, Level, check, combine
-from sojourn.study.engine import Engine, core
+from sojourn.study.engine import Engine, Threads, Workers, core
 from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
 from sojourn.study.key import run_key
 from sojourn.study.machine import cores
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sojourn.scenario import Scenario
+    from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
     from sojourn.study.table import Table
 
@@ -141,16 +142,32 @@ class Study:
         workers: int | None = None,
         progress: Report | None = None,
         engine: Engine | None = None,
+        on: Place | None = None,
     ) -> Table:
         """Make all runs that are not there yet, and return the table of this study's runs.
 
-        `out` is the folder; without it results live only as long as the table. `workers` defaults
-        to the number of processors. Stopped by Ctrl-C or by `progress` returning `False`, it
-        raises `StudyInterrupted`; what was done is kept, and the same call goes on from there.
+        `out` is the folder; without it results live only as long as the table. `workers` are the
+        runs made at a time, by default as many as there are processors. `on` is the address of a
+        Dask scheduler (`tcp://host:8786`), or a Dask client: its workers then make the runs, with
+        the same results. Stopped by Ctrl-C or by `progress` returning `False`, it raises
+        `StudyInterrupted`; what was done is kept, and the same call goes on from there.
         """
         if workers is not None and workers < 1:
             raise StudyError(f"at least one worker is needed, not {workers}")
-        engine = engine or core()
+        if on is None:
+            return self._run(out, engine or core(), Threads(workers or cores()), progress)
+        from sojourn.study.cluster import Cluster, connected
+
+        with connected(on) as client, Cluster(client, engine, workers) as cluster:
+            return self._run(out, cluster, cluster, progress)
+
+    def _run(
+        self,
+        out: str | Path | None,
+        engine: Engine,
+        workers: Workers,
+        progress: Report | None,
+    ) -> Table:
         cells = self.cells
         folder = Path(tempfile.mkdtemp(prefix="sojourn-") if out is None else out)
         fingerprint = engine.fingerprint()
@@ -172,9 +189,9 @@ class Study:
             for seed in self._seeds
             for cell in cells
         ]
-        runner = Runner(store, engine, tasks)
+        runner = Runner(store, engine, tasks, workers)
         try:
-            runner.run(workers or cores(), progress)
+            runner.run(progress)
         except BaseException as error:
             with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
                 store.close(about)

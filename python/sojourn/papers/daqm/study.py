@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.stats import Judgement
     from sojourn.study import Table
+    from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
     from sojourn.study.results import StoredRun
 
@@ -130,11 +131,14 @@ def _judged(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 
-def _run(part: Part, folder: Path, workers: int | None, report: Report | None) -> Table:
+def _run(
+    part: Part, folder: Path, workers: int | None, report: Report | None, on: Place | None
+) -> Table:
     from sojourn.study import Study
 
     study = Study.of_cells(f"dAQM {part.title}", part.cells, kind="paper", question={"paper": NAME})
-    return study.seeds(part.seeds).run(out=folder / part.name, workers=workers, progress=report)
+    study = study.seeds(part.seeds)
+    return study.run(out=folder / part.name, workers=workers, progress=report, on=on)
 
 
 def estimates(table: Table, workers: int | None = None) -> pd.DataFrame:
@@ -211,11 +215,12 @@ def run(
     workers: int | None = None,
     stage: Stage = lambda _: None,
     size: Size | None = None,
+    on: Place | None = None,
 ) -> Outcome:
     """Runs the study and judges the thesis' findings; what is in `out` already is not run again.
 
     `size` sets lengths and seeds other than the two that `quick` chooses between. The full study
-    says first how long it will take.
+    says first how long it will take here. `on` is a Dask cluster that makes the runs.
     """
     from sojourn.stats import judge_components
 
@@ -223,7 +228,7 @@ def run(
     listed = planned(size)
     if size.whole:
         stage(estimate(listed, workers or cores()))
-    tables = {part.name: _run(part, out, workers, stage(part.title)) for part in listed}
+    tables = {part.name: _run(part, out, workers, stage(part.title), on) for part in listed}
     measured = []
     for part in listed:
         if part.claims:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.stats import Judgement
     from sojourn.study import Table
+    from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
 
 NAME = "taildrop"
@@ -211,6 +212,7 @@ def _study(
     folder: Path,
     workers: int | None,
     report: Report | None,
+    on: Place | None,
 ) -> Table:
     from sojourn.study import Study
 
@@ -221,10 +223,12 @@ def _study(
             factors: dict[str, str | int] = {factor: setting.load, "mechanism": mechanism}
             cells.append((factors, base.with_queue(queue)))
     study = Study.of_cells(name, cells, kind="paper", question={"paper": NAME})
-    return study.seeds(seeds).run(out=folder, workers=workers, progress=report)
+    return study.seeds(seeds).run(out=folder, workers=workers, progress=report, on=on)
 
 
-def _pilot(size: Size, folder: Path, workers: int | None, report: Report | None) -> pd.DataFrame:
+def _pilot(
+    size: Size, folder: Path, workers: int | None, report: Report | None, on: Place | None
+) -> pd.DataFrame:
     """Mean number of active Web flows by load and seed, and the max_p that follows from it."""
     from sojourn.study import Study
 
@@ -233,7 +237,7 @@ def _pilot(size: Size, folder: Path, workers: int | None, report: Report | None)
         for n in scenarios.SESSIONS
     ]
     study = Study.of_cells("taildrop Web pilot", cells, kind="paper", question={"paper": NAME})
-    table = study.seeds(size.pilot_seeds).run(out=folder, workers=workers, progress=report)
+    table = study.seeds(size.pilot_seeds).run(out=folder, workers=workers, progress=report, on=on)
     active = [f"web{frame}.active_mean" for frame in scenarios.WEB_FRAMES]
     frame = table.frame[["sessions", "seed"]].copy()
     frame["active"] = table.frame[active].sum(axis=1)
@@ -247,10 +251,12 @@ def run(
     workers: int | None = None,
     stage: Stage = lambda _: None,
     size: Size | None = None,
+    on: Place | None = None,
 ) -> Outcome:
     """Runs the study and judges the paper's findings; what is in `out` already is not run again.
 
-    `size` sets lengths and seeds other than the two that `quick` chooses between.
+    `size` sets lengths and seeds other than the two that `quick` chooses between. `on` is a Dask
+    cluster that makes the runs; REDopt's settings are found here.
     """
     from sojourn.stats import judge, judge_components
 
@@ -259,7 +265,7 @@ def run(
     bulk_settings = _settings(
         counts, size, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
     )
-    pilot = _pilot(size, out / "pilot", workers, stage("active Web flows"))
+    pilot = _pilot(size, out / "pilot", workers, stage("active Web flows"), on)
     active = pilot.groupby("sessions")["active"].mean()
     loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
     web_settings = _settings(loads, size, mechanisms.NS2, workers, stage("REDopt for Web sessions"))
@@ -276,12 +282,12 @@ def run(
     bulk_table = _study(
         "taildrop bulk", "flows", bulk_settings,
         measured_with(mechanisms.DUMMYNET), bulk,
-        size.bulk_seeds, out / "bulk", workers, stage("bulk traffic"),
+        size.bulk_seeds, out / "bulk", workers, stage("bulk traffic"), on,
     )  # fmt: skip
     web_table = _study(
         "taildrop Web", "sessions", web_settings,
         measured_with(mechanisms.NS2), web,
-        size.web_seeds, out / "web", workers, stage("Web traffic"),
+        size.web_seeds, out / "web", workers, stage("Web traffic"), on,
     )  # fmt: skip
     variants = {}
     for variant in VARIANTS:
@@ -299,7 +305,7 @@ def run(
             tuple(chosen), variant.queues, other,
             size.variant_seeds if of_bulk else size.web_variant_seeds,
             out / "variants" / variant.name.lower().replace(" ", "-").replace(",", ""),
-            workers, stage(variant.name),
+            workers, stage(variant.name), on,
         )  # fmt: skip
         looks = judge(claims.BULK if of_bulk else claims.WEB, table.frame)
         variants[variant.name] = (table, tuple(looks))

@@ -1,0 +1,281 @@
+"""Runs made on a Dask cluster.
+
+To the study a cluster is an engine whose `simulate` takes place elsewhere: claims, writing,
+progress and stopping are the runner's, as for runs made here. Dask is imported by this module and
+`remote` alone, and only when a cluster is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import uuid
+from asyncio import CancelledError as AsyncCancelledError
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from sojourn.study import disk, remote
+from sojourn.study.errors import ClusterError, StudyError
+from sojourn.study.remote import STOPPED, Shipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distributed import Client
+    from distributed.deploy.cluster import Cluster as DaskCluster
+
+    from sojourn.study.engine import Engine, RunProgress
+
+    Place = str | Client | DaskCluster
+    """A scheduler's address, or Dask's own client or cluster."""
+
+CANCELLED = (CancelledError, AsyncCancelledError)
+LEAST_IN_FLIGHT = 8
+"""Runs asked of a cluster that has no workers yet, for it may wait for work before it gets some."""
+AHEAD = 2
+"""Runs in flight for each of the cluster's threads: one is made, another is ready to be."""
+LISTEN = 0.5
+"""Seconds between looks at how far a run is, and at whether it is still wanted."""
+LOOK = 2.0
+"""Seconds between looks at who the workers are."""
+MESSAGES_PER_SECOND = 100
+"""Progress messages that all workers together may send."""
+NAMED = 3
+"""Workers listed in a message; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files that make a connection to the scheduler trusted and secret."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.ca, self.cert, self.key))
+
+
+def _dask() -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise ClusterError(
+            f"a cluster needs Dask ({error.name} is not installed): "
+            "pip install 'sojourn[cluster]', or pip install distributed"
+        ) from None
+    return distributed
+
+
+@contextlib.contextmanager
+def connected(on: Place, tls: Tls | None = None) -> Iterator[Client]:
+    """Give a client of the scheduler at `on`; one given as such stays open, ours is closed."""
+    dask = _dask()
+    if isinstance(on, dask.Client):
+        if on.asynchronous:
+            raise ClusterError("an asynchronous Dask client cannot be waited for; give another one")
+        yield on
+        return
+    if not isinstance(on, str | dask.deploy.Cluster):
+        raise ClusterError(f"a cluster is a scheduler's address or a Dask client, not {on!r}")
+    security = None
+    if tls:
+        for file in filter(None, (tls.ca, tls.cert, tls.key)):
+            file.open("rb").close()  # says which one is missing: what uses them does not
+        security = dask.Security(
+            require_encryption=True,
+            tls_ca_file=tls.ca and str(tls.ca),
+            tls_client_cert=tls.cert and str(tls.cert),
+            tls_client_key=tls.key and str(tls.key),
+        )
+    try:
+        client = dask.Client(on, security=security, set_as_default=False, name="sojourn")
+    except (OSError, ValueError, RuntimeError, TypeError) as error:
+        raise ClusterError(f"no Dask scheduler can be reached at {on}: {error}") from error
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(OSError, TimeoutError):
+            client.close()
+
+
+class Cluster:
+    """The workers of a Dask cluster as one engine; a context that ends with the study."""
+
+    def __init__(
+        self, client: Client, engine: Engine | None = None, most: int | None = None
+    ) -> None:
+        self._client: Any = client  # Dask's methods carry no types
+        self._engine = engine
+        self._most = most
+        self._own = remote.identity(engine)
+        self._topic = f"sojourn-{client.id}"
+        self._at: dict[str, tuple[float, int]] = {}
+        self._threads: Mapping[str, int] = {}
+        self._known: set[str] = set()
+        self._trouble: ClusterError | None = None
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="sojourn-cluster", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._look()
+        self._client.subscribe_topic(self._topic, self._hear)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        with contextlib.suppress(Exception):  # the connection may be what has failed
+            self._client.unsubscribe_topic(self._topic)
+        self._watcher.join(LOOK)
+
+    # As workers
+
+    @property
+    def threads(self) -> int:
+        """Runs that the cluster makes at a time."""
+        return sum(self._threads.values())
+
+    def slots(self) -> int:
+        """Return how many runs to have in flight; raises what is wrong with the cluster."""
+        if self._trouble is not None:
+            raise self._trouble
+        ahead = max(AHEAD * self.threads, LEAST_IN_FLIGHT)
+        return min(ahead, disk.most_claims(), self._most or ahead)
+
+    def note(self) -> str:
+        """Return whether there are none."""
+        return "" if self._threads else "the cluster has no workers yet"
+
+    # As an engine
+
+    def version(self) -> str:
+        """Return the version on all machines."""
+        return self._own.version
+
+    def fingerprint(self) -> str:
+        """Return the engine's fingerprint on all machines."""
+        return self._own.engine
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Shipped:
+        """Have a run made by some worker, and again by another one if that is lost."""
+        key = f"sojourn-run-{uuid.uuid4()}"
+        self._at[key] = (0.0, 0)
+        every = max(1.0, self.threads / MESSAGES_PER_SECOND)
+        call = (self._engine, self._own, plan_json, seed, self._topic, key, every)
+        done = threading.Event()
+        try:
+            future = self._client.submit(*_task("simulate", *call), key=key)
+            future.add_done_callback(lambda _: done.set())
+            while not done.wait(LISTEN):
+                if progress is not None and progress(*self._at[key]) is False:
+                    future.cancel()
+                    return STOPPED
+            made = future.result()
+        except (Exception, AsyncCancelledError) as error:
+            raise self._explained(error) from error
+        finally:
+            del self._at[key]
+        if isinstance(made, Shipped):
+            return made
+        raise self._misfit() or self._unfit({"one of them": made}, len(self._threads))
+
+    # What can go wrong
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """Return what a failure means, in words."""
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            return StudyError(
+                f"the workers that had it died, {error.allowed_failures + 1} of them, the last "
+                f"{error.last_worker.address}: their logs may say why (out of memory?)"
+            )
+        if self._client.status != "running" or isinstance(error, CANCELLED):
+            reason = getattr(error, "reason", None) or "the connection is closed"
+            what = (
+                "the scheduler is lost" if "lost" in reason else f"the cluster gave up ({reason})"
+            )
+            return ClusterError(
+                f"{what}; what is done is kept, and the same command goes on from there"
+            )
+        return self._misfit() or error
+
+    # Who the workers are
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK if self._threads else LISTEN):
+            try:
+                self._look()
+            except ClusterError as trouble:
+                self._trouble = trouble
+                return
+            except Exception:  # noqa: BLE001, S112 - a connection lost is told by the runs
+                continue
+
+    def _look(self) -> None:
+        """Ask who the workers are, and those not seen before what they are."""
+        self._threads = self._client.nthreads()
+        new = sorted(set(self._threads) - self._known)
+        if not new:
+            return
+        task = _task("identity", self._engine)
+        answers = self._client.run(*task, workers=new, on_error="return")
+        unfit = {}
+        for address, found in answers.items():
+            # A worker that does not answer has left, or will be asked again.
+            if isinstance(found, OSError | TimeoutError):
+                continue
+            if found == self._own:
+                self._known.add(address)
+            else:
+                unfit[address] = found
+        if unfit:
+            raise self._unfit(unfit, len(self._threads))
+
+    def _unfit(self, found: Mapping[str, object], workers: int) -> ClusterError:
+        listed = [f"{who} {_description(what)}" for who, what in found.items()]
+        if len(listed) > NAMED:
+            listed = [*listed[:NAMED], f"and {len(listed) - NAMED} more"]
+        many = f"{len(found)} of {workers} workers" if workers > 1 else "The cluster"
+        return ClusterError(
+            f"{many} cannot make these runs: {'; '.join(listed)}. Here it is version "
+            f"{self._own.version}, engine {self._own.engine[:12]}; install the same everywhere"
+        )
+
+    def _misfit(self) -> ClusterError | None:
+        """Look at all workers again: one that has joined since may be unfit."""
+        self._known.clear()
+        try:
+            self._look()
+        except ClusterError as trouble:
+            return trouble
+        except Exception:  # noqa: BLE001 - what was to be explained by it is the news
+            return None
+        return None
+
+    def _hear(self, event: tuple[float, Sequence[Any]]) -> None:
+        key, fraction, events = event[1]
+        if key in self._at:
+            self._at[key] = (float(fraction), int(events))
+
+
+def _task(name: str, *arguments: object) -> tuple[Any, str, dict[str, object]]:
+    """Return what to submit for one of `remote`'s functions to be called."""
+    pickled: bytes = _dask().protocol.pickle.dumps(arguments)
+    return eval, remote.CALL, {"name": name, "arguments": pickled}
+
+
+def _description(found: object) -> str:
+    """Return what an unfit machine has, to stand after its name."""
+    if isinstance(found, tuple):
+        version, engine = found
+        return f"has version {version}, engine {engine[:12]}"
+    # What kind of error it was may have been lost on the way; its text is not.
+    missing = re.search(r"No module named '(sojourn[\w.]*)'", str(found))
+    if missing is None:
+        return f"cannot load Sojourn ({found})"
+    return "has no Sojourn" if missing[1] == "sojourn" else "has another version of Sojourn"
