@@ -4,7 +4,7 @@ mod common;
 
 use common::{Bench, Frame};
 use proptest::prelude::*;
-use sojourn_queue::{Discipline, DropReason, Ecn, Return, View};
+use sojourn_queue::{Discipline, DropReason, Ecn, Packet, Return, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
@@ -20,6 +20,12 @@ const ALL: [&str; 3] = ["fq_codel", "fq_pie", "fq_cobalt"];
 
 fn offer(bench: &mut Bench, flow: u32, len: u32) -> Return {
     bench.offer(Frame { flow, ..Frame::new(0, len) })
+}
+
+/// The bucket of a flow among 1024, as the frames' hash gives it.
+fn bucket(flow: u32) -> usize {
+    let hash = Frame { flow, ..Frame::new(0, 1) }.flow_hash();
+    ((u64::from(hash) * 1024) >> 32) as usize
 }
 
 /// Backlogged flows: each step offers what is missing to `held` packets a flow, and takes one.
@@ -162,6 +168,31 @@ fn a_new_flow_goes_first() {
     }
 }
 
+/// A bucket that was new and fell empty waits a round: a flow that comes back at once, one packet at a
+/// time, would otherwise take turns with all others together.
+#[test]
+fn coming_back_at_once_wins_nothing() {
+    for name in ALL {
+        let slow = if name == "fq_pie" { "target 100s" } else { "target 100s interval 200s" };
+        let mut load = Backlogged::new(&format!("{name} {slow}"), &[1514; 5], 20);
+        let mut back = 0u64;
+        let mut is_away = true;
+        for _ in 0..3000 {
+            load.fill();
+            if is_away {
+                offer(&mut load.bench, 90, 1000);
+            }
+            load.bench.wait(1000);
+            // It comes back one departure after its last packet left.
+            let left = load.take().flow == 90;
+            back += u64::from(left) * 1000;
+            is_away = !left && load.bench.flow(bucket(90), "qlen") == 0;
+        }
+        let least = *load.sent.iter().min().expect("flows");
+        assert!(back > 0 && back < least + 2 * 1514, "{name}: {back} of {least} bytes");
+    }
+}
+
 #[test]
 fn overflow_takes_half_of_the_fattest_from_its_head() {
     for text in ["fq_codel limit 30", "fq_cobalt limit 30"] {
@@ -283,13 +314,6 @@ mod fq_pie {
         }
         let mean = sojourns.iter().sum::<f64>() / sojourns.len() as f64;
         assert!((17.0..23.0).contains(&mean), "{mean} ms");
-    }
-
-    /// The bucket of a flow among 1024, as the frames' hash gives it.
-    fn bucket(flow: u32) -> usize {
-        use sojourn_queue::Packet;
-        let hash = Frame { flow, ..Frame::new(0, 1) }.flow_hash();
-        ((u64::from(hash) * 1024) >> 32) as usize
     }
 
     #[test]
