@@ -1,0 +1,359 @@
+//! RED without its queue: the average, the decision and what is counted of it, for every discipline that
+//! decides as RED does.
+
+use super::average::Filter;
+use super::params::{Adaptation, Averaging, Options, Params, Ramp};
+use crate::discipline::{Draws, DropReason, MarkReason, Sink, Totals};
+use crate::packet::Packet;
+use sojourn_units::Nanos;
+use std::cmp::Ordering;
+
+/// On which side of the thresholds the average was last, for `feng`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Below,
+    Between,
+    Above,
+}
+
+/// What RED remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The average backlog, with fraction bits.
+    pub qavg: u64,
+    /// Arrivals since the last early drop; -1 outside the ramp.
+    pub qcount: i32,
+    /// The random threshold that spaces drops.
+    pub q_r: u32,
+    /// When the queue became idle; 0 if it is not.
+    pub qidlestart: Nanos,
+    /// The probability in force; one is 2^32.
+    pub max_p: u32,
+    /// Draws are divided by this.
+    divisor: u32,
+    side: Side,
+}
+
+/// What RED counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    prob_drop: u64,
+    forced_drop: u64,
+    pdrop: u64,
+    prob_mark: u64,
+    forced_mark: u64,
+}
+
+/// What is to become of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Early,
+    Hard,
+}
+
+/// The average and the decision.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    params: Params,
+    filter: Filter,
+    state: State,
+    counters: Counters,
+}
+
+const ONE_PERCENT: u32 = 42_949_673;
+
+impl Policy {
+    /// One that has been idle since `qidlestart`; 0: it is not idle.
+    ///
+    /// # Panics
+    /// If `params` are such as [`crate::Params::parse`] refuses.
+    pub(crate) fn new(params: Params, qidlestart: Nanos) -> Self {
+        match params.averaging {
+            Averaging::Burst(_) => {
+                let options = params.options().expect("parameters are checked when they are read");
+                Self::with_options(params, &options, qidlestart)
+            }
+            Averaging::Weight(weight) => {
+                let packet_time = params.bandwidth.transmission_time(params.avpkt);
+                let filter = Filter::weighted(weight, packet_time);
+                Self::with_filter(params, filter, params.max_p, qidlestart)
+            }
+        }
+    }
+
+    /// By the numbers that `tc` would send; those in `params` give way.
+    pub(crate) fn with_options(params: Params, options: &Options, qidlestart: Nanos) -> Self {
+        let params = Params {
+            limit: options.limit,
+            min: options.min,
+            max: options.max,
+            max_p: options.max_p,
+            ..params
+        };
+        Self::with_filter(params, Filter::shifted(options), options.max_p_in_force(), qidlestart)
+    }
+
+    fn with_filter(params: Params, filter: Filter, max_p: u32, qidlestart: Nanos) -> Self {
+        let state =
+            State { qavg: 0, qcount: -1, q_r: 0, qidlestart, max_p, divisor: 1, side: Side::Below };
+        let mut policy = Self { params, filter, state, counters: Counters::default() };
+        policy.state.divisor = (max_p / policy.width()).max(1);
+        policy
+    }
+
+    /// Its parameters.
+    pub(crate) fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; the average starts over.
+    pub(crate) fn change(&mut self, params: Params, qidlestart: Nanos) {
+        let fresh = Self::new(params, qidlestart);
+        let state = State { q_r: self.state.q_r, ..fresh.state };
+        *self = Self { state, counters: self.counters, ..fresh };
+    }
+
+    #[inline]
+    fn width(&self) -> u32 {
+        self.params.max.saturating_sub(self.params.min).max(1)
+    }
+
+    /// Where the ramp ends.
+    #[inline]
+    fn end(&self) -> u64 {
+        match self.params.ramp {
+            Ramp::Steep => u64::from(self.params.max),
+            Ramp::Gentle => 2 * u64::from(self.params.max),
+            Ramp::GentleLimit => u64::from(self.params.limit),
+        }
+    }
+
+    /// Whether probabilities are computed finely, which Linux does not.
+    #[inline]
+    fn fine(&self) -> bool {
+        self.params.ramp != Ramp::Steep || self.filter.is_fine()
+    }
+
+    /// The drop probability at this average before spacing, as a fraction of 2^32.
+    fn probability(&self) -> u64 {
+        let bits = self.filter.bits();
+        let (low, high) = (u64::from(self.params.min) << bits, u64::from(self.params.max) << bits);
+        let max_p = u64::from(self.state.max_p);
+        let avg = self.state.qavg;
+        let part = |of: u64, from: u64, to: u64| {
+            (u128::from(of) * u128::from(avg - from) / u128::from(to - from)) as u64
+        };
+        if avg < high {
+            part(max_p, low, high)
+        } else {
+            max_p + part((1 << 32) - max_p, high, self.end() << bits)
+        }
+    }
+
+    #[inline]
+    fn threshold(&self, draws: &mut impl Draws) -> u32 {
+        if self.fine() { draws.draw_u32() } else { draws.draw_u32() / self.state.divisor }
+    }
+
+    /// Takes `backlog`, as it is before the arrival, into the average; first thing on every arrival.
+    #[inline]
+    pub(crate) fn average(&mut self, now: Nanos, backlog: u64) {
+        if self.state.qidlestart == 0 {
+            self.state.qavg = self.filter.sample(self.state.qavg, backlog);
+        } else {
+            let idle = now.saturating_sub(self.state.qidlestart);
+            self.state.qavg = self.filter.decay(self.state.qavg, idle);
+            self.state.qidlestart = 0;
+        }
+        if self.params.adaptation == Adaptation::Feng {
+            self.feng();
+        }
+    }
+
+    /// The queue was found empty.
+    #[inline]
+    pub(crate) fn idle(&mut self, now: Nanos) {
+        if self.state.qidlestart == 0 {
+            self.state.qidlestart = now;
+        }
+    }
+
+    /// Where the average is, seen from `min`.
+    #[inline]
+    pub(crate) fn from_min(&self) -> Ordering {
+        self.state.qavg.cmp(&(u64::from(self.params.min) << self.filter.bits()))
+    }
+
+    /// Where the average is, seen from the end of the ramp.
+    #[inline]
+    pub(crate) fn from_end(&self) -> Ordering {
+        self.state.qavg.cmp(&(self.end() << self.filter.bits()))
+    }
+
+    /// The verdict below the ramp.
+    #[inline]
+    pub(crate) fn below(&mut self) -> Verdict {
+        self.state.qcount = -1;
+        Verdict::Pass
+    }
+
+    /// The verdict above the ramp.
+    #[inline]
+    pub(crate) fn above(&mut self) -> Verdict {
+        self.state.qcount = -1;
+        Verdict::Hard
+    }
+
+    /// The verdict on the ramp.
+    #[inline]
+    pub(crate) fn between(&mut self, draws: &mut impl Draws) -> Verdict {
+        self.state.qcount = self.state.qcount.wrapping_add(1);
+        if self.state.qcount == 0 {
+            self.state.q_r = self.threshold(draws);
+            return Verdict::Pass;
+        }
+        let pace = if self.fine() {
+            self.probability()
+        } else {
+            let bits = self.filter.bits();
+            (self.state.qavg - (u64::from(self.params.min) << bits)) >> bits
+        };
+        // A probability of one is a threshold of 2^32, in draws or in what they are divided to.
+        let least = match (self.params.wait, self.fine()) {
+            (false, _) => 0,
+            (true, true) => 1 << 32,
+            (true, false) => (1 << 32) / u64::from(self.state.divisor),
+        };
+        if pace.wrapping_mul(self.state.qcount as u64) < least + u64::from(self.state.q_r) {
+            return Verdict::Pass;
+        }
+        self.state.qcount = 0;
+        self.state.q_r = self.threshold(draws);
+        Verdict::Early
+    }
+
+    /// Marks or drops `packet` as `verdict` says; gives it back if it may be queued.
+    #[inline]
+    pub(crate) fn carry_out<P: Packet>(
+        &mut self,
+        verdict: Verdict,
+        mut packet: P,
+        totals: &mut Totals,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        if verdict == Verdict::Pass {
+            return Some(packet);
+        }
+        totals.overlimits += 1;
+        let hard = verdict == Verdict::Hard;
+        let may_mark = self.params.ecn && !(hard && self.params.harddrop);
+        if may_mark && packet.set_ce() {
+            if hard {
+                self.counters.forced_mark += 1;
+                sink.marked(&packet, MarkReason::Forced);
+            } else {
+                self.counters.prob_mark += 1;
+                sink.marked(&packet, MarkReason::Early);
+            }
+            return Some(packet);
+        }
+        if may_mark && self.params.nodrop {
+            return Some(packet);
+        }
+        totals.drops += 1;
+        if hard {
+            self.counters.forced_drop += 1;
+            sink.dropped(packet, DropReason::Forced, false);
+        } else {
+            self.counters.prob_drop += 1;
+            sink.dropped(packet, DropReason::Early, false);
+        }
+        None
+    }
+
+    /// Drops an arrival for which there is no room.
+    #[inline]
+    pub(crate) fn overflow<P: Packet>(
+        &mut self,
+        packet: P,
+        totals: &mut Totals,
+        sink: &mut impl Sink<P>,
+    ) {
+        self.counters.pdrop += 1;
+        totals.drops += 1;
+        sink.dropped(packet, DropReason::Overflow, false);
+    }
+
+    /// Feng 1999: once per crossing.
+    fn feng(&mut self) {
+        let bits = self.filter.bits();
+        let side = if self.from_min() == Ordering::Less {
+            Side::Below
+        } else if self.state.qavg > u64::from(self.params.max) << bits {
+            Side::Above
+        } else {
+            Side::Between
+        };
+        if side == self.state.side {
+            return;
+        }
+        self.state.side = side;
+        match side {
+            Side::Below => self.state.max_p = (self.state.max_p / 3).max(1),
+            Side::Above => self.state.max_p = self.state.max_p.saturating_mul(2),
+            Side::Between => {}
+        }
+        self.state.divisor = (self.state.max_p / self.width()).max(1);
+    }
+
+    /// Floyd 2001, as Linux does it: every half second.
+    pub(crate) fn adapt(&mut self, now: Nanos) {
+        let mut avg = self.state.qavg;
+        if self.state.qidlestart != 0 {
+            avg = self.filter.decay(avg, now.saturating_sub(self.state.qidlestart));
+        }
+        let avg = avg >> self.filter.bits();
+        let width = self.width();
+        let step = u64::from(width / 5);
+        let low = u64::from(self.params.min) + 2 * step;
+        let high = u64::from(self.params.min) + 3 * step;
+        let max_p = &mut self.state.max_p;
+        if avg > high && *max_p <= 50 * ONE_PERCENT {
+            *max_p += (*max_p / 4).min(ONE_PERCENT);
+        } else if avg < low && *max_p >= ONE_PERCENT {
+            *max_p = *max_p / 10 * 9;
+        }
+        let rounded = (u64::from(*max_p) + u64::from(width / 2)) / u64::from(width);
+        self.state.divisor = (rounded as u32).max(1);
+    }
+
+    /// The state, by the kernel's names.
+    pub(crate) fn visit_state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        let (factor, first, second) = reciprocal(self.state.divisor);
+        visit("qavg", self.state.qavg.into());
+        visit("qcount", self.state.qcount.into());
+        visit("qR", self.state.q_r.into());
+        visit("qidlestart", self.state.qidlestart.into());
+        visit("max_P", self.state.max_p.into());
+        visit("recip_m", factor.into());
+        visit("recip_sh1", first.into());
+        visit("recip_sh2", second.into());
+    }
+
+    /// The counters, by the kernel's names.
+    pub(crate) fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("prob_drop", self.counters.prob_drop);
+        visit("forced_drop", self.counters.forced_drop);
+        visit("pdrop", self.counters.pdrop);
+        visit("prob_mark", self.counters.prob_mark);
+        visit("forced_mark", self.counters.forced_mark);
+    }
+}
+
+/// The factor and shifts by which Linux divides by `divisor`.
+pub fn reciprocal(divisor: u32) -> (u32, u8, u8) {
+    let log = 32 - (divisor - 1).leading_zeros();
+    let factor = (((1u64 << log) - u64::from(divisor)) << 32) / u64::from(divisor) + 1;
+    (factor as u32, log.min(1) as u8, log.saturating_sub(1) as u8)
+}
