@@ -374,6 +374,7 @@ def test_verify_of_the_projects_own_copy() -> None:
     assert data["agrees"] is True
     counts = {d["discipline"]: d["agree"] for d in data["disciplines"]}
     assert counts == {
+        "choke": 13,
         "cobalt": 12,
         "cobalt_queue": 12,
         "codel": 15,
@@ -382,6 +383,7 @@ def test_verify_of_the_projects_own_copy() -> None:
         "fq_pie": 13,
         "pie": 17,
         "red": 16,
+        "sfb": 13,
     }
 
 
@@ -421,8 +423,8 @@ def test_verify_tells_what_differs(vectors: Path, tmp_path: Path) -> None:
 def test_verify_lists_what_it_does_not_know(vectors: Path, tmp_path: Path) -> None:
     folder = tmp_path / "v"
     folder.mkdir()
-    text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"sfb"', 1)
-    (folder / "sfb.jsonl").write_text(text)
+    text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"hfsc"', 1)
+    (folder / "hfsc.jsonl").write_text(text)
     alone = sojourn("verify", folder)
     assert alone.status == 1
     assert "unknown, not counted" in alone.out

@@ -18,6 +18,8 @@ QUEUES = [
     "pie limit 500p ecn",
     "fq_pie limit 500p flows 64 ecn ecn_prob 20",
     "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.1",
+    "choke limit 300p min 20p max 80p ecn",
+    "sfb limit 300p max 30p rehash 60000 db 10000",
     "cobalt",
 ]
 
@@ -68,6 +70,7 @@ def test_the_printed_form_is_a_shell_script() -> None:
         ("red limit 300p min 45p max 195p avpkt 1514 unit packets", "bytes"),
         ("red limit 400kb min 30kb max 90kb avpkt 1000 gentle", "gentle"),
         ("red limit 400kb min 30kb max 90kb avpkt 1000 feng", "feng"),
+        ("choke limit 300p harddrop", "harddrop"),
     ],
 )
 def test_what_linux_has_not_is_refused(queue: str, reason: str) -> None:

@@ -1,6 +1,7 @@
 //! The contract of a queue discipline.
 
 use crate::packet::Packet;
+use sojourn_random::philox;
 use sojourn_units::Nanos;
 
 /// Why a packet was dropped.
@@ -67,7 +68,8 @@ pub enum Dequeue<P> {
     NotBefore(Nanos),
 }
 
-/// Random draws, by width. A discipline asks for exactly the draws that the kernel's code makes.
+/// Random draws, by width, and keyed hashes. A discipline asks for exactly those that the kernel's code
+/// makes.
 pub trait Draws {
     /// 16 uniform bits.
     fn draw_u16(&mut self) -> u16;
@@ -87,6 +89,18 @@ pub trait Draws {
             }
         }
         (product >> 32) as u32
+    }
+
+    /// A key for [`Draws::keyed_hash`]. The kernel has its keys from elsewhere than its draws, so a
+    /// recording of draws does not hold them.
+    fn draw_key(&mut self) -> u64 {
+        self.draw_u64()
+    }
+
+    /// The hash of a flow under a key: under one key always the same, under the next as good as drawn
+    /// anew. The kernel hashes a packet's header fields; a recording hands in what came out.
+    fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
+        philox::block([flow_hash, 0, 0, 0], [key as u32, (key >> 32) as u32])[0]
     }
 }
 
@@ -163,7 +177,7 @@ pub struct Totals {
     /// Packets dropped. Packets thrown away by a change of parameters count where the kernel
     /// counts them.
     pub drops: u64,
-    /// Times the policy wanted to drop or mark (RED's family only).
+    /// Times the policy wanted to drop or mark (RED's family), or had to drop (SFB).
     pub overlimits: u64,
     /// Packets that left.
     pub packets: u64,

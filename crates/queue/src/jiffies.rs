@@ -22,12 +22,19 @@ pub fn from_micros(micros: u32, hz: u32) -> u64 {
     (u64::from(micros) * u64::from(hz)).div_ceil(1_000_000)
 }
 
+/// A span in milliseconds, in ticks: rounded up.
+pub fn from_millis(millis: u32, hz: u32) -> u64 {
+    (u64::from(millis) * u64::from(hz)).div_ceil(1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rounds_as_the_kernel_does() {
+        assert_eq!([1000, 250, 100].map(|hz| from_millis(15, hz)), [15, 4, 2]);
+        assert_eq!(from_millis(u32::MAX, 1000), u64::from(u32::MAX));
         assert_eq!([1000, 250, 100].map(|hz| from_micros(15_000, hz)), [15, 4, 2]);
         assert_eq!(at(999_999, 1000), 0);
         assert_eq!(at(1_000_000, 1000), 1);

@@ -9,6 +9,7 @@
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
 pub mod blue;
+pub mod choke;
 pub mod cobalt;
 pub mod codel;
 pub mod daqm;
@@ -26,6 +27,7 @@ pub mod params;
 pub mod pie;
 pub mod queue;
 pub mod red;
+pub mod sfb;
 pub mod store;
 mod tc;
 

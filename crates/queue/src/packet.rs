@@ -24,7 +24,8 @@ pub trait Packet {
     /// Memory that the packet occupies, which `memory_limit` counts.
     fn truesize(&self) -> u32;
 
-    /// A hash of the packet's flow; bucket `hash * flows >> 32` is its queue.
+    /// A hash of the packet's flow: bucket `hash * flows >> 32` is its queue, and packets with the same
+    /// hash are taken for one flow's.
     fn flow_hash(&self) -> u32;
 
     /// Source and destination host, for isolation by host.

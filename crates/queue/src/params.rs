@@ -6,7 +6,7 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
-use crate::{blue, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red};
+use crate::{blue, choke, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red, sfb};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 use sojourn_units::words::{self, Given, Table, Token, WordError};
@@ -20,8 +20,12 @@ pub enum Params {
     Fifo(fifo::Params),
     /// `red`.
     Red(red::Params),
+    /// `choke`.
+    Choke(choke::Params),
     /// `blue`.
     Blue(blue::Params),
+    /// `sfb`.
+    Sfb(sfb::Params),
     /// `codel`.
     Codel(codel::Params),
     /// `fq_codel`.
@@ -42,7 +46,9 @@ const TABLES: &[&Table] = &[
     &fifo::PFIFO,
     &fifo::BFIFO,
     &red::TABLE,
+    &choke::TABLE,
     &blue::TABLE,
+    &sfb::TABLE,
     &codel::TABLE,
     &fq_codel::TABLE,
     &pie::TABLE,
@@ -79,7 +85,9 @@ impl Params {
             "pfifo" => Self::Fifo(fifo::Params::new(Unit::Packets, device)),
             "bfifo" => Self::Fifo(fifo::Params::new(Unit::Bytes, device)),
             "red" => return red::Params::parse(&given, device).map(Self::Red),
+            "choke" => return choke::Params::parse(&given).map(Self::Choke),
             "blue" => Self::Blue(blue::Params::default()),
+            "sfb" => return sfb::Params::parse(&given, device).map(Self::Sfb),
             "codel" => Self::Codel(codel::Params::new(device)),
             "fq_codel" => Self::FqCodel(fq_codel::Params::new(device)),
             "pie" => Self::Pie(pie::Params::new(device)),
@@ -99,12 +107,14 @@ impl Params {
         match (Self::parse(text, device), words::describe("queue", TABLES, text)) {
             (Ok(Self::Red(params)), Ok((_, given))) => params.warnings(&given),
             (Ok(Self::Daqm(params)), Ok((_, given))) => params.warnings(&given),
+            (Ok(Self::Choke(params)), Ok((_, given))) => params.warnings(&given),
+            (Ok(Self::Sfb(params)), Ok(_)) => params.warnings(),
             _ => Vec::new(),
         }
     }
 
     /// Reads what `tc qdisc change` would be given, such as `codel limit 300p`: what is not named
-    /// keeps its value.
+    /// keeps its value, unless `tc` states it anew (`red` and `choke` with `limit`, `sfb`).
     ///
     /// # Errors
     /// What is wrong with it, and where; another discipline than this; what cannot be changed.
@@ -115,8 +125,11 @@ impl Params {
             return Ok(Self::Cobalt(params));
         }
         let (_, given) = words::describe("queue", &[self.table()], text)?;
-        if let Self::Red(params) = self {
-            return params.changed(&given, device).map(Self::Red);
+        match self {
+            Self::Red(params) => return params.changed(&given, device).map(Self::Red),
+            Self::Choke(params) => return params.changed(&given).map(Self::Choke),
+            Self::Sfb(_) => return sfb::Params::parse(&given, device).map(Self::Sfb),
+            _ => {}
         }
         if given.has("flows") {
             return Err(given.error("flows", "`flows` cannot be changed"));
@@ -129,8 +142,8 @@ impl Params {
     fn set(&mut self, given: &Given) -> Result<(), WordError> {
         match self {
             Self::Fifo(params) => params.set(given),
-            // RED's words depend on each other, so it reads them itself.
-            Self::Red(_) => Ok(()),
+            // Words that depend on each other are read by the discipline itself.
+            Self::Red(_) | Self::Choke(_) | Self::Sfb(_) => Ok(()),
             Self::Blue(params) => params.set(given),
             Self::Codel(params) => params.set(given),
             Self::FqCodel(params) => params.set(given),
@@ -147,7 +160,9 @@ impl Params {
         match self {
             Self::Fifo(params) => params.table(),
             Self::Red(_) => &red::TABLE,
+            Self::Choke(_) => &choke::TABLE,
             Self::Blue(_) => &blue::TABLE,
+            Self::Sfb(_) => &sfb::TABLE,
             Self::Codel(_) => &codel::TABLE,
             Self::FqCodel(_) => &fq_codel::TABLE,
             Self::Pie(_) => &pie::TABLE,
@@ -166,12 +181,14 @@ impl Params {
     /// An empty queue, created at `now`.
     ///
     /// # Panics
-    /// On parameters of RED that [`Params::parse`] would refuse.
+    /// On parameters of RED or CHOKe that [`Params::parse`] would refuse.
     pub fn build<P: Packet>(&self, now: Nanos) -> Queue<P> {
         match self {
             Self::Fifo(params) => Queue::Fifo(fifo::Fifo::new(*params)),
             Self::Red(params) => Queue::Red(red::Red::new(*params, now)),
+            Self::Choke(params) => Queue::Choke(choke::Choke::new(*params)),
             Self::Blue(params) => Queue::Blue(blue::Blue::new(*params)),
+            Self::Sfb(params) => Queue::Sfb(sfb::Sfb::new(*params, now)),
             Self::Codel(params) => Queue::Codel(codel::Codel::new(*params)),
             Self::FqCodel(params) => Queue::FqCodel(fq_codel::FqCodel::new(*params)),
             Self::Pie(params) => Queue::Pie(pie::Pie::new(*params, now)),
@@ -190,10 +207,12 @@ impl Params {
         match self {
             Self::Fifo(params) => Ok(params.to_tc()),
             Self::Red(params) => params.to_tc(),
+            Self::Choke(params) => params.to_tc(),
             Self::Blue(_) => Err(NoKernelEquivalent {
                 discipline: "blue",
                 reason: "Linux has only its stochastic fair variant, sfb".to_owned(),
             }),
+            Self::Sfb(params) => Ok(params.to_tc()),
             Self::Codel(params) => Ok(params.to_tc()),
             Self::FqCodel(params) => Ok(params.to_tc()),
             Self::Pie(params) => Ok(params.to_tc()),
@@ -245,7 +264,9 @@ impl<P: Packet> Queue<P> {
                 queue.change(*params);
             }
             (Self::Red(queue), Params::Red(params)) => queue.change(*params, now, sink),
+            (Self::Choke(queue), Params::Choke(params)) => queue.change(*params, sink),
             (Self::Blue(queue), Params::Blue(params)) => queue.change(*params, sink),
+            (Self::Sfb(queue), Params::Sfb(params)) => queue.change(*params, now, sink),
             (Self::Codel(queue), Params::Codel(params)) => queue.change(*params, sink),
             (Self::FqCodel(queue), Params::FqCodel(params)) => queue.change(*params, now, sink),
             (Self::Pie(queue), Params::Pie(params)) => queue.change(*params, sink),

@@ -1,6 +1,7 @@
 //! Any queue: one type over all disciplines, dispatched by match.
 
 use crate::blue::Blue;
+use crate::choke::Choke;
 use crate::cobalt::Cobalt;
 use crate::codel::Codel;
 use crate::daqm::Daqm;
@@ -12,6 +13,7 @@ use crate::fq_pie::FqPie;
 use crate::packet::Packet;
 use crate::pie::Pie;
 use crate::red::Red;
+use crate::sfb::Sfb;
 use sojourn_units::Nanos;
 
 /// A queue of any discipline.
@@ -21,8 +23,12 @@ pub enum Queue<P> {
     Fifo(Fifo<P>),
     /// `red`.
     Red(Red<P>),
+    /// `choke`.
+    Choke(Choke<P>),
     /// `blue`.
     Blue(Blue<P>),
+    /// `sfb`.
+    Sfb(Sfb<P>),
     /// `codel`.
     Codel(Codel<P>),
     /// `fq_codel`.
@@ -44,7 +50,9 @@ macro_rules! each {
         match $self {
             Queue::Fifo($queue) => $body,
             Queue::Red($queue) => $body,
+            Queue::Choke($queue) => $body,
             Queue::Blue($queue) => $body,
+            Queue::Sfb($queue) => $body,
             Queue::Codel($queue) => $body,
             Queue::FqCodel($queue) => $body,
             Queue::Pie($queue) => $body,
@@ -62,7 +70,9 @@ impl<P: Packet> Queue<P> {
         match self {
             Self::Fifo(queue) => queue.params().table().name,
             Self::Red(_) => "red",
+            Self::Choke(_) => "choke",
             Self::Blue(_) => "blue",
+            Self::Sfb(_) => "sfb",
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Pie(_) => "pie",

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Frame};
+use common::{Bench, Frame, drops};
 use sojourn_queue::{Discipline, DropReason, Ecn, MarkReason, Return, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -29,10 +29,6 @@ fn open_loop(bench: &mut Bench, len: u32, gap: Nanos, service: Nanos, span: Nano
         }
     }
     sojourns
-}
-
-fn drops(bench: &Bench, reason: DropReason) -> usize {
-    bench.kept.dropped.iter().filter(|(_, r, _)| *r == reason).count()
 }
 
 mod fifo {

@@ -53,7 +53,17 @@ fn second_half(plan: &sojourn_plan::Plan) -> (u64, u64) {
 
 #[test]
 fn no_allocation_in_steady_state() {
-    for queue in ["pfifo limit 300p", "codel", "fq_codel", "pie", "fq_pie", "fq_cobalt", "daqm"] {
+    for queue in [
+        "pfifo limit 300p",
+        "codel",
+        "fq_codel",
+        "pie",
+        "fq_pie",
+        "fq_cobalt",
+        "choke limit 300",
+        "sfb",
+        "daqm",
+    ] {
         let plan = Dumbbell::new(10, 100_000_000, 10 * MS, queue)
             .group("ftp", 10, tcp("cubic"), "bulk")
             .group("cbr", 2, Transport::Udp, "cbr rate 5mbit")

@@ -35,6 +35,8 @@ fn queue_text() -> impl Strategy<Value = String> {
         (1..200u32).prop_map(|n| format!("pfifo limit {n}p")),
         (2000..200_000u32).prop_map(|n| format!("bfifo limit {n}")),
         Just("codel ecn".to_owned()),
+        Just("choke limit 100 min 5 max 30 burst 10 ecn".to_owned()),
+        Just("sfb limit 100 increment 0.01 rehash 500 db 200".to_owned()),
         Just("fq_codel limit 100p".to_owned()),
         Just("pie ecn".to_owned()),
         Just("fq_pie limit 100p ecn".to_owned()),

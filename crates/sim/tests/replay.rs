@@ -58,6 +58,8 @@ fn plans() -> Vec<(&'static str, Plan)> {
             "red",
             tcp_mix("red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit"),
         ),
+        ("choke", tcp_mix("choke limit 100p min 10p max 30p burst 20 bandwidth 20mbit")),
+        ("sfb", tcp_mix("sfb limit 200p increment 0.005 decrement 0.0005 rehash 2000 db 500")),
     ]
 }
 
@@ -92,6 +94,8 @@ const GOLDEN: &[(&str, &str)] = &[
     ("fq_pie", "544d1b0b2f36bb5bcd7724d46a4778a9"),
     ("fq_cobalt", "f67ec61f929a1a3b7ac73739ffa8b278"),
     ("red", "7300cabebc88c52add8707f3c2fb3a00"),
+    ("choke", "fb80412452c26e145dcaeea88b87cea8"),
+    ("sfb", "52c514eb1e3ad0a88b439b4eecbb4bec"),
 ];
 
 #[test]

@@ -90,24 +90,30 @@ impl Expected {
         known::begin(1, "state", &names, fields, &state(queue), &mut known)?;
         self.state = known;
 
-        let flows = read::map(1, "init", init.get("f").unwrap_or(&empty))?;
         let watched = match head.get("watched") {
             None => 0,
-            Some(value) => read::unsigned(1, "watched", value, 65_536)?,
+            Some(value) => read::unsigned(1, "watched", value, 65_536)? as usize,
         };
-        if watched != flows.len() as u64 {
-            return Err(Outcome::differs(1, "flows watched", watched, flows.len()));
-        }
         let names = match head.get("flow_state") {
             None => Vec::new(),
             Some(_) => read::names(1, head, "flow_state")?,
         };
-        for (key, fields) in flows {
-            let flow = bucket(1, key)?;
-            let fields = read::map(1, key, fields)?;
+        // Left out are the first buckets, all of whose fields are 0.
+        let zeros = names.iter().map(|name| (name.clone(), Json::from(0))).collect();
+        let flows = match init.get("f") {
+            None => (0..watched).map(|flow| Ok((flow, &zeros))).collect::<Result<Vec<_>>>()?,
+            Some(flows) => read::map(1, "init", flows)?
+                .iter()
+                .map(|(key, fields)| Ok((bucket(1, key)?, read::map(1, key, fields)?)))
+                .collect::<Result<_>>()?,
+        };
+        if watched != flows.len() {
+            return Err(Outcome::differs(1, "flows watched", watched, flows.len()));
+        }
+        for (flow, fields) in flows {
             let mut known = Known::new();
             let now = flow_state(queue, flow);
-            known::begin(1, &format!("flow {flow}"), &names, fields, &now, &mut known)?;
+            known::begin(1, format_args!("flow {flow}"), &names, fields, &now, &mut known)?;
             self.flows.insert(flow, known);
         }
         if let Some(lists) = init.get("L") {
@@ -227,7 +233,7 @@ impl Expected {
         for (flow, known) in &mut self.flows {
             let changed = changed.and_then(|c| c.get(flow.to_string()));
             let now = flow_state(queue, *flow);
-            known::compare(line, &format!("flow {flow}"), changed, &now, known)?;
+            known::compare(line, format_args!("flow {flow}"), changed, &now, known)?;
         }
         Ok(())
     }

@@ -3,9 +3,8 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use crate::tc;
+use crate::{red, tc};
 use serde_json::json;
-use sojourn_queue::red::{self, Options, Red};
 use sojourn_queue::{Device, Params, Queue};
 use sojourn_units::Nanos;
 
@@ -75,7 +74,9 @@ fn kind(params: &Params) -> &'static str {
     match params {
         Params::Fifo(_) => "fifo",
         Params::Red(_) => "red",
+        Params::Choke(_) => "choke",
         Params::Blue(_) => "blue",
+        Params::Sfb(_) => "sfb",
         Params::Codel(_) => "codel",
         Params::FqCodel(_) => "fq_codel",
         Params::Pie(_) => "pie",
@@ -165,38 +166,15 @@ pub fn numbers(params: &Params) -> Json {
                 }],
             })
         }
-        Params::Red(p) => p.options().map_or(Json::Null, |options| red_numbers(p, &options)),
+        Params::Red(p) => red::red_numbers(p),
+        Params::Choke(p) => red::choke_numbers(p),
+        Params::Sfb(p) => json!({
+            "rehash_ms": p.rehash_ms, "warmup_ms": p.warmup_ms, "max": p.max,
+            "bin_size": p.bin_size, "increment": p.increment, "decrement": p.decrement,
+            "limit": p.limit, "penalty_rate": p.penalty_rate, "penalty_burst": p.penalty_burst,
+        }),
         Params::Blue(_) | Params::FqCobalt(_) | Params::Daqm(_) => Json::Null,
     }
-}
-
-fn red_numbers(params: &red::Params, options: &Options) -> Json {
-    let width = options.max.saturating_sub(options.min).max(1);
-    let max_p = options.max_p_in_force();
-    let (factor, first, second) = red::reciprocal((max_p / width).max(1));
-    let fifth = width / 5;
-    let mut flags = Vec::new();
-    for (name, on) in [
-        ("ecn", params.ecn),
-        ("harddrop", params.harddrop),
-        ("adaptive", params.adaptation == red::Adaptation::Floyd),
-        ("nodrop", params.nodrop),
-    ] {
-        if on {
-            flags.push(name);
-        }
-    }
-    let bits = options.wlog & 31;
-    json!({
-        "limit": options.limit, "min": options.min, "max": options.max,
-        "Wlog": options.wlog, "Plog": options.plog, "Scell_log": options.scell_log,
-        "flags": flags, "max_P_given": options.max_p, "stab": options.stab.to_vec(),
-        "qth_min": options.min << bits, "qth_max": options.max << bits,
-        "qth_delta": width, "Scell_max": 255u64 << (options.scell_log & 31),
-        "target_min": u64::from(options.min) + 2 * u64::from(fifth),
-        "target_max": u64::from(options.min) + 3 * u64::from(fifth),
-        "max_P": max_p, "recip_m": factor, "recip_sh1": first, "recip_sh2": second,
-    })
 }
 
 /// A queue from the recorded numbers alone.
@@ -290,7 +268,9 @@ fn by_hand(
             };
             Params::Cobalt(sojourn_queue::cobalt::Params { control, memlimit, ..default })
         }
-        "red" => return red_by_hand(recorded, &defaults("red limit 60000")?, t0),
+        "sfb" => Params::Sfb(sfb_by_hand(recorded, device)?),
+        "red" => return red::red_by_hand(recorded, &defaults("red limit 60000")?, t0),
+        "choke" => return red::choke_by_hand(recorded, &defaults("choke limit 200")?),
         _ => return Err(Outcome::UnknownDiscipline),
     };
     same(1, recorded, &numbers(&params))?;
@@ -308,44 +288,19 @@ fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
         .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
 }
 
-fn red_by_hand(recorded: &Object, stated: &Params, t0: Nanos) -> Result<Made> {
-    let Params::Red(mut params) = *stated else {
-        return Err(Outcome::malformed(1, "`tc` does not describe a `red`"));
-    };
-    let number = |key: &str| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
-    let log = |key: &str| read::number(1, recorded, key, 31).map(|v| v as u8);
-    let cells = read::array(1, "stab", read::field(1, recorded, "stab")?)?;
-    let mut stab = [0; 256];
-    if cells.len() != stab.len() {
-        return Err(Outcome::malformed(1, "`stab` has 256 entries"));
-    }
-    for (entry, cell) in stab.iter_mut().zip(cells) {
-        *entry = read::unsigned(1, "stab", cell, 31)? as u8;
-    }
-    let options = Options {
+fn sfb_by_hand(recorded: &Object, device: &Device) -> Result<sojourn_queue::sfb::Params> {
+    let number = |key| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
+    let fraction = |key| read::number(1, recorded, key, 65_535).map(|v| v as u16);
+    Ok(sojourn_queue::sfb::Params {
+        rehash_ms: number("rehash_ms")?,
+        warmup_ms: number("warmup_ms")?,
         limit: number("limit")?,
-        min: number("min")?,
         max: number("max")?,
-        wlog: log("Wlog")?,
-        plog: log("Plog")?,
-        scell_log: log("Scell_log")?,
-        max_p: number("max_P_given")?,
-        stab,
-    };
-    let flags = read::names(1, recorded, "flags")?;
-    let has = |name: &str| flags.iter().any(|flag| flag == name);
-    params.ecn = has("ecn");
-    params.harddrop = has("harddrop");
-    params.nodrop = has("nodrop");
-    params.adaptation = if has("adaptive") { red::Adaptation::Floyd } else { red::Adaptation::Off };
-    let fits = |value: u32| 32 - value.leading_zeros() + u32::from(options.wlog) < 32;
-    if options.max < options.min || !fits(options.min) || !fits(options.max) {
-        return Err(Outcome::malformed(
-            1,
-            "`min`, `max` and `Wlog` are not accepted by the kernel",
-        ));
-    }
-    same(1, recorded, &red_numbers(&params, &options))?;
-    let queue = Red::with_options(params, &options, t0);
-    Ok(Made { params: Params::Red(params), queue: Queue::Red(queue) })
+        bin_size: number("bin_size")?,
+        increment: fraction("increment")?,
+        decrement: fraction("decrement")?,
+        penalty_rate: number("penalty_rate")?,
+        penalty_burst: number("penalty_burst")?,
+        hz: device.hz,
+    })
 }

@@ -3,6 +3,7 @@
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
@@ -21,7 +22,7 @@ pub fn fields(visit: impl FnOnce(&mut dyn FnMut(&'static str, i128))) -> Fields<
 /// Compares the state after creation; `known` is what is known from then on.
 pub fn begin(
     line: usize,
-    what: &str,
+    what: impl Display + Copy,
     names: &[String],
     recorded: &Object,
     now: &Fields<'_>,
@@ -42,7 +43,7 @@ pub fn begin(
     compare(line, what, None, now, known)
 }
 
-fn unknown(line: usize, what: &str, name: &str) -> Outcome {
+fn unknown(line: usize, what: impl Display, name: &str) -> Outcome {
     Outcome::malformed(line, format!("unknown field `{name}` of {what}"))
 }
 
@@ -50,13 +51,13 @@ fn unknown(line: usize, what: &str, name: &str) -> Outcome {
 /// field as it was is not the row of an operation that changed it.
 pub fn compare(
     line: usize,
-    what: &str,
+    what: impl Display + Copy,
     changed: Option<&Json>,
     now: &Fields<'_>,
     known: &mut Known,
 ) -> Result<()> {
     if let Some(changed) = changed {
-        for (name, value) in read::map(line, what, changed)? {
+        for (name, value) in read::map(line, &what.to_string(), changed)? {
             let Some(field) = known.get_mut(name) else {
                 return Err(unknown(line, what, name));
             };

@@ -15,6 +15,7 @@ mod header;
 mod known;
 mod play;
 mod read;
+mod red;
 mod report;
 mod tc;
 mod units;
@@ -58,9 +59,8 @@ fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
     }
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),
-        "fifo" | "red" | "codel" | "fq_codel" | "pie" | "fq_pie" | "cobalt_queue" => {
-            play::play(&head, lines, report)
-        }
+        "fifo" | "red" | "choke" | "sfb" | "codel" | "fq_codel" | "pie" | "fq_pie"
+        | "cobalt_queue" => play::play(&head, lines, report),
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),
         _ => Err(Outcome::UnknownDiscipline),
     }

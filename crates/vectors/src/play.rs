@@ -32,8 +32,10 @@ const HEADER: &[&str] = &[
     "init",
 ];
 const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
-const ROW: &[&str] =
-    &["e", "d", "u", "c", "tc", "params", "v", "ret", "x", "m", "r", "w", "wd", "q", "s", "f", "L"];
+const ROW: &[&str] = &[
+    "e", "d", "u", "c", "tc", "params", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s", "f",
+    "L",
+];
 
 struct Player {
     queue: Queue<Frame>,

@@ -2,6 +2,7 @@
 
 use crate::report::Outcome;
 pub use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A JSON object.
@@ -208,21 +209,40 @@ pub fn operation<'a, 'k>(
     }
 }
 
-/// Recorded draws, handed out in order.
+/// A draw or hash that was not recorded as it was asked for.
+#[derive(Debug)]
+struct Fault {
+    what: &'static str,
+    recorded: String,
+    asked: String,
+}
+
+/// Recorded draws and hashes, handed out in order.
 #[derive(Debug, Default)]
 pub struct Recorded {
     draws: Vec<(char, u64)>,
     next: usize,
+    hashes: Vec<u32>,
+    next_hash: usize,
+    /// Keys drawn so far; the recording does not hold them, so they are numbered.
+    keys: u64,
+    /// What each flow was hashed to under each key.
+    hashed: BTreeMap<(u64, u32), u32>,
     /// The first request that the recording did not meet.
-    pub fault: Option<(String, String)>,
+    fault: Option<Fault>,
 }
 
 impl Recorded {
-    /// Reads a row's `r`.
+    /// Reads a row's `r` and `h`.
     pub fn read(&mut self, line: usize, row: &Object) -> Result<()> {
         self.draws.clear();
         self.next = 0;
         self.fault = None;
+        self.next_hash = 0;
+        self.hashes = results(line, row, "h")?
+            .iter()
+            .map(|item| unsigned(line, "h", item, u64::from(u32::MAX)).map(|hash| hash as u32))
+            .collect::<Result<_>>()?;
         for item in results(line, row, "r")? {
             let parsed = item.as_str().and_then(|text| {
                 let width = text.chars().next()?;
@@ -254,24 +274,29 @@ impl Recorded {
                 value
             }
             other => {
-                if self.fault.is_none() {
-                    let recorded =
-                        other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
-                    self.fault = Some((recorded, format!("a draw `{width}`")));
-                }
+                let recorded = other.map_or("no draw".to_owned(), |(w, _)| format!("a draw `{w}`"));
+                self.fail("draw", recorded, format!("a draw `{width}`"));
                 // All ones ends the redrawing of `draw_below`, so a short recording cannot hang.
                 u64::MAX
             }
         }
     }
 
-    /// Whether the draws asked for were those recorded, no more and no fewer.
+    fn fail(&mut self, what: &'static str, recorded: String, asked: String) {
+        self.fault.get_or_insert(Fault { what, recorded, asked });
+    }
+
+    /// Whether the draws and hashes asked for were those recorded, no more and no fewer.
     pub fn finish(&self, line: usize) -> Result<()> {
-        if let Some((recorded, asked)) = &self.fault {
-            return Err(Outcome::differs(line, "draw", recorded, asked));
+        if let Some(Fault { what, recorded, asked }) = &self.fault {
+            return Err(Outcome::differs(line, *what, recorded, asked));
         }
         if self.next < self.draws.len() {
             return Err(Outcome::differs(line, "number of draws", self.draws.len(), self.next));
+        }
+        if self.next_hash < self.hashes.len() {
+            let (recorded, asked) = (self.hashes.len(), self.next_hash);
+            return Err(Outcome::differs(line, "number of hashes", recorded, asked));
         }
         Ok(())
     }
@@ -288,5 +313,24 @@ impl sojourn_queue::Draws for Recorded {
 
     fn draw_u64(&mut self) -> u64 {
         self.take('q')
+    }
+
+    fn draw_key(&mut self) -> u64 {
+        self.keys += 1;
+        self.keys
+    }
+
+    /// The next one recorded; a flow that was hashed under this key before must have the same again.
+    fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
+        let Some(&hash) = self.hashes.get(self.next_hash) else {
+            self.fail("hash", "none".to_owned(), "one".to_owned());
+            return 0;
+        };
+        self.next_hash += 1;
+        let before = *self.hashed.entry((key, flow_hash)).or_insert(hash);
+        if before != hash {
+            self.fail("hash", hash.to_string(), format!("{before}, as before"));
+        }
+        hash
     }
 }

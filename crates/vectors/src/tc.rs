@@ -16,11 +16,12 @@ enum Kind {
 }
 
 impl Kind {
-    /// `limit` is a size only where it may count bytes; `quantum` where it was written so.
+    /// `limit` is a size only where it may count bytes, `quantum` where it was written so; `max` and
+    /// `target` may be counts.
     fn of(self, name: &str, word: &str) -> Self {
         match (word, name) {
             ("limit", "pfifo" | "bfifo" | "red") | ("quantum", "fq_pie") => Self::Size,
-            ("limit", _) => Self::Count,
+            ("limit", _) | ("min" | "max" | "target", "choke" | "sfb") => Self::Count,
             _ => self,
         }
     }
@@ -46,6 +47,12 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("burst", Kind::Count, false),
     ("probability", Kind::Real, true),
     ("bandwidth", Kind::Rate, true),
+    ("rehash", Kind::Count, true),
+    ("db", Kind::Count, true),
+    ("increment", Kind::Real, true),
+    ("decrement", Kind::Real, true),
+    ("penalty_rate", Kind::Count, true),
+    ("penalty_burst", Kind::Count, true),
     ("rtt", Kind::Time, false),
     ("memlimit", Kind::Size, true),
 ];
@@ -232,6 +239,11 @@ mod tests {
             ("bfifo limit 0", "bfifo limit 0"),
             ("red bandwidth 10000000 adaptative", "red bandwidth 10000000bit adaptive"),
             ("red probability 1e-2 min 30kb", "red probability 0.01 min 30720"),
+            ("choke limit 0x80 max 0 min 010 avpkt 1kb", "choke limit 128 min 8 avpkt 1024"),
+            (
+                "sfb target 8 max 012 rehash 0 increment 5e-3",
+                "sfb target 8 max 10 rehash 0 increment 0.005",
+            ),
             ("cake flowblind nonat datacentre", "cake flowblind rtt 100us"),
             ("cake rtt 20ms rtt 10ms", "cake rtt 10000us"),
             ("tc qdisc add dev eth0 root handle 1: pie limit 5 # by hand", "pie limit 5"),

@@ -22,6 +22,7 @@ mod policy;
 mod words;
 
 pub use params::{Adaptation, Averaging, Options, Params, Ramp};
+pub(crate) use params::{kernel_probability, probability_text};
 pub(crate) use policy::Policy;
 pub use policy::{State, reciprocal};
 pub use words::TABLE;
@@ -67,8 +68,8 @@ impl<P: Packet> Red<P> {
 
     fn arm(&mut self, now: Nanos) {
         let Params { hz, adaptation, .. } = *self.policy.params();
-        self.timer = (adaptation == Adaptation::Floyd)
-            .then(|| jiffies::after(now, u64::from(hz / 2), hz));
+        self.timer =
+            (adaptation == Adaptation::Floyd).then(|| jiffies::after(now, u64::from(hz / 2), hz));
     }
 
     /// Its parameters.
@@ -94,9 +95,9 @@ impl<P: Packet> Red<P> {
 
     #[inline]
     fn judge(&mut self, draws: &mut impl Draws) -> Verdict {
-        if self.policy.from_min() == Ordering::Less {
+        if self.policy.against_min() == Ordering::Less {
             self.policy.below()
-        } else if self.policy.from_end() == Ordering::Less {
+        } else if self.policy.against_end() == Ordering::Less {
             self.policy.between(draws)
         } else {
             self.policy.above()

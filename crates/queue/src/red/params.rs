@@ -1,7 +1,7 @@
 //! RED's parameters, and what `tc` makes of them for the kernel.
 
 use crate::limit::Unit;
-use crate::tc::{NoKernelEquivalent, Text, probability_q32};
+use crate::tc::{NoKernelEquivalent, Text, fraction_text, probability_q32};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Rate;
 use sojourn_units::quantity::format_rate;
@@ -115,13 +115,13 @@ impl Options {
 /// A complaint about the value of a word.
 type Complaint = (&'static str, String);
 
-/// `x` in powers of two, as iproute2 finds it.
-fn plog(min: u32, max: u32, probability: f64) -> Option<u8> {
-    let width = max.checked_sub(min)?;
+/// The ramp's width over `probability` in powers of two, as iproute2 finds it.
+fn plog(min_bytes: u64, max_bytes: u64, probability: f64) -> Option<u8> {
+    let width = max_bytes.checked_sub(min_bytes)?;
     if width == 0 {
         return Some(0);
     }
-    let mut p = probability / f64::from(width);
+    let mut p = probability / width as f64;
     for log in 0..32 {
         if p > 1.0 {
             return Some(log);
@@ -185,9 +185,13 @@ impl Params {
     }
 
     fn min_bytes(&self) -> u64 {
+        self.bytes(self.min)
+    }
+
+    fn bytes(&self, threshold: u32) -> u64 {
         match self.unit {
-            Unit::Bytes => u64::from(self.min),
-            Unit::Packets => u64::from(self.min) * u64::from(self.avpkt),
+            Unit::Bytes => u64::from(threshold),
+            Unit::Packets => u64::from(threshold) * u64::from(self.avpkt),
         }
     }
 
@@ -241,7 +245,7 @@ impl Params {
             0 => 1.0,
             p => f64::from(p) / 4_294_967_296.0,
         };
-        let Some(plog) = plog(self.min, self.max, probability) else {
+        let Some(plog) = plog(self.min_bytes(), self.bytes(self.max), probability) else {
             return Err((
                 "probability",
                 "`probability` is too small for the width between `min` and `max`".to_owned(),
@@ -294,14 +298,13 @@ impl Params {
             Averaging::Burst(burst) => burst,
             Averaging::Weight(_) => 0,
         };
-        let probability = if self.max_p == 0 { "1".to_owned() } else { fraction_text(self.max_p) };
         let mut text = Text::new("red")
             .value("limit", self.limit)
             .value("min", self.min)
             .value("max", self.max)
             .value("avpkt", self.avpkt)
             .value("burst", burst)
-            .value("probability", probability)
+            .value("probability", probability_text(self.max_p))
             .value("bandwidth", format_rate(self.bandwidth));
         for (word, given) in [
             ("ecn", self.ecn),
@@ -317,16 +320,15 @@ impl Params {
     }
 }
 
-/// The shortest decimal fraction that reads back as `p` / 2^32.
-fn fraction_text(p: u32) -> String {
-    for digits in 1..=12u32 {
-        let scale = 10u64.pow(digits);
-        // The least numerator whose fraction is not below p, then cut as a reader cuts it.
-        let numerator = (u128::from(p) * u128::from(scale)).div_ceil(1 << 32) as u64;
-        let text = format!("0.{numerator:0width$}", width = digits as usize);
-        if numerator < scale && text.parse().map(probability_q32) == Ok(p) {
-            return text;
-        }
+/// A probability as the kernel gets it from `tc`: one overflows to 0, and it then goes by `plog`.
+pub(crate) fn kernel_probability(p: f64) -> u32 {
+    if p >= 1.0 { 0 } else { probability_q32(p) }
+}
+
+/// A probability of the kernel's, as `tc` reads it.
+pub(crate) fn probability_text(max_p: u32) -> String {
+    match max_p {
+        0 => "1".to_owned(),
+        p => fraction_text(f64::from(p) / 4_294_967_296.0, |text| probability_q32(text) == p),
     }
-    format!("{:.12}", f64::from(p) / 4_294_967_296.0)
 }

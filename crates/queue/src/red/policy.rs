@@ -179,15 +179,15 @@ impl Policy {
         }
     }
 
-    /// Where the average is, seen from `min`.
+    /// How the average compares with `min`.
     #[inline]
-    pub(crate) fn from_min(&self) -> Ordering {
+    pub(crate) fn against_min(&self) -> Ordering {
         self.state.qavg.cmp(&(u64::from(self.params.min) << self.filter.bits()))
     }
 
-    /// Where the average is, seen from the end of the ramp.
+    /// How the average compares with the end of the ramp.
     #[inline]
-    pub(crate) fn from_end(&self) -> Ordering {
+    pub(crate) fn against_end(&self) -> Ordering {
         self.state.qavg.cmp(&(self.end() << self.filter.bits()))
     }
 
@@ -288,7 +288,7 @@ impl Policy {
     /// Feng 1999: once per crossing.
     fn feng(&mut self) {
         let bits = self.filter.bits();
-        let side = if self.from_min() == Ordering::Less {
+        let side = if self.against_min() == Ordering::Less {
             Side::Below
         } else if self.state.qavg > u64::from(self.params.max) << bits {
             Side::Above

@@ -1,6 +1,6 @@
 //! RED's words and how they are read.
 
-use super::params::{Adaptation, Averaging, Params, Ramp};
+use super::params::{Adaptation, Averaging, Params, Ramp, kernel_probability};
 use crate::device::Device;
 use crate::limit::Unit;
 use crate::tc::{above_zero, probability_q32, set, size};
@@ -247,8 +247,9 @@ impl Params {
     }
 
     fn set_probability(&mut self, p: f64) {
-        // One overflows to 0 in tc, and the kernel then goes by Plog; kept only where there is a kernel.
-        self.max_p = if p >= 1.0 && self.in_kernel().is_ok() { 0 } else { probability_q32(p) };
+        // What becomes of one is kept only where there is a kernel.
+        self.max_p =
+            if self.in_kernel().is_ok() { kernel_probability(p) } else { probability_q32(p) };
     }
 
     fn set_averaging(&mut self, given: &Given, fresh: bool) -> Result<(), WordError> {

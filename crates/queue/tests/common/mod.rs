@@ -209,3 +209,8 @@ impl Bench {
         self.kept.dropped.iter().map(|(frame, ..)| frame.id).collect()
     }
 }
+
+/// Packets dropped for a reason.
+pub fn drops(bench: &Bench, reason: DropReason) -> usize {
+    bench.kept.dropped.iter().filter(|(_, r, _)| *r == reason).count()
+}

@@ -4,6 +4,7 @@ use flate2::read::GzDecoder;
 use std::io::Read;
 
 const PACKED: &[(&str, usize, &[u8])] = &[
+    ("choke", 13, include_bytes!("../../data/choke.jsonl.gz")),
     ("cobalt", 12, include_bytes!("../../data/cobalt.jsonl.gz")),
     ("cobalt_queue", 12, include_bytes!("../../data/cobalt_queue.jsonl.gz")),
     ("codel", 15, include_bytes!("../../data/codel.jsonl.gz")),
@@ -12,6 +13,7 @@ const PACKED: &[(&str, usize, &[u8])] = &[
     ("fq_pie", 13, include_bytes!("../../data/fq_pie.jsonl.gz")),
     ("pie", 17, include_bytes!("../../data/pie.jsonl.gz")),
     ("red", 16, include_bytes!("../../data/red.jsonl.gz")),
+    ("sfb", 13, include_bytes!("../../data/sfb.jsonl.gz")),
 ];
 
 /// A scenario's text under its discipline's name.

@@ -1,0 +1,159 @@
+//! CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows.
+//!
+//! Source: Pan, Prabhakar, Psounis, "CHOKe, a stateless active queue management scheme for approximating fair
+//! bandwidth allocation" (INFOCOM 2000); Linux `sch_choke.c`, `tc`'s `q_choke.c`.
+//!
+//! RED over packets, with one step more: while the average is above `min`, an arrival is compared with a
+//! packet drawn at random from the queue, and if they are of one flow both are dropped. A flow is hit in
+//! proportion to its share of the arrivals times its share of the queue, without a state per flow.
+//!
+//! Invariants: no drop but overflow while the average is at most `min`; a match costs two packets of one
+//! flow; packets leave in the order of arrival.
+//!
+//! A packet drawn leaves a hole in Linux's ring of 2^k slots. If holes use up the ring, Linux's tail catches its
+//! head: the full ring counts as empty, and packets in it are overwritten. That is not reproduced:
+//! here the packets close ranks, and nothing is lost but what is dropped.
+
+mod params;
+mod ring;
+
+pub use params::{MAX_LIMIT, Params, TABLE};
+
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::packet::Packet;
+use crate::red::{Options, Policy};
+use crate::store::Stored;
+use ring::Ring;
+use sojourn_units::Nanos;
+use std::cmp::Ordering;
+
+/// A CHOKe queue.
+#[derive(Clone, Debug)]
+pub struct Choke<P> {
+    params: Params,
+    policy: Policy,
+    matched: u64,
+    totals: Totals,
+    ring: Ring<P>,
+}
+
+impl<P: Packet> Choke<P> {
+    /// An empty queue.
+    ///
+    /// # Panics
+    /// If `params` are such as [`crate::Params::parse`] refuses.
+    pub fn new(params: Params) -> Self {
+        Self::with_policy(params, Policy::new(params.red(), BUSY))
+    }
+
+    /// A queue from the numbers that `tc` would send; those in `params` give way.
+    pub fn with_options(params: Params, options: &Options) -> Self {
+        let Options { limit, min, max, max_p, .. } = *options;
+        let params = Params { limit, min, max, max_p, ..params };
+        Self::with_policy(params, Policy::with_options(params.red(), options, BUSY))
+    }
+
+    fn with_policy(params: Params, policy: Policy) -> Self {
+        let (totals, ring) = (Totals::default(), Ring::new(params.limit));
+        Self { params, policy, matched: 0, totals, ring }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; the average starts over. As in the kernel, a lower limit drops what the
+    /// smaller ring has no slot for, and that from the tail.
+    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.policy.change(params.red(), BUSY);
+        self.ring.resize(params.limit, |queued| {
+            self.totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Overflow, true);
+        });
+    }
+
+    /// The slot of a packet drawn at random, if it is of the flow of `packet`.
+    #[inline]
+    fn match_at_random(&self, packet: &P, draws: &mut impl Draws) -> Option<usize> {
+        let (slot, drawn) = self.ring.pick(draws)?;
+        (drawn.flow_hash() == packet.flow_hash()).then_some(slot)
+    }
+}
+
+/// In the place of the time since which the queue is idle: it starts as one that is not.
+const BUSY: Nanos = 0;
+
+impl<P: Packet> Stored for Choke<P> {
+    type Store = Ring<P>;
+
+    #[inline]
+    fn store(&self) -> &Ring<P> {
+        &self.ring
+    }
+}
+
+impl<P: Packet> Discipline<P> for Choke<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.policy.average(now, self.ring.packets() as u64);
+        let verdict = if self.policy.against_min() != Ordering::Greater {
+            self.policy.below()
+        } else if let Some(slot) = self.match_at_random(&packet, draws) {
+            self.matched += 1;
+            self.totals.drops += 2;
+            if let Some(queued) = self.ring.take(slot) {
+                sink.dropped(queued.packet, DropReason::Early, true);
+            }
+            sink.dropped(packet, DropReason::Early, false);
+            return Return::Congestion;
+        } else if self.policy.against_end() == Ordering::Greater {
+            self.policy.above()
+        } else {
+            self.policy.between(draws)
+        };
+        let Some(packet) = self.policy.carry_out(verdict, packet, &mut self.totals, sink) else {
+            return Return::Congestion;
+        };
+        if self.ring.packets() < self.params.limit as usize {
+            self.ring.push(now, packet);
+            return Return::Success;
+        }
+        self.policy.overflow(packet, &mut self.totals, sink);
+        Return::Drop
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        if let Some(queued) = self.ring.pop() {
+            self.totals.sent(queued.packet.len());
+            return Dequeue::Packet(queued.packet);
+        }
+        self.policy.idle(now);
+        Dequeue::Empty
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.policy.visit_state(visit);
+        visit("head", self.ring.head().into());
+        visit("tail", self.ring.tail().into());
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        self.policy.visit_counters(visit);
+        visit("matched", self.matched);
+    }
+}
