@@ -127,6 +127,7 @@ def test_results_are_read_back(tmp_path: Path) -> None:
         ("sojourn_p95", "events >= 95% of best", "there is no best"),
         ("sojourn_p95", "goodput", "no condition"),
         ("sojourn_p95", "goodput == 3", "none of"),
+        ("sojourn_p95", "goodput >= 95 best", "write 95% of best"),
         ("sojourn_p95", "goodput >= 95% of best or loss < 1", "not compared"),
         ("sojourn_p95", "__import__('os')", "no condition"),
         ("sojourn_p95", "x" * 3000, "too long"),
@@ -142,6 +143,7 @@ def test_mistakes_are_told_before_any_run(by: str, subject_to: str, says: str) -
 def test_the_bottleneck_may_be_named() -> None:
     assert run(by="uplink.sojourn_p95").by == "sojourn_p95"
     assert run(by="mos", subject_to="").by == "call.mos"
+    assert run(by="p95 sojourn").by == "sojourn_p95"
 
 
 def test_seeds_that_change_nothing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,6 +166,11 @@ def test_parse() -> None:
     assert (first.metric, first.share, first.of) == ("goodput", 0.95, "pfifo limit 300p")
     assert (second.metric, second.operator, second.text) == ("uplink.loss", "<=", "1%")
     assert parse("  ") == ()
+    (best,) = parse("goodput >= 0.95 best")
+    assert (best.share, best.of) == (0.95, "best")
+    twice, percent = parse("p95 sojourn <= 2 of pie limit 100p and goodput > 90 % best")
+    assert (twice.metric, twice.share, twice.of) == ("sojourn_p95", 2.0, "pie limit 100p")
+    assert (percent.share, percent.of) == (0.9, "best")
 
 
 @given(st.text(max_size=60))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, replay
+from sojourn.study.session import Session
 from tests.study.fakes import FakeEngine, engine, scenario
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sojourn.scenario import Scenario
     from sojourn.study.cells import Level
 
@@ -133,6 +134,37 @@ def test_without_a_folder(tmp_path: Path) -> None:
 
     gc.collect()
     assert not folder.exists()
+
+
+def test_studies_in_a_row_share_a_session(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    with Session(tmp_path, engine=engine) as session:
+        first = Study(scenario()).vary(queue=["pfifo"]).seeds(2).run_in(session)
+        second = Study(scenario()).vary(queue=["codel"]).seeds([2, 3]).run_in(session)
+        assert not (tmp_path / "summary.parquet").exists()
+    assert first.levels("queue") == ["pfifo"]
+    assert second.seeds == (2, 3)
+    assert len(second) == 2
+    # The folder is that of one study with all levels and seeds, as far as they were run.
+    results = Results.open(tmp_path)
+    assert results.table().levels("queue") == ["pfifo", "codel"]
+    assert len(results.table()) == len(engine.ran) == 4
+    assert len(results.missing) == 2
+    assert (tmp_path / "summary.parquet").exists()
+
+
+def test_a_session_without_a_folder_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def watched(prefix: str) -> str:
+        made.append(mkdtemp(prefix=prefix))
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", watched)
+    with pytest.raises(StudyError, match="the books"):
+        study(1).run(engine=FakeEngine(fail_at=2))
+    assert made
+    assert not Path(made[0]).exists()
 
 
 def test_statistics_of_the_table() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction, expect, nearest, unit
+from sojourn.study.metrics import direction, expect, nearest, spelled, unit
 from sojourn.study.ranking import Ranking, rank
 from sojourn.study.study import Study
 
@@ -83,7 +83,7 @@ class Comparison:
             raise StudyError(f"a comparison has the one factor queue, not {table.factors}")
         self.table = table
         self.alpha = alpha
-        self.by = table.metric(by)
+        self.by = table.metric(spelled(by))
         self.subject_to = subject_to
         self.conditions = parse(subject_to)
         better = direction(self.by)
@@ -308,8 +308,8 @@ def compare(
         raise StudyError("nothing to compare: give two queues or more")
     if len(set(named)) < len(named):
         raise StudyError("a queue stands twice in the list")
-    conditions = parse(subject_to)
-    _early(scenario, by, conditions, named)
+    by, conditions = spelled(by), parse(subject_to)
+    sensible(scenario, by, conditions, named)
     study = (
         Study(scenario)
         .vary(queue=list(named))
@@ -319,10 +319,10 @@ def compare(
     return Comparison(study.run(out, workers, progress, engine, on), by, subject_to)
 
 
-def _early(
-    scenario: Scenario, by: str, conditions: tuple[Condition, ...], queues: tuple[str, ...]
+def sensible(
+    scenario: Scenario, by: str, conditions: Sequence[Condition], queues: Sequence[str]
 ) -> None:
-    """Refuse what can be known to be wrong before any run is made."""
+    """Refuse what can be known to be wrong with a question before any run is made."""
     plan = json.loads(scenario.plan_json)
     links = [link["name"] for link in plan["links"]]
     groups = {group["name"]: group["app"]["name"] for group in plan["groups"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ class Check:
     """Why it is not met, or only just; empty if it is met clearly."""
     found: str = ""
     """What was measured."""
+    value: float = math.nan
+    """The mean measured."""
+    bound: float = math.nan
+    """What it was compared with, in the metric's unit."""
 
 
 def check(
@@ -84,7 +89,7 @@ def _absolute(
     borderline = i.low <= bound <= i.high and x.size > 1
     found = f"{column} {quantities.interval(i, unit, column)}"
     reason = _reason(condition, found, met, borderline)
-    return Check(str(condition), met, borderline, reason, found)
+    return Check(str(condition), met, borderline, reason, found, i.estimate, bound)
 
 
 def _relative(
@@ -102,7 +107,8 @@ def _relative(
     if not both.any():
         return _unknown(condition, column)
     x, y = values[both], reference[both]
-    met = condition.met(float(x.mean()), share * float(y.mean()))
+    bound = share * float(y.mean())
+    met = condition.met(float(x.mean()), bound)
     # Paired: what both owe to the seed cancels.
     z = x - share * y
     limits = one_sample(z).interval if z.size > 1 else None
@@ -111,7 +117,7 @@ def _relative(
     part = f", {100 * x.mean() / y.mean():.2f} % of {name}'s" if y.mean() > 0 else f" ({name}: 0)"
     found = f"{column} {mean}{part}"
     reason = _reason(condition, found, met, borderline)
-    return Check(str(condition), met, borderline, reason, found)
+    return Check(str(condition), met, borderline, reason, found, float(x.mean()), bound)
 
 
 def _reason(condition: Comparison, found: str, met: bool, borderline: bool) -> str:

@@ -2,10 +2,10 @@
 
     condition  = comparison { "and" comparison }
     comparison = METRIC ( ">=" | "<=" | ">" | "<" ) bound
-    bound      = QUANTITY | PERCENT "of" ( "best" | NAME )
+    bound      = QUANTITY | SHARE "of" NAME | SHARE [ "of" ] "best"
 
 A quantity has the metric's unit (`5ms`, `8mbit`); a metric without one takes a number or a
-percentage.
+percentage. A share is a percentage or a number: `95%`, `0.95`. `p95 sojourn` is `sojourn_p95`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sojourn.study.errors import StudyError
+from sojourn.study.metrics import STATISTIC, spelled
 
 Operator = Literal[">=", "<=", ">", "<"]
 
 _COMPARISON = re.compile(
-    r"\s*(?P<metric>[^\s<>=!]+)\s*(?P<op>[<>=!]+)\s*(?P<bound>\S.*?)\s*", re.DOTALL
+    rf"\s*(?P<metric>(?:(?:{STATISTIC})\s+)?[^\s<>=!]+)\s*(?P<op>[<>=!]+)\s*(?P<bound>\S.*?)\s*",
+    re.DOTALL,
 )
-_PERCENT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*%(?:\s+of\s+(?P<of>\S.*))?", re.DOTALL)
+_PERCENT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*%")
+_SHARE = re.compile(
+    r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<percent>%)?\s*(?:of\s+(?P<of>\S.*)|(?P<best>best))",
+    re.DOTALL,
+)
+_LARGEST_SHARE = 10
+"""A larger number without `%` is a percentage without its sign."""
 _KINDS: dict[str, Literal["time", "rate", "size"]] = {"s": "time", "bit/s": "rate", "B": "size"}
 _OPERATORS: dict[str, Operator] = {">=": ">=", "<=": "<=", ">": ">", "<": "<"}
 _LONGEST = 2000
@@ -104,8 +112,11 @@ def _comparison(text: str) -> Comparison:
     metric, operator, bound = found["metric"], found["op"], found["bound"]
     if operator not in _OPERATORS:
         raise StudyError(f"`{text.strip()}`: {operator!r} is none of >=, <=, >, <")
-    percent = _PERCENT.fullmatch(bound)
+    part = _SHARE.fullmatch(bound)
     share = of = None
-    if percent and percent["of"]:
-        share, of = float(percent["number"]) / 100, " ".join(percent["of"].split())
-    return Comparison(metric, _OPERATORS[operator], bound, share, of)
+    if part:
+        share = float(part["number"]) / (100 if part["percent"] else 1)
+        of = " ".join((part["of"] or part["best"]).split())
+        if not part["percent"] and share > _LARGEST_SHARE:
+            raise StudyError(f"`{text.strip()}`: write {part['number']}% of {of}")
+    return Comparison(spelled(metric), _OPERATORS[operator], bound, share, of)

@@ -30,11 +30,21 @@ _HIGHER = frozenset(
     }
 )
 _STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
+STATISTIC = "|".join(_STATISTICS)
+"""Pattern of a statistic's name."""
 
 
 def base(column: str) -> str:
     """Return the metric that a column shows: what follows the last point of its name."""
     return column.rpartition(".")[2]
+
+
+def spelled(text: str) -> str:
+    """Return a metric's name from the way people say it: `p95 sojourn` is `sojourn_p95`."""
+    words = text.split()
+    if len(words) == 2 and words[0] in _STATISTICS:
+        return f"{words[1]}_{words[0]}"
+    return text
 
 
 def direction(column: str) -> Direction | None:

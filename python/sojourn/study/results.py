@@ -213,15 +213,15 @@ class Results:
                 return run
         raise StudyError(f"no run with {levels or 'any levels'} and seed {seed}")
 
-    def table(self) -> Table:
-        """Return the table of all runs that are there."""
+    def table(self, part: Manifest | None = None) -> Table:
+        """Return the table of all runs that are there, or of those that `part` lists."""
         from sojourn.study.table import Table
 
         # If the study was killed before the summary was written anew, the runs themselves count.
-        if current(self.store, self.manifest):
+        if part is None and current(self.store, self.manifest):
             table = columns.read(self.folder / SUMMARY)
         else:
-            table = collect(self.store, self.manifest)
+            table = collect(self.store, part or self.manifest)
         if table is None:
             raise ResultsError(self.folder, "no run of this study is there yet")
         return Table.from_arrow(table, self.factors, self.bottleneck, self)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-import tempfile
-import weakref
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sojourn.study.cells import Cell, Factor, Level, check, combine
-from sojourn.study.engine import Engine, Threads, Workers, core
-from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
+from sojourn.study.errors import StudyError
 from sojourn.study.key import run_key
-from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest, cell_entry
-from sojourn.study.results import Results
-from sojourn.study.runner import Runner, Task
-from sojourn.study.store import Store
+from sojourn.study.runner import Task
+from sojourn.study.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from sojourn.scenario import Scenario
     from sojourn.study.cluster import Place
+    from sojourn.study.engine import Engine
     from sojourn.study.progress import Report
     from sojourn.study.table import Table
 
@@ -152,24 +147,18 @@ class Study:
         the same results. Stopped by Ctrl-C or by `progress` returning `False`, it raises
         `StudyInterrupted`; what was done is kept, and the same call goes on from there.
         """
-        if workers is not None and workers < 1:
-            raise StudyError(f"at least one worker is needed, not {workers}")
-        if on is None:
-            return self._run(out, engine or core(), Threads(workers or cores()), progress)
-        from sojourn.study.cluster import Cluster, connected
+        with Session(out, workers, engine, on) as session:
+            self._make(session, progress)
+            results = session.results
+        return self._mine(results.table())
 
-        with connected(on) as client, Cluster(client, engine, workers) as cluster:
-            return self._run(out, cluster, cluster, progress)
+    def run_in(self, session: Session, progress: Report | None = None) -> Table:
+        """Make the runs in a session, where further studies may follow; return their table."""
+        manifest = self._make(session, progress)
+        return session.results.table(manifest)
 
-    def _run(
-        self,
-        out: str | Path | None,
-        engine: Engine,
-        workers: Workers,
-        progress: Report | None,
-    ) -> Table:
-        cells = self.cells
-        folder = Path(tempfile.mkdtemp(prefix="sojourn-") if out is None else out)
+    def _make(self, session: Session, progress: Report | None) -> Manifest:
+        engine, cells = session.engine, self.cells
         fingerprint = engine.fingerprint()
         wanted = Manifest(
             kind=self._kind,
@@ -182,38 +171,21 @@ class Study:
             version=engine.version(),
             question=self._question,
         )
-        store = Store(folder)
-        about = store.open(wanted)
         tasks = [
             Task(run_key(cell.plan_hash, seed, fingerprint), cell.plan_json, seed, cell.factors)
             for seed in self._seeds
             for cell in cells
         ]
-        runner = Runner(store, engine, tasks, workers)
-        try:
-            runner.run(progress)
-        except BaseException as error:
-            with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
-                store.close(about)
-            if isinstance(error, KeyboardInterrupt):
-                kept = folder if out else None
-                raise StudyInterrupted(runner.done, runner.total, kept) from None
-            raise
-        store.close(about)
-        results = Results(store, about)
-        if out is None:  # the folder lives as long as what reads from it
-            weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
-        if runner.stopped and runner.done < runner.total:
-            raise StudyInterrupted(runner.done, runner.total, folder if out else None)
-        return self._mine(results.table(), cells)
+        session.make(replace(wanted), tasks, progress)
+        return wanted
 
-    def _mine(self, table: Table, cells: tuple[Cell, ...]) -> Table:
+    def _mine(self, table: Table) -> Table:
         """Return the rows asked for: the folder may hold more cells and seeds."""
         frame = table.frame
         frame = frame[frame["seed"].isin(self._seeds)]
         names = list(table.factors)
         if names:
-            wanted = {tuple(cell.factors.values()) for cell in cells}
+            wanted = {tuple(cell.factors.values()) for cell in self.cells}
             rows = frame[names].itertuples(index=False, name=None)
             frame = frame[[tuple(row) in wanted for row in rows]]
         table.frame = frame.reset_index(drop=True)

@@ -1,0 +1,103 @@
+"""A folder of results and those who make its runs, open for one study or for several in a row."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from sojourn.study.engine import Threads, core
+from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
+from sojourn.study.machine import cores
+from sojourn.study.results import Results
+from sojourn.study.runner import Runner
+from sojourn.study.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sojourn.study.cluster import Place
+    from sojourn.study.engine import Engine, Workers
+    from sojourn.study.manifest import Manifest
+    from sojourn.study.progress import Report
+    from sojourn.study.runner import Task
+
+
+class Session:
+    """A context in which runs are made; its end writes the compacted summary of all runs.
+
+    Without a folder, the results live as long as the `Results` that read them.
+    """
+
+    def __init__(
+        self,
+        out: str | Path | None = None,
+        workers: int | None = None,
+        engine: Engine | None = None,
+        on: Place | None = None,
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise StudyError(f"at least one worker is needed, not {workers}")
+        self._out = None if out is None else Path(out)
+        self._engine = engine
+        self._count = workers
+        self._on = on
+        self._stack = contextlib.ExitStack()
+        self._manifest: Manifest | None = None
+        self._results: Results | None = None
+
+    def __enter__(self) -> Self:
+        self.engine: Engine
+        self.workers: Workers
+        if self._on is None:
+            self.engine = self._engine or core()
+            self.workers = Threads(self._count or cores())
+        else:
+            from sojourn.study.cluster import Cluster, connected
+
+            client = self._stack.enter_context(connected(self._on))
+            cluster = self._stack.enter_context(Cluster(client, self._engine, self._count))
+            self.engine = self.workers = cluster
+        self.folder = self._out or Path(tempfile.mkdtemp(prefix="sojourn-"))
+        self.store = Store(self.folder)
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        with self._stack:
+            if error is None:
+                if self._manifest is not None:
+                    self.store.close(self._manifest)
+                return
+            with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
+                if self._manifest is not None:
+                    self.store.close(self._manifest)
+            if self._out is None and self._results is None:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def make(self, wanted: Manifest, tasks: Sequence[Task], progress: Report | None = None) -> None:
+        """Make those of the runs that are not there yet, and list them in the folder's manifest."""
+        self._manifest = self.store.open(wanted)
+        if self._results is not None:
+            self._results.manifest = self._manifest
+        runner = Runner(self.store, self.engine, tasks, self.workers)
+        stopped = False
+        try:
+            runner.run(progress)
+        except KeyboardInterrupt:
+            stopped = True
+        if stopped or (runner.stopped and runner.done < runner.total):
+            raise StudyInterrupted(runner.done, runner.total, self._out)
+
+    @property
+    def results(self) -> Results:
+        """All results in the folder, after the first runs."""
+        if self._manifest is None:
+            raise StudyError("no run of this session is there yet")
+        if self._results is None:
+            self._results = Results(self.store, self._manifest)
+            if self._out is None:
+                weakref.finalize(self._results, shutil.rmtree, self.folder, ignore_errors=True)
+        return self._results
