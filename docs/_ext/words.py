@@ -44,6 +44,10 @@ def takes(word: dict[str, Any]) -> str:
             return f"nothing; `{word['off']}` clears it"
         case "packets":
             return "packets"
+        case "one_of":
+            return ", ".join(f"`{one}`" for one in word["of"]) + ", by itself"
+        case "signed":
+            return f"whole number from {word['min']} to {word['max']}"
         case "integer":
             top = "" if word["max"] >= 2**32 - 1 else f" to {word['max']}"
             return f"whole number from {word['min']}{top}"

@@ -374,6 +374,7 @@ def test_verify_of_the_projects_own_copy() -> None:
     assert data["agrees"] is True
     counts = {d["discipline"]: d["agree"] for d in data["disciplines"]}
     assert counts == {
+        "cake": 21,
         "choke": 13,
         "cobalt": 12,
         "cobalt_queue": 12,

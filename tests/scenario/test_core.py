@@ -158,6 +158,7 @@ def test_it_describes_itself() -> None:
         "cobalt",
         "fq_cobalt",
         "daqm",
+        "cake",
     }
     for preset in known["presets"]:
         assert preset["params"], preset["name"]

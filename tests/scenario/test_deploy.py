@@ -36,9 +36,30 @@ def test_the_queue_is_inside_a_shaper(queue: str) -> None:
     assert "`home`" in deployment.where
     # What is deployed reads back as the same queue.
     again = Scenario.from_toml(HOME).with_queue(deployment.queue)
-    assert again.plan()["links"][0]["params"]["queue"]["name"] == queue.split(maxsplit=1)[0] or (
-        queue.split(maxsplit=1)[0].endswith("fifo")
-    )
+    name = queue.split(maxsplit=1)[0]
+    kernel = {"pfifo": "fifo", "bfifo": "fifo", "cobalt": "cake"}.get(name, name)
+    assert again.plan()["links"][0]["params"]["queue"]["name"] == kernel
+
+
+@pytest.mark.parametrize(
+    ("queue", "overhead", "line"),
+    [
+        ("cake", 0, "cake bandwidth 19mbit diffserv3 triple-isolate rtt 100ms raw noatm"),
+        ("cake bandwidth 18mbit lan", 0, "cake bandwidth 18mbit diffserv3 triple-isolate rtt 1ms"),
+        ("cake bandwidth 20mbit", 24, "rtt 100ms overhead 38 noatm egress"),
+        ("cake docsis ack-filter", 24, "overhead 18 noatm mpu 64 egress ack-filter nowash"),
+    ],
+)
+def test_cake_shapes_by_itself(queue: str, overhead: int, line: str) -> None:
+    scenario = Scenario.from_toml(HOME).with_queue(queue)
+    scenario = scenario.replace({"links.uplink.overhead": overhead})
+    deployment = scenario.to_tc("wan0")
+    assert deployment.commands == (f"tc qdisc replace dev wan0 root handle 1: {deployment.queue}",)
+    assert line in deployment.queue
+    assert "htb" not in str(deployment)
+    ingress = scenario.to_tc("wan0", ingress=True)
+    assert ingress.commands[-1].startswith("tc qdisc replace dev ifb-wan0 root handle 1: cake ")
+    assert " ingress " in ingress.queue
 
 
 def test_ingress_goes_through_an_ifb() -> None:
@@ -88,7 +109,7 @@ def test_names_that_are_no_interface(name: str) -> None:
 @pytest.mark.needs("tc")
 @pytest.mark.needs("ip")
 @pytest.mark.needs("unshare")
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", [*QUEUES, "cake", "cake bandwidth 18mbit pppoe-ptm ack-filter"])
 @pytest.mark.parametrize("ingress", [False, True])
 def test_the_kernel_takes_them(queue: str, ingress: bool) -> None:
     """In a network namespace of its own, with a veth pair for an interface."""

@@ -177,6 +177,8 @@ def test_captures_are_read_by_tshark(run: Run, tmp_path: Path) -> None:
         "fq_cobalt",
         "daqm",
         "daqm as-published",
+        "cake",
+        "cake bandwidth 18mbit besteffort ack-filter",
     ],
 )
 def test_every_queue_runs(queue: str) -> None:
@@ -184,9 +186,8 @@ def test_every_queue_runs(queue: str) -> None:
     metrics = run.metrics
     assert metrics["utilisation"] > 0.5
     assert run.scenario.queue == queue
-    assert metrics["drops"] == sum(
-        metrics[f"drops_{reason}"] for reason in ("early", "forced", "overflow", "measurement")
-    )
+    reasons = ("early", "forced", "overflow", "ack_filter", "measurement")
+    assert metrics["drops"] == sum(metrics[f"drops_{reason}"] for reason in reasons)
 
 
 PAIRS = """

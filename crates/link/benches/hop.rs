@@ -40,6 +40,8 @@ impl Packet for Frame {
         0
     }
     #[inline]
+    fn set_dscp(&mut self, _: u8) {}
+    #[inline]
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }

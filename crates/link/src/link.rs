@@ -8,6 +8,7 @@ use crate::sink::{Backlog, Sink};
 use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink as QueueSink,
+    TcpView,
 };
 use sojourn_random::{Key, Stream};
 use sojourn_units::{Nanos, Rate};
@@ -85,6 +86,10 @@ impl<P: Packet, S: Sink<P>> QueueSink<P> for Tap<'_, S> {
     fn marked(&mut self, packet: &P, reason: MarkReason) {
         self.counters.marked.add(packet.len());
         self.sink.marked(self.at, packet, reason);
+    }
+
+    fn tcp(&self, packet: &P) -> Option<TcpView> {
+        self.sink.tcp(packet)
     }
 }
 

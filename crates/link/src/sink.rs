@@ -1,6 +1,6 @@
 //! What a link tells its caller.
 
-use sojourn_queue::{DropReason, MarkReason};
+use sojourn_queue::{DropReason, MarkReason, TcpView};
 use sojourn_units::Nanos;
 
 /// A queue's length.
@@ -46,6 +46,12 @@ pub trait Sink<P> {
     /// The wire flips a bit of `packet`; `entropy` chooses which.
     #[inline]
     fn corrupted(&mut self, _at: Nanos, _packet: &mut P, _entropy: u32) {}
+
+    /// The TCP header of `packet`, which is at or in the queue, if it has one that can be read.
+    #[inline]
+    fn tcp(&self, _packet: &P) -> Option<TcpView> {
+        None
+    }
 
     /// `packet` is at the far end.
     fn delivered(&mut self, at: Nanos, packet: P);

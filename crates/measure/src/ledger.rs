@@ -50,8 +50,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Number of drop reasons: early, forced, overflow, measurement.
-pub const REASONS: usize = 4;
+/// Number of drop reasons: early, forced, overflow, measurement, ACK filter.
+pub const REASONS: usize = 5;
 
 /// What happened to the packets of one transport at one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

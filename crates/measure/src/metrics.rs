@@ -42,6 +42,7 @@ pub const METRICS: &[Metric] = metrics! {
         "drops_early" "1" "Packets that the policy dropped by its probability or schedule, before it had to."
         "drops_forced" "1" "Packets that the policy dropped because its upper threshold was reached."
         "drops_overflow" "1" "Packets dropped for lack of room in the queue."
+        "drops_ack_filter" "1" "TCP acknowledgements dropped because a later one in the queue makes them redundant."
         "drops_measurement" "1" "Packets that the policy dropped to learn how long they had waited; only faulty ones do."
         "marks" "1" "Packets on which the queue set Congestion Experienced."
         "loss" "1" "Packets that the queue dropped, divided by those that it dropped or sent on."

@@ -8,8 +8,9 @@
 //! marked but is never dropped.
 //!
 //! [`State`] has the three functions of the policy, and the taking of a packet by them, for any queue.
-//! [`Cobalt`] is the one queue that CAKE keeps when it is told `unlimited besteffort flowblind`: memory is limited, overflow drops from the head, and the deficit
-//! of CAKE's scheduler asks for its 16-bit draws though they decide nothing here.
+//! [`Cobalt`] is one such queue, with its memory limited and overflow dropped from the head: what a CAKE
+//! does that is told `unlimited besteffort flowblind`. One thing follows from CAKE: a queue is not looked
+//! at when nothing is queued, so the only one is never found empty and its BLUE never calms down.
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
@@ -21,14 +22,14 @@ use crate::tc::{
     ECN, NoKernelEquivalent, Text, above_zero, micros, probability, set, size, time_text,
 };
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{Given, Kind, Table, Token, Word, WordError};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// The words of `cobalt`.
 pub const TABLE: Table = Table {
     name: "cobalt",
     summary: "COBALT: CoDel and BLUE alternating; the kernel's form is \
-              `cake unlimited besteffort flowblind [rtt T] [memlimit B]`, read as well",
+              `cake unlimited besteffort flowblind [rtt T] [memlimit B]`",
     source: "Linux sch_cake.c; Palmei et al. 2019",
     words: &[
         INTERVAL,
@@ -85,20 +86,6 @@ pub(crate) const BLUE_THRESHOLD: Word = Word {
     default: "",
     doc: "Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there); \
           none by default.",
-};
-
-/// The words of CAKE's that give one COBALT queue.
-const CAKE: Table = Table {
-    name: "cake",
-    summary: "one COBALT queue, by CAKE's words",
-    source: "Linux sch_cake.c",
-    words: &[
-        Word { name: "unlimited", kind: Kind::Flag, default: "", doc: "No shaper." },
-        Word { name: "besteffort", kind: Kind::Flag, default: "", doc: "One tin." },
-        Word { name: "flowblind", kind: Kind::Flag, default: "", doc: "One queue." },
-        Word { name: "rtt", kind: Kind::Time, default: "100ms", doc: "interval; target is 1/20." },
-        Word { name: "memlimit", kind: Kind::Size, default: "0b", doc: "Memory limit." },
-    ],
 };
 
 /// What the user sets of the policy, in the kernel's units.
@@ -182,43 +169,6 @@ impl Params {
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         self.control.set(given)?;
         set(&mut self.memlimit, size(given, "memlimit")?);
-        Ok(())
-    }
-
-    /// Reads CAKE's own text. `all` asks for the words without which CAKE is not one COBALT queue;
-    /// a change may leave them out.
-    pub(crate) fn set_cake(
-        &mut self,
-        rest: &[Token<'_>],
-        end: usize,
-        all: bool,
-    ) -> Result<(), WordError> {
-        let given = sojourn_units::words::read(&CAKE, rest, end).map_err(|mut error| {
-            if error.message.starts_with("unknown word") {
-                error.message = format!(
-                    "`cake` is read only as one COBALT queue, `unlimited besteffort flowblind \
-                     [rtt T] [memlimit B]`; `{}` is not supported",
-                    error.found
-                );
-            }
-            error
-        })?;
-        for word in ["unlimited", "besteffort", "flowblind"] {
-            if all && !given.has(word) {
-                return Err(given.error(
-                    word,
-                    format!(
-                        "`cake` is read only as one COBALT queue, `unlimited besteffort flowblind \
-                         [rtt T] [memlimit B]`: `{word}` is missing"
-                    ),
-                ));
-            }
-        }
-        if let Some(rtt) = above_zero(&given, "rtt", micros)? {
-            self.control.interval_us = rtt;
-            self.control.target_us = (rtt / 20).max(1);
-        }
-        set(&mut self.memlimit, size(&given, "memlimit")?);
         Ok(())
     }
 
@@ -407,8 +357,8 @@ impl State {
         let now = now as i64;
         let mut late = now.wrapping_sub(self.drop_next);
         let over = sojourn > law.target
-            && sojourn > law.mtu_time * u64::from(bulk_flows) * 2
-            && sojourn > law.mtu_time * 4;
+            && sojourn > law.mtu_time.saturating_mul(u64::from(bulk_flows) * 2)
+            && sojourn > law.mtu_time.saturating_mul(4);
         let mut due = self.count > 0 && late >= 0;
         let mut drop = false;
         self.ecn_marked = false;
@@ -518,9 +468,6 @@ pub struct Counters {
     pub ecn_mark: u64,
 }
 
-/// CAKE's quantum when it is not shaping.
-const FLOW_QUANTUM: u32 = 1514;
-
 /// A queue and the memory that its packets occupy.
 #[derive(Clone, Debug)]
 struct Charged<P> {
@@ -557,10 +504,6 @@ pub struct Cobalt<P> {
     drop_overlimit: u64,
     totals: Totals,
     queue: Charged<P>,
-    deficit: i32,
-    /// Whether the queue is in CAKE's rotation. It never leaves it: CAKE does not visit a queue when
-    /// nothing at all is queued, so the only queue is never found empty.
-    listed: bool,
 }
 
 impl<P: Packet> Cobalt<P> {
@@ -574,8 +517,6 @@ impl<P: Packet> Cobalt<P> {
             drop_overlimit: 0,
             totals: Totals::default(),
             queue: Charged { store: Store::default(), memory: 0 },
-            deficit: 0,
-            listed: false,
         }
     }
 
@@ -588,10 +529,6 @@ impl<P: Packet> Cobalt<P> {
     pub fn change(&mut self, params: Params) {
         self.params = params;
         self.law = params.control.law();
-    }
-
-    fn quantum(draws: &mut impl Draws) -> i32 {
-        ((FLOW_QUANTUM * 65_535 + u32::from(draws.draw_u16())) >> 16) as i32
     }
 }
 
@@ -610,15 +547,11 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         &mut self,
         now: Nanos,
         packet: P,
-        draws: &mut impl Draws,
+        _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
         self.queue.memory += u64::from(packet.truesize());
         self.queue.store.push(now, packet);
-        if !self.listed {
-            self.listed = true;
-            self.deficit = Self::quantum(draws);
-        }
         let limit = u64::from(self.params.buffer_limit());
         if self.queue.memory <= limit {
             return Return::Success;
@@ -640,16 +573,13 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
+        // As CAKE, which looks at no queue while nothing is queued.
         if self.queue.is_empty() {
             return Dequeue::Empty;
-        }
-        while self.deficit <= 0 {
-            self.deficit = self.deficit.wrapping_add(Self::quantum(draws));
         }
         let Self { state, law, counters, queue, .. } = self;
         match state.dequeue(law, counters, now, queue, draws, sink) {
             Some(packet) => {
-                self.deficit = self.deficit.wrapping_sub(packet.len() as i32);
                 self.totals.sent(packet.len());
                 Dequeue::Packet(packet)
             }
@@ -658,26 +588,14 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        visit("t0.unresponsive", self.counters.unresponsive.into());
-    }
-
-    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        if flow == 0 {
-            visit("backlog", self.queue.store.bytes().into());
-            visit("deficit", self.deficit.into());
-            self.state.visit(visit);
-        }
+        visit("unresponsive", self.counters.unresponsive.into());
+        self.state.visit(visit);
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let drops = self.totals.drops + self.counters.drops;
         Totals { drops, ..self.totals }.visit(self, visit);
-        visit("tin_dropped", drops);
-        visit("tin_ecn_mark", self.counters.ecn_mark);
-        visit("ack_drops", 0);
         visit("drop_overlimit", self.drop_overlimit);
-        for name in ["way_directs", "way_hits", "way_misses", "way_collisions"] {
-            visit(name, 0);
-        }
+        visit("ecn_mark", self.counters.ecn_mark);
     }
 }

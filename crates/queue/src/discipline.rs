@@ -1,6 +1,6 @@
 //! The contract of a queue discipline.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, TcpView};
 use sojourn_random::philox;
 use sojourn_units::Nanos;
 
@@ -16,11 +16,14 @@ pub enum DropReason {
     Overflow,
     /// By the policy, to learn how long it had waited: a faulty one measures by taking packets out.
     Measurement,
+    /// It was an acknowledgement that a later one in the queue makes redundant.
+    AckFilter,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Early, Self::Forced, Self::Overflow, Self::Measurement];
+    pub const ALL: [Self; 5] =
+        [Self::Early, Self::Forced, Self::Overflow, Self::Measurement, Self::AckFilter];
 
     /// The word used in results.
     pub fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl DropReason {
             Self::Forced => "forced",
             Self::Overflow => "overflow",
             Self::Measurement => "measurement",
+            Self::AckFilter => "ack_filter",
         }
     }
 }
@@ -110,6 +114,12 @@ pub trait Sink<P> {
     fn dropped(&mut self, packet: P, reason: DropReason, queued: bool);
     /// CE was set on `packet`.
     fn marked(&mut self, packet: &P, reason: MarkReason);
+
+    /// The TCP header of `packet`, which is arriving or queued, if it has one that can be read. Asked
+    /// only by what looks into packets, so that packets need not carry what it finds there.
+    fn tcp(&self, _packet: &P) -> Option<TcpView> {
+        None
+    }
 }
 
 /// What may be read of a queue. Reading changes nothing.
@@ -128,7 +138,7 @@ pub trait View {
 /// # Contract
 /// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
 /// - packets in = packets out + packets handed to the sink + packets queued; bytes likewise.
-/// - Packets of one flow leave in the order in which they came.
+/// - Packets of one flow leave in the order in which they came, unless a change has sorted flows anew.
 /// - `dequeue` gives a packet whenever one is queued, unless the discipline is a shaper.
 /// - The backlog never exceeds the limit after a call returns.
 /// - Same calls and same draws give same results.
@@ -149,6 +159,12 @@ pub trait Discipline<P: Packet>: View {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P>;
+
+    /// When the last call asked to be called again. Only shapers ask; who asks for packets whenever the
+    /// link is free, and waits as [`Dequeue::NotBefore`] says, need not look.
+    fn wake_up(&self) -> Option<Nanos> {
+        None
+    }
 
     /// When [`Discipline::on_timer`] is due, if the discipline has a periodic task.
     fn next_timer(&self) -> Option<Nanos> {

@@ -9,6 +9,7 @@
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
 pub mod blue;
+pub mod cake;
 pub mod choke;
 pub mod cobalt;
 pub mod codel;
@@ -36,7 +37,7 @@ pub use discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
-pub use packet::{Ecn, Packet};
+pub use packet::{Ecn, Packet, SackBlocks, TcpView};
 pub use params::{Params, tables};
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;

@@ -37,7 +37,81 @@ pub trait Packet {
     /// The ECN field.
     fn ecn(&self) -> Ecn;
 
+    /// Overwrites the code point.
+    fn set_dscp(&mut self, dscp: u8);
+
     /// Sets Congestion Experienced; false on packets that are not ECN-capable. A packet that
     /// carries the mark already counts as marked.
     fn set_ce(&mut self) -> bool;
+}
+
+/// What can be read of a TCP segment's header, for whoever looks into packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpView {
+    /// Source and destination host.
+    pub hosts: (u32, u32),
+    /// Source and destination port.
+    pub ports: (u16, u16),
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// The flags of the header's second half word, as on the wire.
+    pub flags: u8,
+    /// Bytes of payload.
+    pub payload: u32,
+    /// The time stamps option: value and echo.
+    pub timestamps: Option<(u32, u32)>,
+    /// Whether there are options other than time stamps, SACK and MD5.
+    pub other_options: bool,
+    /// The SACK option.
+    pub sack: SackBlocks,
+}
+
+/// Up to four SACK blocks, each its start and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// The blocks, in their order.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+impl FromIterator<(u32, u32)> for SackBlocks {
+    /// Takes the first four.
+    fn from_iter<I: IntoIterator<Item = (u32, u32)>>(blocks: I) -> Self {
+        let mut all = Self::default();
+        for (to, block) in all.blocks.iter_mut().zip(blocks) {
+            *to = block;
+            all.count += 1;
+        }
+        all
+    }
+}
+
+impl TcpView {
+    /// No more data.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise.
+    pub const SYN: u8 = 0x02;
+    /// Reset.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgement number counts.
+    pub const ACK: u8 = 0x10;
+    /// Urgent.
+    pub const URG: u8 = 0x20;
+    /// Congestion was experienced.
+    pub const ECE: u8 = 0x40;
+    /// The congestion window was reduced.
+    pub const CWR: u8 = 0x80;
+
+    /// Whether both go the same way in the same connection.
+    pub fn is_with(&self, other: &Self) -> bool {
+        (self.hosts, self.ports) == (other.hosts, other.ports)
+    }
 }

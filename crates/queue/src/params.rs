@@ -6,10 +6,12 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
-use crate::{blue, choke, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red, sfb};
+use crate::{
+    blue, cake, choke, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red, sfb,
+};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
-use sojourn_units::words::{self, Given, Table, Token, WordError};
+use sojourn_units::words::{self, Given, Table, WordError};
 use std::fmt;
 
 /// A queue and its parameters, by name.
@@ -34,12 +36,14 @@ pub enum Params {
     Pie(pie::Params),
     /// `fq_pie`.
     FqPie(fq_pie::Params),
-    /// `cobalt`, and `cake` as one COBALT queue.
+    /// `cobalt`.
     Cobalt(cobalt::Params),
     /// `fq_cobalt`.
     FqCobalt(fq_cobalt::Params),
     /// `daqm`.
     Daqm(daqm::Params),
+    /// `cake`.
+    Cake(cake::Params),
 }
 
 const TABLES: &[&Table] = &[
@@ -56,17 +60,12 @@ const TABLES: &[&Table] = &[
     &cobalt::TABLE,
     &fq_cobalt::TABLE,
     &daqm::TABLE,
+    &cake::TABLE,
 ];
 
 /// The words of every discipline.
 pub fn tables() -> &'static [&'static Table] {
     TABLES
-}
-
-/// The words after `cake`, if `text` is CAKE's.
-fn cake_words(text: &str) -> Option<Vec<Token<'_>>> {
-    let mut tokens = words::tokens(text);
-    (tokens.first()?.text == "cake").then(|| tokens.split_off(1))
 }
 
 impl Params {
@@ -75,11 +74,7 @@ impl Params {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str, device: &Device) -> Result<Self, WordError> {
-        if let Some(rest) = cake_words(text) {
-            let mut params = cobalt::Params::new(device);
-            params.set_cake(&rest, text.len(), true)?;
-            return Ok(Self::Cobalt(params));
-        }
+        cake::refuse(text)?;
         let (table, given) = words::describe("queue", TABLES, text)?;
         let mut params = match table.name {
             "pfifo" => Self::Fifo(fifo::Params::new(Unit::Packets, device)),
@@ -95,6 +90,7 @@ impl Params {
             "cobalt" => Self::Cobalt(cobalt::Params::new(device)),
             "fq_cobalt" => Self::FqCobalt(fq_cobalt::Params::new(device)),
             "daqm" => Self::Daqm(daqm::Params::default()),
+            "cake" => Self::Cake(cake::Params::new(device)),
             name => unreachable!("no defaults for {name}"),
         };
         params.set(&given)?;
@@ -119,11 +115,7 @@ impl Params {
     /// # Errors
     /// What is wrong with it, and where; another discipline than this; what cannot be changed.
     pub fn change(&self, text: &str, device: &Device) -> Result<Self, WordError> {
-        if let (Self::Cobalt(params), Some(rest)) = (self, cake_words(text)) {
-            let mut params = *params;
-            params.set_cake(&rest, text.len(), false)?;
-            return Ok(Self::Cobalt(params));
-        }
+        cake::refuse(text)?;
         let (_, given) = words::describe("queue", &[self.table()], text)?;
         match self {
             Self::Red(params) => return params.changed(&given, device).map(Self::Red),
@@ -152,6 +144,7 @@ impl Params {
             Self::Cobalt(params) => params.set(given),
             Self::FqCobalt(params) => params.set(given),
             Self::Daqm(params) => params.set(given),
+            Self::Cake(params) => params.set(given),
         }
     }
 
@@ -170,6 +163,7 @@ impl Params {
             Self::Cobalt(_) => &cobalt::TABLE,
             Self::FqCobalt(_) => &fq_cobalt::TABLE,
             Self::Daqm(_) => &daqm::TABLE,
+            Self::Cake(_) => &cake::TABLE,
         }
     }
 
@@ -196,6 +190,7 @@ impl Params {
             Self::Cobalt(params) => Queue::Cobalt(cobalt::Cobalt::new(*params)),
             Self::FqCobalt(params) => Queue::FqCobalt(fq_cobalt::FqCobalt::new(*params)),
             Self::Daqm(params) => Queue::Daqm(Box::new(daqm::Daqm::new(*params, now))),
+            Self::Cake(params) => Queue::Cake(Box::new(cake::Cake::new(*params))),
         }
     }
 
@@ -226,6 +221,7 @@ impl Params {
                 discipline: "daqm",
                 reason: "Linux has no discipline that drops by derivatives".to_owned(),
             }),
+            Self::Cake(params) => Ok(params.to_tc()),
         }
     }
 }
@@ -274,6 +270,7 @@ impl<P: Packet> Queue<P> {
             (Self::Cobalt(queue), Params::Cobalt(params)) => queue.change(*params),
             (Self::FqCobalt(queue), Params::FqCobalt(params)) => queue.change(*params, now, sink),
             (Self::Daqm(queue), Params::Daqm(params)) => queue.change(*params, now, sink),
+            (Self::Cake(queue), Params::Cake(params)) => queue.change(*params, sink),
             (queue, params) => {
                 return Err(OtherDiscipline { queue: queue.name(), asked: params.name() });
             }

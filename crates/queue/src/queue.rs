@@ -1,6 +1,7 @@
 //! Any queue: one type over all disciplines, dispatched by match.
 
 use crate::blue::Blue;
+use crate::cake::Cake;
 use crate::choke::Choke;
 use crate::cobalt::Cobalt;
 use crate::codel::Codel;
@@ -43,6 +44,8 @@ pub enum Queue<P> {
     FqCobalt(FqCobalt<P>),
     /// `daqm`.
     Daqm(Box<Daqm<P>>),
+    /// `cake`; it is larger than the others.
+    Cake(Box<Cake<P>>),
 }
 
 macro_rules! each {
@@ -60,6 +63,7 @@ macro_rules! each {
             Queue::Cobalt($queue) => $body,
             Queue::FqCobalt($queue) => $body,
             Queue::Daqm($queue) => $body,
+            Queue::Cake($queue) => $body,
         }
     };
 }
@@ -80,6 +84,7 @@ impl<P: Packet> Queue<P> {
             Self::Cobalt(_) => "cobalt",
             Self::FqCobalt(_) => "fq_cobalt",
             Self::Daqm(_) => "daqm",
+            Self::Cake(_) => "cake",
         }
     }
 }
@@ -121,6 +126,10 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         each!(self, queue => queue.dequeue(now, draws, sink))
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        each!(self, queue => queue.wake_up())
     }
 
     #[inline]

@@ -7,21 +7,23 @@ use std::collections::VecDeque;
 
 /// A packet in a queue.
 #[derive(Clone, Debug)]
-pub struct Queued<P> {
+pub struct Queued<P, N = ()> {
     /// When it was enqueued.
     pub at: Nanos,
+    /// What the discipline noted of it then.
+    pub note: N,
     /// The packet.
     pub packet: P,
 }
 
 /// A first-in first-out ring. It grows to the largest backlog seen and then allocates no more.
 #[derive(Clone, Debug)]
-pub struct Store<P> {
-    ring: VecDeque<Queued<P>>,
+pub struct Store<P, N = ()> {
+    ring: VecDeque<Queued<P, N>>,
     bytes: u64,
 }
 
-impl<P> Default for Store<P> {
+impl<P, N> Default for Store<P, N> {
     fn default() -> Self {
         Self { ring: VecDeque::new(), bytes: 0 }
     }
@@ -31,16 +33,31 @@ impl<P: Packet> Store<P> {
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, at: Nanos, packet: P) {
+        self.push_noted(at, packet, ());
+    }
+}
+
+impl<P: Packet, N> Store<P, N> {
+    /// Appends a packet with a note.
+    #[inline]
+    pub fn push_noted(&mut self, at: Nanos, packet: P, note: N) {
         self.bytes += u64::from(packet.len());
-        self.ring.push_back(Queued { at, packet });
+        self.ring.push_back(Queued { at, note, packet });
     }
 
     /// Takes the oldest packet.
     #[inline]
-    pub fn pop(&mut self) -> Option<Queued<P>> {
+    pub fn pop(&mut self) -> Option<Queued<P, N>> {
         let head = self.ring.pop_front()?;
         self.bytes -= u64::from(head.packet.len());
         Some(head)
+    }
+
+    /// Takes the `n`-th packet out; those behind it move up.
+    pub fn remove(&mut self, n: usize) -> Option<Queued<P, N>> {
+        let queued = self.ring.remove(n)?;
+        self.bytes -= u64::from(queued.packet.len());
+        Some(queued)
     }
 
     /// Drops from the head until at most `limit` packets are left.
@@ -74,6 +91,11 @@ impl<P: Packet> Store<P> {
     #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.ring.get(n).map(|queued| queued.at)
+    }
+
+    /// The packets, oldest first.
+    pub fn packets(&self) -> impl ExactSizeIterator<Item = &P> + DoubleEndedIterator + '_ {
+        self.ring.iter().map(|queued| &queued.packet)
     }
 
     /// The times of arrival, oldest first.

@@ -47,6 +47,7 @@ pub fn append(row: &mut Row, probe: &LinkProbe, link: &Link<Packet>, now: Nanos,
     row.integer("drops_early", dropped(DropReason::Early));
     row.integer("drops_forced", dropped(DropReason::Forced));
     row.integer("drops_overflow", dropped(DropReason::Overflow));
+    row.integer("drops_ack_filter", dropped(DropReason::AckFilter));
     row.integer("drops_measurement", dropped(DropReason::Measurement));
     row.integer("marks", all.marked.packets);
     row.real("loss", loss(&all));

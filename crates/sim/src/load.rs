@@ -3,7 +3,7 @@
 use crate::network::Load;
 use crate::pcap::{Frame, TcpHeader};
 use crate::slab::{Body, Packet};
-use sojourn_queue::Packet as _;
+use sojourn_queue::{Packet as _, TcpView};
 use sojourn_tcp::{Flags, Segment};
 
 /// A UDP datagram.
@@ -48,21 +48,40 @@ impl Load for Cargo {
             tcp,
         }
     }
+
+    fn tcp(packet: &Packet, body: &Body<Self>) -> Option<TcpView> {
+        let Self::Segment(segment) = &body.load else { return None };
+        Some(TcpView {
+            hosts: packet.hosts(),
+            ports: ports(body),
+            ack: segment.ack as u32,
+            flags: flags(segment),
+            payload: segment.len,
+            timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
+            other_options: segment.flags.has(Flags::SYN),
+            sack: segment.sack().map(|(start, end)| (start as u32, end as u32)).collect(),
+        })
+    }
+}
+
+/// The flags that [`sojourn_tcp`] knows, as on the wire.
+fn flags(segment: &Segment) -> u8 {
+    let known = [
+        (Flags::FIN, TcpView::FIN),
+        (Flags::SYN, TcpView::SYN),
+        (Flags::RST, TcpView::RST),
+        (Flags::ACK, TcpView::ACK),
+        (Flags::ECE, TcpView::ECE),
+        (Flags::CWR, TcpView::CWR),
+    ];
+    let push = if segment.len > 0 { TcpView::PSH } else { 0 };
+    known
+        .iter()
+        .filter(|(flag, _)| segment.flags.has(*flag))
+        .fold(push, |bits, (_, bit)| bits | bit)
 }
 
 fn header(segment: &Segment) -> TcpHeader {
-    let flags = [
-        (Flags::FIN, 0x01),
-        (Flags::SYN, 0x02),
-        (Flags::RST, 0x04),
-        (Flags::ACK, 0x10),
-        (Flags::ECE, 0x40),
-        (Flags::CWR, 0x80),
-    ];
-    let mut bits = flags.iter().filter(|(f, _)| segment.flags.has(*f)).map(|(_, b)| b).sum();
-    if segment.len > 0 {
-        bits |= 0x08;
-    }
     let mut sack = [(0, 0); 4];
     let mut sacks = 0;
     for (to, (left, right)) in sack.iter_mut().zip(segment.sack()) {
@@ -74,7 +93,7 @@ fn header(segment: &Segment) -> TcpHeader {
     TcpHeader {
         seq: segment.seq as u32,
         ack: segment.ack as u32,
-        flags: bits,
+        flags: flags(segment),
         window: segment.window,
         payload: segment.len,
         timestamps: segment.timestamps().map(|t| (t.value, t.echo)),

@@ -10,7 +10,7 @@ use sojourn_link::{Backlog, Link, Sink};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
-use sojourn_queue::{DropReason, MarkReason};
+use sojourn_queue::{DropReason, MarkReason, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 
@@ -18,6 +18,9 @@ use sojourn_units::{EPOCH, Nanos};
 pub trait Load: Copy {
     /// The headers of the packet.
     fn frame(packet: &Packet, body: &Body<Self>) -> Frame;
+
+    /// What can be read of its TCP header, if it is TCP.
+    fn tcp(packet: &Packet, body: &Body<Self>) -> Option<TcpView>;
 }
 
 /// A link with its probe.
@@ -152,6 +155,10 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
     fn corrupted(&mut self, at: Nanos, packet: &mut Packet, _entropy: u32) {
         self.trace(at, Kind::Corrupted, packet, 0);
         packet.damage();
+    }
+
+    fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        T::tcp(packet, self.slab.get(packet.slot))
     }
 
     #[inline]

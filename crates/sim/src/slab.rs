@@ -135,6 +135,11 @@ impl sojourn_queue::Packet for Packet {
     }
 
     #[inline]
+    fn set_dscp(&mut self, dscp: u8) {
+        self.tos = dscp << 2 | self.tos & 3;
+    }
+
+    #[inline]
     fn set_ce(&mut self) -> bool {
         let capable = self.tos & 3 != 0;
         if capable {

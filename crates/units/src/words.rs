@@ -30,6 +30,11 @@ pub enum Kind {
         /// The word that clears it.
         off: &'static str,
     },
+    /// Nothing: it is one of these words by itself, and the name is only a heading.
+    OneOf {
+        /// The words.
+        of: &'static [&'static str],
+    },
     /// A number of packets: `300` or `300p`.
     Packets,
     /// A size in bytes: `1500`, `30kb`.
@@ -44,6 +49,13 @@ pub enum Kind {
         min: u64,
         /// Greatest value.
         max: u64,
+    },
+    /// A whole number within bounds that may be below zero.
+    Signed {
+        /// Least value.
+        min: i64,
+        /// Greatest value.
+        max: i64,
     },
     /// A real number within bounds.
     Real {
@@ -87,6 +99,26 @@ pub struct Word {
     pub doc: &'static str,
 }
 
+impl Word {
+    /// What may be written for it: its name, or the words that stand by themselves.
+    pub fn spellings(&self) -> impl Iterator<Item = &'static str> {
+        let (name, others): (_, &'static [&'static str]) = match self.kind {
+            Kind::OneOf { of } => (None, of),
+            _ => (Some(self.name), &[]),
+        };
+        let off = match self.kind {
+            Kind::Switch { off } => Some(off),
+            _ => None,
+        };
+        name.into_iter().chain(off).chain(others.iter().copied())
+    }
+
+    /// Whether a value follows it.
+    pub fn takes_value(&self) -> bool {
+        !matches!(self.kind, Kind::Flag | Kind::Switch { .. } | Kind::OneOf { .. })
+    }
+}
+
 /// All the words that a component understands.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Table {
@@ -107,6 +139,8 @@ pub enum Value {
     Bool(bool),
     /// Packets, bytes, nanoseconds, bits per second or a whole number.
     Integer(u64),
+    /// A whole number that may be below zero.
+    Signed(i64),
     /// A real number or a probability.
     Real(f64),
     /// A word.
@@ -221,6 +255,14 @@ impl Given {
         }
     }
 
+    /// A whole number that may be below zero, if given.
+    pub fn signed(&self, word: &str) -> Option<i64> {
+        match self.find(word)? {
+            Value::Signed(value) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// A span of time, if given.
     pub fn time(&self, word: &str) -> Option<Nanos> {
         self.integer(word)
@@ -272,6 +314,14 @@ impl Given {
     }
 }
 
+fn not_whole<N: fmt::Display>(word: &Word, token: Token<'_>, min: N, max: N) -> WordError {
+    let range = format!("from {min} to {max}");
+    token.error(
+        format!("`{}` needs a whole number {range}; found `{}`", word.name, token.text),
+        vec![format!("{min}..{max}")],
+    )
+}
+
 fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
     let text = token.text;
     let quantity_error = |error: QuantityError, what: &str, example: &str| {
@@ -298,6 +348,7 @@ fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
     match word.kind {
         Kind::Flag => Ok(Value::Bool(true)),
         Kind::Switch { off } => Ok(Value::Bool(text != off)),
+        Kind::OneOf { .. } | Kind::Name => Ok(Value::Text(text.to_owned())),
         Kind::Packets => {
             let digits = text.strip_suffix('p').unwrap_or(text);
             digits.parse().map(Value::Integer).map_err(|_| {
@@ -318,10 +369,11 @@ fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
             .map_err(|e| quantity_error(e, "a probability", "0.02 or 2%")),
         Kind::Integer { min, max } => match text.parse::<u64>() {
             Ok(value) if (min..=max).contains(&value) => Ok(Value::Integer(value)),
-            _ => Err(token.error(
-                format!("`{}` needs a whole number from {min} to {max}; found `{text}`", word.name),
-                vec![format!("{min}..{max}")],
-            )),
+            _ => Err(not_whole(word, token, min, max)),
+        },
+        Kind::Signed { min, max } => match text.parse::<i64>() {
+            Ok(value) if (min..=max).contains(&value) => Ok(Value::Signed(value)),
+            _ => Err(not_whole(word, token, min, max)),
         },
         Kind::Real { min, max } => match quantity::split_number(text) {
             Ok((number, "")) if (min..=max).contains(&number.to_f64()) => {
@@ -347,7 +399,6 @@ fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
             None => Err(no_such_name(word, token, of)),
         },
         Kind::List { of } => read_list(word, token, of).map(Value::List),
-        Kind::Name => Ok(Value::Text(text.to_owned())),
     }
 }
 
@@ -391,24 +442,32 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
     let mut given = Given { values: Vec::new(), end };
     let mut rest = tokens.iter();
     while let Some(&token) = rest.next() {
-        let word = table.words.iter().find(|w| {
-            w.name == token.text || matches!(w.kind, Kind::Switch { off } if off == token.text)
-        });
+        let word = table.words.iter().find(|w| w.spellings().any(|s| s == token.text));
         let Some(word) = word else {
             return Err(unknown_word(table, token));
         };
-        if given.has(word.name) {
-            return Err(token.error(format!("`{}` is given twice", word.name), Vec::new()));
+        if let Some(earlier) = given.find(word.name) {
+            let message = match earlier {
+                Value::Text(earlier) if !word.takes_value() && earlier != token.text => {
+                    format!("`{earlier}` and `{}` exclude each other", token.text)
+                }
+                Value::Text(_) if !word.takes_value() => {
+                    format!("`{}` is given twice", token.text)
+                }
+                _ => format!("`{}` is given twice", word.name),
+            };
+            return Err(token.error(message, Vec::new()));
         }
-        let value_token = match word.kind {
-            Kind::Flag | Kind::Switch { .. } => token,
-            _ => *rest.next().ok_or_else(|| WordError {
+        let value_token = if word.takes_value() {
+            *rest.next().ok_or_else(|| WordError {
                 message: format!("`{}` needs a value", word.name),
                 at: token.range(),
                 found: token.text.to_owned(),
                 allowed: Vec::new(),
                 nearest: None,
-            })?,
+            })?
+        } else {
+            token
         };
         let value = read_value(word, value_token)?;
         given.values.push((word.name, value, value_token.range()));
@@ -417,13 +476,8 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
 }
 
 fn unknown_word(table: &Table, token: Token<'_>) -> WordError {
-    let mut allowed: Vec<String> = Vec::new();
-    for word in table.words {
-        allowed.push(word.name.to_owned());
-        if let Kind::Switch { off } = word.kind {
-            allowed.push(off.to_owned());
-        }
-    }
+    let allowed: Vec<String> =
+        table.words.iter().flat_map(Word::spellings).map(str::to_owned).collect();
     let list = if allowed.is_empty() { "no words".to_owned() } else { allowed.join(", ") };
     let mut error =
         token.error(format!("unknown word `{}` for `{}`", token.text, table.name), allowed);
@@ -506,6 +560,51 @@ mod tests {
         assert!(describe("queue", &[&CODEL], "codel target").is_err());
         assert!(describe("queue", &[&CODEL], "codel ecn noecn").is_err());
         assert!(describe("queue", &[&CODEL], " ").is_err());
+    }
+
+    #[test]
+    fn some_words_stand_by_themselves() {
+        const TABLE: Table = Table {
+            name: "cake",
+            summary: "",
+            source: "",
+            words: &[
+                Word {
+                    name: "tins",
+                    kind: Kind::OneOf { of: &["besteffort", "diffserv3"] },
+                    default: "diffserv3",
+                    doc: "",
+                },
+                Word {
+                    name: "overhead",
+                    kind: Kind::Signed { min: -64, max: 256 },
+                    default: "",
+                    doc: "",
+                },
+            ],
+        };
+        let read = |text| describe("queue", &[&TABLE], text).map(|(_, given)| given);
+        let given = read("cake besteffort overhead -20").unwrap();
+        assert_eq!(given.text("tins"), Some("besteffort"));
+        assert_eq!(given.signed("overhead"), Some(-20));
+        let error = |text| read(text).unwrap_err().to_string();
+        assert_eq!(
+            error("cake besteffort diffserv3"),
+            "`besteffort` and `diffserv3` exclude each other"
+        );
+        assert_eq!(error("cake besteffort besteffort"), "`besteffort` is given twice");
+        assert_eq!(
+            error("cake tins"),
+            "unknown word `tins` for `cake`; it takes besteffort, diffserv3, overhead"
+        );
+        assert_eq!(
+            error("cake diffserv"),
+            "unknown word `diffserv` for `cake`: did you mean `diffserv3`?"
+        );
+        assert_eq!(
+            error("cake overhead -65"),
+            "`overhead` needs a whole number from -64 to 256; found `-65`"
+        );
     }
 
     #[test]

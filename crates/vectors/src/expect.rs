@@ -22,10 +22,8 @@ const PLAIN: &[&str] = &[
     "dropped",
     "maxq",
     "tin_dropped",
+    "way_directs",
 ];
-
-/// Scheduling lists of a discipline that has any.
-const LISTS: usize = 2;
 
 /// Counters by name.
 pub type Counts = BTreeMap<&'static str, u64>;
@@ -43,6 +41,17 @@ fn state(queue: &Queue<Frame>) -> Fields<'static> {
 
 fn flow_state(queue: &Queue<Frame>, flow: usize) -> Fields<'static> {
     known::fields(|visit| queue.flow_state(flow, visit))
+}
+
+/// The scheduling lists that recordings of a discipline have.
+fn lists(discipline: &str, params: &Params) -> Vec<String> {
+    match params {
+        Params::FqCodel(_) | Params::FqPie(_) => vec!["new".to_owned(), "old".to_owned()],
+        Params::Cake(cake) if discipline == "cake" => (0..cake.diffserv.tins())
+            .flat_map(|tin| ["new", "old", "decaying"].map(|list| format!("{list} of tin {tin}")))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What an operation did, beside what can be read of the queue.
@@ -65,7 +74,12 @@ pub struct Expected {
 
 impl Expected {
     /// Reads the header, and compares the state after creation.
-    pub fn new(head: &Object, params: &Params, queue: &Queue<Frame>) -> Result<Self> {
+    pub fn new(
+        head: &Object,
+        discipline: &str,
+        params: &Params,
+        queue: &Queue<Frame>,
+    ) -> Result<Self> {
         let names = read::names(1, head, "counters")?;
         let ours = counts(queue);
         if let Some(name) = names.iter().find(|name| !ours.contains_key(name.as_str())) {
@@ -76,11 +90,11 @@ impl Expected {
         }
         let (state, flows) = (Known::new(), BTreeMap::new());
         let mut expected = Self { counters: names, state, flows, lists: None };
-        expected.begin(head, params, queue)?;
+        expected.begin(head, &lists(discipline, params), queue)?;
         Ok(expected)
     }
 
-    fn begin(&mut self, head: &Object, params: &Params, queue: &Queue<Frame>) -> Result<()> {
+    fn begin(&mut self, head: &Object, lists: &[String], queue: &Queue<Frame>) -> Result<()> {
         let empty = Json::Object(Object::new());
         let init = read::map(1, "init", read::field(1, head, "init")?)?;
         read::only(1, "init", init, &["s", "f", "L"])?;
@@ -116,15 +130,17 @@ impl Expected {
             known::begin(1, format_args!("flow {flow}"), &names, fields, &now, &mut known)?;
             self.flows.insert(flow, known);
         }
-        if let Some(lists) = init.get("L") {
-            let lists = read_lists(1, lists)?;
-            if lists.len() != LISTS {
-                return Err(Outcome::malformed(1, "`L` is [new, old]"));
+        match init.get("L") {
+            None if lists.is_empty() => {}
+            None => return Err(Outcome::malformed(1, "`L` is missing in `init`")),
+            Some(recorded) => {
+                let recorded = read_lists(1, recorded)?;
+                if recorded.len() != lists.len() {
+                    return Err(Outcome::malformed(1, format!("`L` is [{}]", lists.join(", "))));
+                }
+                self.lists = Some(recorded);
+                self.compare_lists(1, queue)?;
             }
-            self.lists = Some(lists);
-            self.compare_lists(1, queue)?;
-        } else if matches!(params, Params::FqCodel(_) | Params::FqPie(_)) {
-            return Err(Outcome::malformed(1, "`L` is missing in `init`"));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use sojourn_queue::{DropReason, Ecn, MarkReason, Packet, Params, Sink};
+use sojourn_queue::{DropReason, Ecn, MarkReason, Packet, Params, SackBlocks, Sink, TcpView};
 use sojourn_units::Nanos;
 
 type Result<T> = std::result::Result<T, Outcome>;
@@ -24,6 +24,8 @@ pub struct Frame {
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// Its TCP header.
+    pub tcp: Option<TcpView>,
 }
 
 impl Packet for Frame {
@@ -49,6 +51,10 @@ impl Packet for Frame {
 
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn set_dscp(&mut self, dscp: u8) {
+        self.dscp = dscp;
     }
 
     fn set_ce(&mut self) -> bool {
@@ -77,6 +83,10 @@ impl Sink<Frame> for Lost {
     fn marked(&mut self, packet: &Frame, _reason: MarkReason) {
         self.marked.push(packet.id);
     }
+
+    fn tcp(&self, packet: &Frame) -> Option<TcpView> {
+        packet.tcp
+    }
 }
 
 /// The ECN field.
@@ -89,8 +99,39 @@ pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     })
 }
 
+/// A TCP header.
+fn tcp(line: usize, value: &Json) -> Result<TcpView> {
+    let header = read::map(line, "tcp", value)?;
+    let keys = ["sport", "dport", "ack", "flags", "sack", "ts", "payload"];
+    read::only(line, "`tcp`", header, &keys)?;
+    let port = |key| read::number(line, header, key, u64::from(u16::MAX)).map(|v| v as u16);
+    let number = |key| read::number(line, header, key, u64::from(u32::MAX)).map(|v| v as u32);
+    let pair = |what: &str, value: &Json| match read::array(line, what, value)? {
+        [one, other] => {
+            let number = |v| read::unsigned(line, what, v, u64::from(u32::MAX)).map(|v| v as u32);
+            Ok((number(one)?, number(other)?))
+        }
+        _ => Err(Outcome::malformed(line, format!("`{what}` has two numbers"))),
+    };
+    let sack = read::array(line, "sack", read::field(line, header, "sack")?)?;
+    let sack = sack.iter().map(|block| pair("sack", block)).collect::<Result<SackBlocks>>()?;
+    Ok(TcpView {
+        hosts: (0, 0),
+        ports: (port("sport")?, port("dport")?),
+        ack: number("ack")?,
+        flags: read::number(line, header, "flags", 255)? as u8,
+        payload: number("payload")?,
+        timestamps: match read::field(line, header, "ts")? {
+            Json::Null => None,
+            value => Some(pair("ts", value)?),
+        },
+        other_options: false,
+        sack,
+    })
+}
+
 const COLUMNS: &[&str] =
-    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp"];
+    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp"];
 
 /// What the cells of an arrival are.
 pub struct Columns {
@@ -108,7 +149,7 @@ impl Columns {
             return Err(Outcome::malformed(1, format!("unknown column `{column}`")));
         }
         let needed: &[&str] = match params {
-            Params::FqCodel(_) | Params::FqPie(_) | Params::Cobalt(_) => {
+            Params::FqCodel(_) | Params::FqPie(_) | Params::Cake(_) => {
                 &["t", "id", "len", "flow", "ecn", "truesize"]
             }
             _ => &["t", "id", "len", "flow", "ecn"],
@@ -154,8 +195,12 @@ impl Columns {
                 }
                 "src" => frame.hosts.0 = number(u64::from(u32::MAX))? as u32,
                 "dst" => frame.hosts.1 = number(u64::from(u32::MAX))? as u32,
+                "tcp" => frame.tcp = Some(tcp(line, cell)?),
                 _ => frame.dscp = number(63)? as u8,
             }
+        }
+        if let Some(tcp) = &mut frame.tcp {
+            tcp.hosts = frame.hosts;
         }
         if self.last_id.is_some_and(|last| frame.id <= last) {
             return Err(Outcome::malformed(line, format!("id {} does not grow", frame.id)));

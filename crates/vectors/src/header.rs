@@ -5,6 +5,7 @@ use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use crate::{red, tc};
 use serde_json::json;
+use sojourn_queue::cake::{self, flows::Isolation, tins::Diffserv};
 use sojourn_queue::{Device, Params, Queue};
 use sojourn_units::Nanos;
 
@@ -56,8 +57,8 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     {
         let params = Params::parse(words, device)
             .map_err(|error| Outcome::malformed(1, format!("`tc`: {error}")))?;
-        if kind(&params) != discipline {
-            let why = format!("`tc` describes a `{}`, not a `{discipline}`", kind(&params));
+        if !is_called(&params, discipline) {
+            let why = format!("`tc` describes a `{}`, not a `{discipline}`", params.name());
             return Err(Outcome::malformed(1, why));
         }
         same(1, recorded, &numbers(&params))?;
@@ -65,25 +66,20 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         return Ok(Made { params, queue });
     }
     let stated = words.and_then(|words| Params::parse(&words, device).ok());
-    let stated = stated.filter(|params| kind(params) == discipline);
+    let stated = stated.filter(|params| is_called(params, discipline));
     by_hand(discipline, recorded, stated.as_ref(), device, t0)
 }
 
-/// The folder's name for a discipline.
-fn kind(params: &Params) -> &'static str {
+/// Whether recordings of a queue stand under `discipline`.
+fn is_called(params: &Params, discipline: &str) -> bool {
     match params {
-        Params::Fifo(_) => "fifo",
-        Params::Red(_) => "red",
-        Params::Choke(_) => "choke",
-        Params::Blue(_) => "blue",
-        Params::Sfb(_) => "sfb",
-        Params::Codel(_) => "codel",
-        Params::FqCodel(_) => "fq_codel",
-        Params::Pie(_) => "pie",
-        Params::FqPie(_) => "fq_pie",
-        Params::Cobalt(_) => "cobalt_queue",
-        Params::FqCobalt(_) => "fq_cobalt",
-        Params::Daqm(_) => "daqm",
+        Params::Fifo(_) => discipline == "fifo",
+        // Of a CAKE with one queue only COBALT is left.
+        Params::Cake(cake) if discipline == "cobalt_queue" => {
+            (cake.bandwidth, cake.diffserv, cake.isolation)
+                == (None, Diffserv::Besteffort, Isolation::Flowblind)
+        }
+        params => discipline == params.name(),
     }
 }
 
@@ -155,17 +151,7 @@ pub fn numbers(params: &Params) -> Json {
             "dq_rate_estimator": u8::from(p.pie.dq_rate_estimator),
             "target_ticks": p.law().target, "mtu": p.pie.mtu,
         }),
-        Params::Cobalt(p) => {
-            let law = p.control.law();
-            json!({
-                "tins": 1, "buffer_limit": p.buffer_limit(), "rate_ns": 0, "rate_shft": 0,
-                "tin": [{
-                    "interval": law.interval, "target": law.target, "mtu_time": law.mtu_time,
-                    "p_inc": law.p_inc, "p_dec": law.p_dec, "flow_quantum": 1514,
-                    "tin_quantum": 65_535, "rate_bps": 0, "rate_ns": 0, "rate_shft": 0,
-                }],
-            })
-        }
+        Params::Cake(p) => cake_numbers(p),
         Params::Red(p) => red::red_numbers(p),
         Params::Choke(p) => red::choke_numbers(p),
         Params::Sfb(p) => json!({
@@ -173,8 +159,25 @@ pub fn numbers(params: &Params) -> Json {
             "bin_size": p.bin_size, "increment": p.increment, "decrement": p.decrement,
             "limit": p.limit, "penalty_rate": p.penalty_rate, "penalty_burst": p.penalty_burst,
         }),
-        Params::Blue(_) | Params::FqCobalt(_) | Params::Daqm(_) => Json::Null,
+        Params::Blue(_) | Params::Cobalt(_) | Params::FqCobalt(_) | Params::Daqm(_) => Json::Null,
     }
+}
+
+fn cake_numbers(params: &cake::Params) -> Json {
+    let tins = params.tins();
+    let tin = |tin: &cake::tins::Numbers| {
+        json!({
+            "interval": tin.law.interval, "target": tin.law.target,
+            "mtu_time": tin.law.mtu_time, "p_inc": tin.law.p_inc, "p_dec": tin.law.p_dec,
+            "flow_quantum": tin.flow_quantum, "tin_quantum": tin.tin_quantum,
+            "rate_bps": tin.pace.bytes, "rate_ns": tin.pace.nanos, "rate_shft": tin.pace.shift,
+        })
+    };
+    json!({
+        "tins": tins.len(), "buffer_limit": params.buffer_limit(),
+        "rate_ns": tins[0].pace.nanos, "rate_shft": tins[0].pace.shift,
+        "tin": tins.iter().map(tin).collect::<Vec<_>>(),
+    })
 }
 
 /// A queue from the recorded numbers alone.
@@ -249,25 +252,6 @@ fn by_hand(
             memory_limit: number("memory_limit")?,
             ecn_prob: number("ecn_prob")?,
         }),
-        "cobalt_queue" => {
-            let tins = read::array(1, "tin", read::field(1, recorded, "tin")?)?;
-            let [tin] = tins else { return Err(Outcome::malformed(1, "one tin is expected")) };
-            let tin = read::map(1, "tin", tin)?;
-            let micros = |key| read::number(1, tin, key, 1 << 41).map(|ns| (ns / 1000) as u32);
-            let step = |key| read::number(1, tin, key, u64::from(u32::MAX)).map(|v| v as u32);
-            let Params::Cobalt(default) = defaults("cobalt")? else {
-                return Err(Outcome::malformed(1, "`tc` does not describe one COBALT queue"));
-            };
-            let memlimit = number("buffer_limit")?;
-            let control = sojourn_queue::cobalt::Control {
-                interval_us: micros("interval")?,
-                target_us: micros("target")?,
-                p_inc: step("p_inc")?,
-                p_dec: step("p_dec")?,
-                ..default.control
-            };
-            Params::Cobalt(sojourn_queue::cobalt::Params { control, memlimit, ..default })
-        }
         "sfb" => Params::Sfb(sfb_by_hand(recorded, device)?),
         "red" => return red::red_by_hand(recorded, &defaults("red limit 60000")?, t0),
         "choke" => return red::choke_by_hand(recorded, &defaults("choke limit 200")?),

@@ -60,7 +60,7 @@ fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),
         "fifo" | "red" | "choke" | "sfb" | "codel" | "fq_codel" | "pie" | "fq_pie"
-        | "cobalt_queue" => play::play(&head, lines, report),
+        | "cobalt_queue" | "cake" => play::play(&head, lines, report),
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),
         _ => Err(Outcome::UnknownDiscipline),
     }

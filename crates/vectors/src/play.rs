@@ -82,7 +82,7 @@ impl Player {
         let device = header::device(head)?;
         let header::Made { params, queue } = header::make(head, discipline, &device, t0)?;
         let columns = Columns::read(head, &params)?;
-        let expected = Expected::new(head, &params, &queue)?;
+        let expected = Expected::new(head, discipline, &params, &queue)?;
         let discipline = discipline.to_owned();
         Ok(Self { queue, params, device, discipline, columns, expected, now: t0 })
     }
@@ -111,7 +111,6 @@ impl Player {
         draws.read(line, row)?;
         let before = expect::counts(&self.queue);
         let mut lost = Lost::default();
-        let mut wake = None;
         match op {
             "e" => {
                 let (time, frame) = self.columns.frame(line, value)?;
@@ -129,11 +128,7 @@ impl Player {
                 self.advance(line, read::unsigned(line, "d", value, i64::MAX as u64)?)?;
                 let given = match self.queue.dequeue(self.now, draws, &mut lost) {
                     Dequeue::Packet(frame) => Json::from(frame.id),
-                    Dequeue::Empty => Json::Null,
-                    Dequeue::NotBefore(time) => {
-                        wake = Some(time);
-                        Json::Null
-                    }
+                    Dequeue::Empty | Dequeue::NotBefore(_) => Json::Null,
                 };
                 draws.finish(line)?;
                 let recorded = read::field(line, row, "v")?;
@@ -157,6 +152,7 @@ impl Player {
         if op != "e" {
             compare_return(line, row, Return::Success)?;
         }
+        let wake = if matches!(op, "e" | "d") { self.queue.wake_up() } else { None };
         let done = Done { before: &before, lost: &lost, wake };
         self.expected.row(line, row, &self.queue, &done)
     }
@@ -177,11 +173,7 @@ impl Player {
 
     fn change(&mut self, line: usize, row: &Object, lost: &mut Lost) -> Result<()> {
         let text = read::text(line, row, "tc")?;
-        let name = match &self.params {
-            Params::Cobalt(_) => "cake",
-            params => params.name(),
-        };
-        let text = tc::change(text, name);
+        let text = tc::change(text, self.params.name());
         let params = self
             .params
             .change(&text, &self.device)

@@ -5,6 +5,8 @@
 //! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
 //! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
 
+use sojourn_units::words::{Table, Word};
+
 /// How `tc` reads what follows a word.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -57,22 +59,6 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("memlimit", Kind::Size, true),
 ];
 
-/// CAKE's names for round-trip times.
-const PRESETS: &[(&str, &str)] = &[
-    ("datacentre", "100us"),
-    ("lan", "1ms"),
-    ("metro", "10ms"),
-    ("regional", "30ms"),
-    ("internet", "100ms"),
-    ("oceanic", "300ms"),
-    ("satellite", "1000ms"),
-    ("interplanetary", "1000000ms"),
-];
-
-/// CAKE's words that change nothing for one queue without a shaper.
-const NEUTRAL: &[&str] =
-    &["nonat", "nowash", "split-gso", "no-split-gso", "no-ack-filter", "egress", "noatm"];
-
 /// A whole description in our words. A comment (`#`) is left out, and so is the command up to the
 /// discipline if `text` begins with `tc`.
 pub fn description(text: &str) -> String {
@@ -102,50 +88,51 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 fn spell(name: &str, options: &[&str]) -> String {
-    let mut words: Vec<(&str, String)> = Vec::new();
+    let known = |token: &str| {
+        let word = |word: &&Word| word.spellings().any(|spelling| spelling == token);
+        table(name).and_then(|table| table.words.iter().find(word))
+    };
+    let mut words: Vec<(&str, &str, String)> = Vec::new();
     let mut options = options.iter().copied();
     while let Some(token) = options.next() {
-        let preset = PRESETS.iter().find(|(preset, _)| *preset == token);
-        let (word, value) = if name == "cake" && NEUTRAL.contains(&token) {
-            continue;
-        } else if let (Some((_, rtt)), "cake") = (preset, name) {
-            ("rtt", (*rtt).to_owned())
-        } else if let Some(&(word, kind, zero)) = VALUES.iter().find(|(word, ..)| *word == token) {
-            let value = value(kind.of(name, word), options.next().unwrap_or(""));
-            let zero = (zero && name != "fq_pie") || name.ends_with("fifo");
-            let kept = zero || !matches!(value.as_str(), "0" | "0us");
-            if !kept {
-                continue;
+        let token = if token == "adaptative" { "adaptive" } else { token };
+        let word = known(token);
+        let read = VALUES.iter().find(|(value, ..)| *value == token);
+        let value = match read.filter(|_| word.is_none_or(Word::takes_value)) {
+            None => String::new(),
+            Some(&(_, kind, zero)) => {
+                let value = value(kind.of(name, token), options.next().unwrap_or(""));
+                let zero = (zero && name != "fq_pie") || name.ends_with("fifo");
+                let kept = zero || !matches!(value.as_str(), "0" | "0us");
+                if !kept {
+                    continue;
+                }
+                value
             }
-            (word, value)
-        } else if token == "adaptative" {
-            ("adaptive", String::new())
-        } else {
-            (token, String::new())
         };
-        words.retain(|(earlier, _)| option(earlier) != option(word));
-        words.push((word, value));
+        // Of two words for one thing the later counts.
+        let option = match word.map_or(token, |word| word.name) {
+            "rtt by name" => "rtt",
+            "unlimited" => "bandwidth",
+            option => option,
+        };
+        words.retain(|(earlier, ..)| *earlier != option);
+        words.push((option, token, value));
     }
     let mut text = name.to_owned();
-    for part in words.iter().flat_map(|(word, value)| [*word, value]).filter(|p| !p.is_empty()) {
+    for part in words.iter().flat_map(|(_, word, value)| [*word, value]).filter(|p| !p.is_empty()) {
         text.push(' ');
         text.push_str(part);
     }
     text
 }
 
-/// What a word sets: the later of two for the same counts.
-fn option(word: &str) -> &str {
-    match word {
-        "noecn" => "ecn",
-        "nobytemode" => "bytemode",
-        "no_dq_rate_estimator" => "dq_rate_estimator",
-        word => word,
-    }
+fn table(name: &str) -> Option<&'static Table> {
+    sojourn_queue::tables().iter().copied().find(|table| table.name == name)
 }
 
 fn is_discipline(token: &str) -> bool {
-    token == "cake" || sojourn_queue::tables().iter().any(|table| table.name == token)
+    table(token).is_some()
 }
 
 const TIMES: &[(&str, f64)] = &[
@@ -244,8 +231,10 @@ mod tests {
                 "sfb target 8 max 012 rehash 0 increment 5e-3",
                 "sfb target 8 max 10 rehash 0 increment 0.005",
             ),
-            ("cake flowblind nonat datacentre", "cake flowblind rtt 100us"),
-            ("cake rtt 20ms rtt 10ms", "cake rtt 10000us"),
+            ("cake flows rtt 20ms datacentre", "cake flows datacentre"),
+            ("cake diffserv3 lan rtt 10ms besteffort", "cake rtt 10000us besteffort"),
+            ("cake bandwidth 5mbit atm overhead 40", "cake bandwidth 5mbit atm overhead 40"),
+            ("cake bandwidth 5mbit unlimited", "cake unlimited"),
             ("tc qdisc add dev eth0 root handle 1: pie limit 5 # by hand", "pie limit 5"),
             ("codel target fast", "codel target fast"),
             ("codel limit", "codel limit"),

@@ -104,6 +104,10 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                     });
                 }
             }
+            ("wd", _) => with("wake-up changed", &|row| {
+                let changed = other_number(&row["wd"], by);
+                row.insert("wd".into(), changed);
+            }),
             ("s" | "end", Value::Object(fields)) => {
                 let name = if key == "s" { "state" } else { "final counter" };
                 let pick = fields.keys().nth(by as usize % fields.len()).expect("not empty");
@@ -133,6 +137,9 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
             ("L", Value::Array(lists)) => {
                 with("list longer", &|row| {
                     row["L"][0].as_array_mut().expect("a list").push(by.into());
+                });
+                with("list taken out", &|row| {
+                    row["L"].as_array_mut().expect("lists").pop();
                 });
                 with("list put in", &|row| {
                     row["L"].as_array_mut().expect("lists").push(Value::Array(Vec::new()));
@@ -180,6 +187,13 @@ fn header_alterations(head: &Value, by: u64) -> Vec<Altered> {
             let mut changed = head.clone();
             changed["params"][key] = other_number(&params[key], by);
             put("a parameter", changed);
+        }
+        for (index, tin) in params[key].as_array().into_iter().flatten().enumerate() {
+            for (name, number) in tin.as_object().into_iter().flatten() {
+                let mut changed = head.clone();
+                changed["params"][key][index][name] = other_number(number, by);
+                put("a parameter of a tin", changed);
+            }
         }
     }
     for key in ["discipline", "t0", "params", "state", "init", "format", "time_unit"] {
@@ -249,6 +263,7 @@ const KEYS: &[(&str, &str)] = &[
     ("\"s\":", "state"),
     ("\"f\":", "flow"),
     ("\"L\":", "list"),
+    ("\"wd\":", "wake-up"),
     ("\"end\":", "final counter"),
 ];
 

@@ -202,7 +202,9 @@ def takes(word: dict[str, Any]) -> str:
             return "rate, such as 10mbit"
         case "probability":
             return "0 to 1, or percent"
-        case "integer":
+        case "one_of":
+            return "one of these words by itself: " + ", ".join(word["of"])
+        case "integer" | "signed":
             return f"whole number, {word['min']} to {word['max']}"
         case "real":
             return f"number, {word['min']:g} to {word['max']:g}"

@@ -1,11 +1,13 @@
 """The commands that put a scenario's queue on a real Linux interface.
 
 A queue only forms at the bottleneck. A discipline on an interface faster than the line behind it
-stays empty, so it is put inside a shaper that sends a little slower than the line.
+stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a shaper
+of its own.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 SHARE_PERCENT = 95
 """Part of the line's rate at which the shaper sends, so that the queue forms before the line."""
+
+ETHERNET = 14
+"""Bytes of the header that lengths here count and CAKE's `overhead` does not."""
 
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,14}")
 
@@ -65,11 +70,15 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     plan = scenario.plan()
     link = plan["links"][plan["observe"]["bottleneck"]]
     sender, receiver = (plan["nodes"][link[end]]["name"] for end in ("from", "to"))
-    rate = link["params"]["rate"] * SHARE_PERCENT // 100
+    line = link["params"]["rate"]
+    rate = line * SHARE_PERCENT // 100
     # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
-    params = _core.parse_queue(scenario.queue, 1514, 1000, rate)
-    queue = _core.queue_to_tc(params)
-    rate_text = f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
+    params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
+    shapes_itself = params["name"] == "cake"
+    if shapes_itself:
+        rate = min(params["bandwidth"] or rate, rate)
+        _shape(params, rate, link["params"]["overhead"], ingress=ingress)
+    queue = _core.queue_to_tc(json.dumps(params))
     if ingress:
         shaped = f"ifb-{dev}"[:15]
         where = (
@@ -95,15 +104,37 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
         where = f"on `{sender}`, on its interface towards `{receiver}` ({link['name']})"
         before = []
         undo = (f"tc qdisc del dev {dev} root",)
-    commands = (*before, *_shaper(shaped, rate, rate_text, link["params"]["overhead"], queue))
-    return Deployment(queue, where, commands, undo, _notes(dev, rate_text, interface is None))
+    if shapes_itself:
+        commands = [*before, f"tc qdisc replace dev {shaped} root handle 1: {queue}"]
+    else:
+        commands = [*before, *_shaper(shaped, rate, link["params"]["overhead"], queue)]
+    notes = [
+        *([f"Replace {dev} by your interface (`ip link` lists them)."] if interface is None else []),
+        *_notes(_text(rate), rate * 100 // line),
+        *(_cake_notes(ingress=ingress) if shapes_itself else [_offloads(dev)]),
+        f"Watch it work with `tc -s qdisc show dev {shaped}`.",
+    ]
+    return Deployment(queue, where, tuple(commands), undo, tuple(notes))
 
 
-def _shaper(dev: str, rate: int, rate_text: str, overhead: int, queue: str) -> list[str]:
+def _text(rate: int) -> str:
+    return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
+
+
+def _shape(cake: dict[str, Any], rate: int, overhead: int, *, ingress: bool) -> None:
+    """Has a CAKE do what the link does in the scenario."""
+    cake["bandwidth"] = rate
+    cake["ingress"] = cake["ingress"] or ingress
+    if overhead and cake["framing"]["overhead"] is None:
+        cake["framing"]["overhead"] = overhead + ETHERNET
+
+
+def _shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
     # Enough for one timer tick of a millisecond and two full frames, no more: a larger burst
     # reaches the line at its own speed and queues there, out of the discipline's sight.
     burst = max(2 * 1514, rate // 8000)
     framing = f" overhead {overhead}" if overhead else ""
+    rate_text = _text(rate)
     return [
         f"tc qdisc replace dev {dev} root handle 1: htb default 10",
         (
@@ -114,19 +145,25 @@ def _shaper(dev: str, rate: int, rate_text: str, overhead: int, queue: str) -> l
     ]
 
 
-def _notes(dev: str, rate: str, guessed: bool) -> tuple[str, ...]:
-    notes = [
+def _notes(rate: str, percent: int) -> list[str]:
+    return [
         (
-            f"The shaper sends at {rate}, {SHARE_PERCENT} % of the line's rate, so that the queue "
+            f"The shaper sends at {rate}, {percent} % of the line's rate, so that the queue "
             "forms here and not in the modem or switch behind it."
         ),
         "If the line's rate varies, use its lowest rate: above it the queue moves away again.",
-        (
-            f"Packets merged by offloads count as one: `ethtool -K {dev} tso off gso off gro off` "
-            "makes the queue see what goes on the line."
-        ),
-        f"Watch it work with `tc -s qdisc show dev {dev}`.",
     ]
-    if guessed:
-        notes.insert(0, f"Replace {dev} by your interface (`ip link` lists them).")
-    return tuple(notes)
+
+
+def _offloads(dev: str) -> str:
+    return (
+        f"Packets merged by offloads count as one: `ethtool -K {dev} tso off gso off gro off` "
+        "makes the queue see what goes on the line."
+    )
+
+
+def _cake_notes(*, ingress: bool) -> list[str]:
+    notes = ["Packets merged by offloads need no care: cake splits them."]
+    if ingress:
+        notes.append("`ingress`: what is dropped here has used the line, so the shaper counts it.")
+    return notes

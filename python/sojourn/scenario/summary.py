@@ -22,6 +22,7 @@ _LINK = (
     ("drops_early", "early drops"),
     ("drops_forced", "forced"),
     ("drops_overflow", "overflow"),
+    ("drops_ack_filter", "filtered ACKs"),
     ("drops_measurement", "by measuring"),
     ("marks", "marks"),
 )
@@ -42,7 +43,7 @@ _GROUP = (
 )
 _QUIET = {
     *("goodput", "udp_goodput", "retransmissions", "marks"),
-    *("drops_early", "drops_forced", "drops_measurement"),
+    *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement"),
 }
 """Not worth a word if nothing happened."""
 

@@ -36,6 +36,7 @@ impl Packet for Frame {
     fn dscp(&self) -> u8 {
         0
     }
+    fn set_dscp(&mut self, _: u8) {}
     fn ecn(&self) -> Ecn {
         self.ecn
     }

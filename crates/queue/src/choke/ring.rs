@@ -46,7 +46,7 @@ impl<P: Packet> Ring<P> {
         }
         self.packets += 1;
         self.bytes += u64::from(packet.len());
-        self.slots.push_back(Some(Queued { at, packet }));
+        self.slots.push_back(Some(Queued { at, note: (), packet }));
     }
 
     /// Takes the oldest packet.

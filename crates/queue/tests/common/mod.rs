@@ -3,9 +3,10 @@
 
 use sojourn_queue::{
     Dequeue, Device, Discipline, Draws, DropReason, Ecn, MarkReason, Packet, Params, Queue, Return,
-    Sink, View,
+    Sink, TcpView, View,
 };
 use sojourn_units::{EPOCH, Nanos};
+use std::collections::BTreeSet;
 
 /// A packet that knows who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +15,15 @@ pub struct Frame {
     pub len: u32,
     pub flow: u32,
     pub ecn: Ecn,
+    pub dscp: u8,
+    /// Its flow and 0, if not given.
+    pub hosts: Option<(u32, u32)>,
+    pub tcp: Option<TcpView>,
 }
 
 impl Frame {
     pub fn new(id: u64, len: u32) -> Self {
-        Self { id, len, flow: 0, ecn: Ecn::NotEct }
+        Self { id, len, flow: 0, ecn: Ecn::NotEct, dscp: 0, hosts: None, tcp: None }
     }
 }
 
@@ -36,11 +41,15 @@ impl Packet for Frame {
     }
 
     fn hosts(&self) -> (u32, u32) {
-        (self.flow, 0)
+        self.hosts.unwrap_or((self.flow, 0))
     }
 
     fn dscp(&self) -> u8 {
-        0
+        self.dscp
+    }
+
+    fn set_dscp(&mut self, dscp: u8) {
+        self.dscp = dscp;
     }
 
     fn ecn(&self) -> Ecn {
@@ -103,6 +112,10 @@ impl Sink<Frame> for Kept {
     fn marked(&mut self, packet: &Frame, reason: MarkReason) {
         self.marked.push((packet.id, reason));
     }
+
+    fn tcp(&self, packet: &Frame) -> Option<TcpView> {
+        packet.tcp
+    }
 }
 
 /// A queue with its dice, its sink and its clock.
@@ -113,6 +126,8 @@ pub struct Bench {
     pub kept: Kept,
     pub now: Nanos,
     pub next_id: u64,
+    /// Until when the queue last asked to wait, if it did.
+    pub not_before: Option<Nanos>,
 }
 
 impl Bench {
@@ -125,6 +140,7 @@ impl Bench {
             kept: Kept::default(),
             now: EPOCH,
             next_id: 0,
+            not_before: None,
         }
     }
 
@@ -148,10 +164,15 @@ impl Bench {
     }
 
     pub fn take(&mut self) -> Option<Frame> {
+        self.not_before = None;
         match self.queue.dequeue(self.now, &mut self.dice, &mut self.kept) {
             Dequeue::Packet(frame) => Some(frame),
             Dequeue::Empty => None,
-            Dequeue::NotBefore(time) => panic!("no shaper here, but not before {time}"),
+            Dequeue::NotBefore(time) => {
+                assert!(time > self.now, "asked to wait until {time} at {}", self.now);
+                self.not_before = Some(time);
+                None
+            }
         }
     }
 
@@ -194,10 +215,14 @@ impl Bench {
     pub fn picture(&self) -> Vec<(String, i128)> {
         let mut all = Vec::new();
         self.queue.state(&mut |name, value| all.push((name.to_owned(), value)));
-        for flow in 0..64 {
+        let mut flows: BTreeSet<usize> = (0..8).collect();
+        self.queue.lists(&mut |list, flow| {
+            flows.insert(flow);
+            all.push((format!("list {list}"), flow as i128));
+        });
+        for flow in flows {
             self.queue.flow_state(flow, &mut |name, v| all.push((format!("{flow}.{name}"), v)));
         }
-        self.queue.lists(&mut |list, flow| all.push((format!("list {list}"), flow as i128)));
         self.queue.counters(&mut |name, value| all.push((name.to_owned(), value.into())));
         for n in 0..=self.queue.packets() {
             all.push((format!("at {n}"), self.queue.enqueued_at(n).map_or(-1, i128::from)));

@@ -23,6 +23,7 @@ _LINKS = (
     "drops_early",
     "drops_forced",
     "drops_overflow",
+    "drops_ack_filter",
     "drops_measurement",
     "marks",
     "sojourn_mean",
@@ -43,7 +44,7 @@ _FLOWS = (
     "jitter",
     "mos",
 )
-_RARE = {"drops_measurement"}
+_RARE = {"drops_ack_filter", "drops_measurement"}
 """Not worth a column if nothing happened."""
 
 _MOST_FLOWS = 100

@@ -1,0 +1,555 @@
+//! CAKE: a shaper, tins by service class, flows in queues of their own that share fairly between hosts,
+//! each under COBALT.
+//!
+//! Source: Linux `sch_cake.c`; Høiland-Jørgensen, Täht, Morton, "Piece of CAKE" (2018).
+//!
+//! A packet's code point decides its tin, its flow the queue in it. The shaper says when the next packet
+//! may leave, the tins' rates which tin it comes from, turns in bytes (deficit round robin) which
+//! queue, and COBALT which of that queue's packets. A queue's turn is the shorter, the more backlogged
+//! queues its host has. When memory is short the longest queue loses packets from its head.
+//!
+//! Each part has a file: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`], [`overflow`],
+//! [`ack_filter`], and [`words`].
+//!
+//! Invariants: memory never exceeds its limit; with a shaper, what is sent in any span is its rate within
+//! a packet; the last packet of a queue is dropped by overflow only.
+
+pub mod ack_filter;
+pub mod flows;
+pub mod framing;
+mod lists;
+mod overflow;
+pub mod shaper;
+pub mod tins;
+mod words;
+
+pub(crate) use words::refuse;
+pub use words::{Params, TABLE};
+
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::packet::Packet;
+use crate::store::Queued;
+use ack_filter::AckFilter;
+use flows::{Set, Tin, Ways};
+use lists::{DECAYING, NEW, OLD};
+use overflow::Heap;
+use shaper::Shaper;
+use sojourn_units::Nanos;
+use tins::{QUEUES, TINS};
+
+/// What CAKE counts beside its totals, over all tins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    dropped: u64,
+    ecn_mark: u64,
+    ack_drops: u64,
+    drop_overlimit: u64,
+    ways: Ways,
+}
+
+/// A CAKE.
+#[derive(Clone, Debug)]
+pub struct Cake<P> {
+    params: Params,
+    /// Memory that fits.
+    limit: u64,
+    tins: Vec<Tin<P>>,
+    /// The tin whose turn it is, where there is no shaper.
+    turn: usize,
+    shaper: Shaper,
+    overflow: Heap,
+    packets: usize,
+    bytes: u64,
+    memory: u64,
+    /// When the last call asked to be called again.
+    wake: Option<Nanos>,
+    counters: Counters,
+    totals: Totals,
+}
+
+/// What became of a queue's turn.
+enum Served<P> {
+    /// A packet to send.
+    Packet(P),
+    /// What was dropped has used up the turn.
+    Again,
+    /// The queue was empty.
+    Empty,
+}
+
+impl<P: Packet> Cake<P> {
+    /// An empty queue.
+    pub fn new(params: Params) -> Self {
+        let numbers = params.tins();
+        let shaper = Shaper { pace: numbers[0].pace, ..Shaper::default() };
+        let tin = |numbers| Tin::new(numbers, params.isolation);
+        Self {
+            params,
+            limit: params.buffer_limit().into(),
+            tins: numbers.into_iter().map(tin).collect(),
+            turn: 0,
+            shaper,
+            overflow: Heap::new(),
+            packets: 0,
+            bytes: 0,
+            memory: 0,
+            wake: None,
+            counters: Counters::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. Packets of tins that are no more are thrown away; what no longer fits in
+    /// memory is dropped at the next arrival.
+    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+        self.wake = None;
+        let numbers = params.tins();
+        for tin in numbers.len()..self.tins.len() {
+            for queue in 0..QUEUES {
+                while let Some(queued) = self.take(tin, queue) {
+                    sink.dropped(queued.packet, DropReason::Overflow, true);
+                }
+            }
+        }
+        self.tins.truncate(numbers.len());
+        self.turn = self.turn.min(self.tins.len() - 1);
+        self.shaper.pace = numbers[0].pace;
+        for (index, numbers) in numbers.into_iter().enumerate() {
+            match self.tins.get_mut(index) {
+                Some(tin) => tin.change(numbers, params.isolation),
+                None => self.tins.push(Tin::new(numbers, params.isolation)),
+            }
+        }
+        self.limit = params.buffer_limit().into();
+        self.params = params;
+    }
+
+    /// Bytes of a queue of any tin that could be.
+    #[inline]
+    fn backlog(tins: &[Tin<P>], tin: usize, queue: usize) -> u64 {
+        tins.get(tin).map_or(0, |tin| tin.flows[queue].store.bytes())
+    }
+
+    /// Takes a queue's head.
+    #[inline]
+    fn take(&mut self, tin: usize, queue: usize) -> Option<Queued<P, u32>> {
+        let queued = self.tins[tin].flows[queue].store.pop()?;
+        let bytes = u64::from(queued.packet.len());
+        self.tins[tin].backlog -= bytes;
+        self.bytes -= bytes;
+        self.packets -= 1;
+        self.memory -= u64::from(queued.packet.truesize());
+        self.overflow.shrunk(tin, queue, |t, q| Self::backlog(&self.tins, t, q));
+        Some(queued)
+    }
+
+    /// Charges a packet that is `length` on the line.
+    #[inline]
+    fn charge(&mut self, now: Nanos, tin: usize, length: u32, dropped: bool) {
+        if !self.shaper.pace.is_unlimited() {
+            self.tins[tin].charge(now, length);
+            self.shaper.charge(length, dropped);
+        }
+    }
+
+    /// Charges a packet that was dropped, if it has come over the line.
+    #[inline]
+    fn charge_dropped(&mut self, now: Nanos, tin: usize, length: u32) {
+        if self.params.ingress {
+            self.charge(now, tin, length, true);
+        }
+    }
+
+    /// A packet comes to a tin that is empty: no clock may lag behind.
+    fn restart(&mut self, now: Nanos, tin: usize) {
+        let tin = &mut self.tins[tin];
+        tin.time_next = tin.time_next.max(now);
+        if self.packets > 0 {
+            return;
+        }
+        self.shaper.restart(now);
+        self.wake = self.shaper.wait(now);
+        self.totals.overlimits += u64::from(self.wake.is_some());
+    }
+
+    /// Drops the acknowledgement that the last packet of a queue makes redundant.
+    fn filter_acks(&mut self, now: Nanos, at: (usize, usize), sink: &mut impl Sink<P>) {
+        let (tin, queue) = at;
+        let store = &mut self.tins[tin].flows[queue].store;
+        let mut views = store.packets().map(|packet| sink.tcp(packet));
+        let Some(Some(arrived)) = views.next_back() else { return };
+        let Some(place) = self.params.ack_filter.redundant(&arrived, views) else { return };
+        let Some(ack) = store.remove(place) else { return };
+        let bytes = u64::from(ack.packet.len());
+        self.tins[tin].backlog -= bytes;
+        self.bytes -= bytes;
+        self.packets -= 1;
+        self.memory -= u64::from(ack.packet.truesize());
+        self.counters.ack_drops += 1;
+        self.totals.drops += 1;
+        self.charge_dropped(now, tin, ack.note);
+        sink.dropped(ack.packet, DropReason::AckFilter, true);
+    }
+
+    /// Drops the head of the longest queue, and says which that is. `None` if the heap was wrong.
+    fn drop_longest(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<(usize, usize)> {
+        self.overflow.wake(|t, q| Self::backlog(&self.tins, t, q));
+        let (tin, queue) = self.overflow.top();
+        if tin >= self.tins.len() {
+            self.overflow.give_up();
+            return None;
+        }
+        let Some(queued) = self.take(tin, queue) else {
+            self.overflow.give_up();
+            return None;
+        };
+        let Tin { flows, numbers, unresponsive, .. } = &mut self.tins[tin];
+        if flows[queue].cobalt.queue_full(&numbers.law, now) {
+            *unresponsive = unresponsive.wrapping_add(1);
+        }
+        self.counters.dropped += 1;
+        self.counters.drop_overlimit += 1;
+        self.totals.drops += 1;
+        self.charge_dropped(now, tin, queued.note);
+        sink.dropped(queued.packet, DropReason::Overflow, true);
+        Some((tin, queue))
+    }
+
+    /// The tin to serve. Shaped: of those within their rates the last; else the one that is next to be.
+    /// Unlimited: by turns.
+    fn choose(&mut self, now: Nanos) -> Option<usize> {
+        if !self.shaper.pace.is_unlimited() {
+            let mut best = None;
+            for (index, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active()) {
+                let ahead = (tin.time_next as i64).wrapping_sub(now as i64);
+                if ahead <= 0 || best.is_none_or(|(_, least)| ahead <= least) {
+                    best = Some((index, ahead));
+                }
+            }
+            return best.map(|(index, _)| index);
+        }
+        if !self.tins.iter().any(Tin::is_active) {
+            return None;
+        }
+        loop {
+            let tin = &mut self.tins[self.turn];
+            if tin.deficit >= 0 && tin.is_active() {
+                return Some(self.turn);
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.numbers.tin_quantum;
+            }
+            self.turn = (self.turn + 1) % self.tins.len();
+        }
+    }
+
+    /// Serves a tin's queues by turns. `None` if one was found empty: the schedule has changed.
+    #[inline]
+    fn serve(
+        &mut self,
+        now: Nanos,
+        tin: usize,
+        is_first: &mut bool,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        loop {
+            let lists = &self.tins[tin].lists;
+            let forgetting = if *is_first { lists.head(DECAYING) } else { None };
+            let queue = forgetting
+                .or_else(|| lists.head(NEW))
+                .or_else(|| lists.head(OLD))
+                .or_else(|| lists.head(DECAYING))?;
+            *is_first = false;
+            if self.tins[tin].flows[queue].deficit <= 0 {
+                self.end_turn(tin, queue, draws);
+                continue;
+            }
+            match self.take_by_cobalt(now, (tin, queue), draws, sink) {
+                Served::Packet(packet) => return Some(packet),
+                Served::Again => {}
+                Served::Empty => {
+                    self.leave(now, tin, queue);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// A queue has used up its turn, and waits for the next.
+    fn end_turn(&mut self, tin: usize, queue: usize, draws: &mut impl Draws) {
+        let tin = &mut self.tins[tin];
+        if tin.flows[queue].set == Set::Sparse {
+            // An empty one waits behind the others, but does not count as backlogged.
+            let is_empty = tin.flows[queue].store.is_empty();
+            tin.enter(queue, if is_empty { Set::SparseWait } else { Set::Bulk });
+        }
+        let quantum = tin.quantum(queue, draws);
+        let deficit = &mut tin.flows[queue].deficit;
+        *deficit = deficit.wrapping_add(quantum);
+        tin.lists.push(OLD, queue);
+    }
+
+    /// A queue was found empty. It stays in the schedule while its COBALT has something to forget.
+    fn leave(&mut self, now: Nanos, tin: usize, queue: usize) {
+        let tin = &mut self.tins[tin];
+        let cobalt = &mut tin.flows[queue].cobalt;
+        if cobalt.queue_empty(&tin.numbers.law, now) {
+            tin.unresponsive = tin.unresponsive.wrapping_sub(1);
+        }
+        if cobalt.p_drop > 0 || cobalt.count > 0 || (now as i64) < cobalt.drop_next {
+            tin.enter(queue, Set::Decaying);
+            tin.lists.push(DECAYING, queue);
+        } else {
+            tin.enter(queue, Set::None);
+            tin.lists.remove(queue);
+        }
+    }
+
+    /// Takes the packet of a queue that COBALT lets pass. The last one is never dropped.
+    #[inline]
+    fn take_by_cobalt(
+        &mut self,
+        now: Nanos,
+        (tin, queue): (usize, usize),
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Served<P> {
+        loop {
+            let Some(mut queued) = self.take(tin, queue) else { return Served::Empty };
+            let length = queued.note;
+            let Tin { flows, numbers, bulk, .. } = &mut self.tins[tin];
+            let flow = &mut flows[queue];
+            // Where drops are charged, many flows are let queue longer, lest all capacity is dropped.
+            let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
+            let Queued { at, packet, .. } = &mut queued;
+            let drop = flow.cobalt.should_drop(&numbers.law, now, *at, packet, flows, draws);
+            let marked = flow.cobalt.ecn_marked;
+            let drop = drop && !flow.store.is_empty();
+            if marked {
+                sink.marked(&queued.packet, MarkReason::Early);
+            }
+            if !drop {
+                self.counters.ecn_mark += u64::from(marked);
+                self.charge(now, tin, length, false);
+                self.use_turn(tin, queue, length);
+                return Served::Packet(queued.packet);
+            }
+            self.counters.dropped += 1;
+            self.totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Early, true);
+            if self.params.ingress {
+                self.charge(now, tin, length, true);
+                self.use_turn(tin, queue, length);
+                return Served::Again;
+            }
+        }
+    }
+
+    #[inline]
+    fn use_turn(&mut self, tin: usize, queue: usize, length: u32) {
+        let tin = &mut self.tins[tin];
+        let deficit = &mut tin.flows[queue].deficit;
+        *deficit = deficit.wrapping_sub(length as i32);
+        tin.deficit = tin.deficit.wrapping_sub(length as i32);
+    }
+
+    /// When to look again after a packet was sent: for the next packet, or for queues that forget.
+    fn after_packet(&self, now: Nanos) -> Option<Nanos> {
+        if self.packets > 0 {
+            let is_ahead = self.shaper.time_next > now;
+            return is_ahead.then_some(self.shaper.time_next.min(self.shaper.failsafe));
+        }
+        let forgetting = self.tins.iter().find(|tin| tin.decaying > 0);
+        forgetting.map(|tin| now + tin.numbers.law.target)
+    }
+}
+
+impl<P: Packet> View for Cake<P> {
+    fn packets(&self) -> usize {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// For `n > 0` this gathers the times of all packets.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        if n >= self.packets {
+            return None;
+        }
+        let queues = self.tins.iter().flat_map(|tin| {
+            [NEW, OLD]
+                .into_iter()
+                .flat_map(|list| tin.lists.iter(list))
+                .map(|queue| &tin.flows[queue])
+        });
+        if n == 0 {
+            return queues.filter_map(|flow| flow.store.enqueued_at(0)).min();
+        }
+        let mut times: Vec<Nanos> = queues.flat_map(|flow| flow.store.times()).collect();
+        Some(*times.select_nth_unstable(n).1)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Cake<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.wake = None;
+        let tin = self.params.diffserv.tin(packet.dscp());
+        if self.params.wash {
+            packet.set_dscp(0);
+        }
+        let queue = self.tins[tin].choose(&packet, &mut self.counters.ways);
+        if self.tins[tin].backlog == 0 {
+            self.restart(now, tin);
+        }
+        let bytes = u64::from(packet.len());
+        self.packets += 1;
+        self.bytes += bytes;
+        self.memory += u64::from(packet.truesize());
+        let length = self.params.framing.length(packet.len());
+        let chosen = &mut self.tins[tin];
+        chosen.backlog += bytes;
+        chosen.flows[queue].store.push_noted(now, packet, length);
+        if self.params.ack_filter != AckFilter::Off {
+            self.filter_acks(now, (tin, queue), sink);
+        }
+        self.overflow.grown(tin, queue, |t, q| Self::backlog(&self.tins, t, q));
+        let chosen = &mut self.tins[tin];
+        match chosen.flows[queue].set {
+            Set::None | Set::Decaying => {
+                chosen.lists.push(NEW, queue);
+                chosen.enter(queue, Set::Sparse);
+                chosen.flows[queue].deficit = chosen.quantum(queue, draws);
+            }
+            Set::SparseWait => chosen.enter(queue, Set::Bulk),
+            Set::Sparse | Set::Bulk => {}
+        }
+        let mut given = Return::Success;
+        while self.memory > self.limit {
+            let was_live = self.overflow.is_live();
+            match self.drop_longest(now, sink) {
+                Some(victim) if victim == (tin, queue) => given = Return::Congestion,
+                Some(_) => {}
+                None if was_live => {}
+                // Just put in order, it cannot be wrong: what is left has no length.
+                None => break,
+            }
+        }
+        given
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.wake = None;
+        let mut is_first = true;
+        while self.packets > 0 {
+            if let Some(next) = self.shaper.wait(now) {
+                self.totals.overlimits += 1;
+                self.wake = Some(next);
+                return Dequeue::NotBefore(next);
+            }
+            let Some(tin) = self.choose(now) else { break };
+            if let Some(packet) = self.serve(now, tin, &mut is_first, draws, sink) {
+                self.totals.sent(packet.len());
+                self.wake = self.after_packet(now);
+                self.overflow.sent();
+                return Dequeue::Packet(packet);
+            }
+        }
+        Dequeue::Empty
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.wake
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("buffer_used", self.memory.into());
+        visit("time_next_packet", self.shaper.time_next.into());
+        visit("failsafe_next_packet", self.shaper.failsafe.into());
+        for (tin, names) in self.tins.iter().zip(&NAMES) {
+            let values = [
+                tin.backlog.into(),
+                tin.deficit.into(),
+                tin.sparse.into(),
+                tin.bulk.into(),
+                tin.decaying.into(),
+                tin.unresponsive.into(),
+                tin.time_next.into(),
+            ];
+            names.iter().zip(values).for_each(|(name, value)| visit(name, value));
+        }
+    }
+
+    /// A queue's number is its tin's times 1024, and its own.
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(tin) = self.tins.get(flow / QUEUES) {
+            let flow = &tin.flows[flow % QUEUES];
+            visit("backlog", flow.store.bytes().into());
+            visit("deficit", flow.deficit.into());
+            visit("set", (flow.set as u8).into());
+            flow.cobalt.visit(visit);
+        }
+    }
+
+    /// Three lists a tin: new, old, decaying.
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        for (index, tin) in self.tins.iter().enumerate() {
+            for list in [NEW, OLD, DECAYING] {
+                tin.lists
+                    .iter(list)
+                    .for_each(|queue| visit(3 * index + list, index * QUEUES + queue));
+            }
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("tin_dropped", self.counters.dropped);
+        visit("tin_ecn_mark", self.counters.ecn_mark);
+        visit("ack_drops", self.counters.ack_drops);
+        visit("drop_overlimit", self.counters.drop_overlimit);
+        visit("way_directs", self.counters.ways.directs);
+        visit("way_hits", self.counters.ways.hits);
+        visit("way_misses", self.counters.ways.misses);
+        visit("way_collisions", self.counters.ways.collisions);
+    }
+}
+
+macro_rules! names {
+    ($($tin:literal)*) => {
+        [$([
+            concat!("t", $tin, ".backlog"),
+            concat!("t", $tin, ".deficit"),
+            concat!("t", $tin, ".sparse"),
+            concat!("t", $tin, ".bulk"),
+            concat!("t", $tin, ".decaying"),
+            concat!("t", $tin, ".unresponsive"),
+            concat!("t", $tin, ".time_next"),
+        ]),*]
+    };
+}
+
+/// The kernel's names of what a tin remembers, by tin.
+const NAMES: [[&str; 7]; TINS] = names!(0 1 2 3 4 5 6 7);

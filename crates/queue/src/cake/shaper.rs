@@ -1,0 +1,124 @@
+//! The shaper: a clock that each packet moves on by its time on the line.
+//!
+//! There is no bucket of tokens: a packet may leave when the clock is not ahead of the time, and an
+//! idle shaper starts anew. The failsafe clock runs half as fast again and lets packets pass where
+//! dropped ones have been charged (`ingress`) until nothing would be left.
+
+use sojourn_units::{Nanos, SECOND};
+
+/// A rate as time per byte: `nanos / 2^shift`. All zero is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Bytes a second.
+    pub bytes: u64,
+    /// Nanoseconds per byte, times 2^`shift`.
+    pub nanos: u64,
+    /// See there.
+    pub shift: u8,
+}
+
+impl Pace {
+    /// Slower rates are paced as this one: 64 bytes a second.
+    const LEAST: u64 = 64;
+
+    /// The pace of `bytes` a second, to 34 bits; 0 is no limit.
+    pub fn new(bytes: u64) -> Self {
+        if bytes == 0 {
+            return Self::default();
+        }
+        let exact = (SECOND << 34) / bytes.max(Self::LEAST);
+        let excess = (64 - exact.leading_zeros()).saturating_sub(34);
+        Self { bytes, nanos: exact >> excess, shift: 34 - excess as u8 }
+    }
+
+    /// Whether there is no limit.
+    #[inline]
+    pub fn is_unlimited(&self) -> bool {
+        self.nanos == 0
+    }
+
+    /// How long `bytes` take.
+    #[inline]
+    pub fn time(&self, bytes: u32) -> Nanos {
+        (u64::from(bytes) * self.nanos) >> self.shift
+    }
+}
+
+/// The clocks of the whole link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shaper {
+    /// Its pace.
+    pub pace: Pace,
+    /// When the next packet may leave.
+    pub time_next: Nanos,
+    /// When one may leave whatever was dropped.
+    pub failsafe: Nanos,
+}
+
+impl Shaper {
+    /// The time until which nothing may leave, if that is after `now`.
+    #[inline]
+    pub fn wait(&self, now: Nanos) -> Option<Nanos> {
+        let next = self.time_next.min(self.failsafe);
+        (next > now).then_some(next)
+    }
+
+    /// Lets what was not used while nothing was queued pass unused.
+    #[inline]
+    pub fn restart(&mut self, now: Nanos) {
+        if self.time_next < now {
+            self.time_next = now;
+            self.failsafe = now;
+        }
+    }
+
+    /// Charges a packet of `bytes`, which was sent or, in `ingress` mode, dropped.
+    #[inline]
+    pub fn charge(&mut self, bytes: u32, dropped: bool) {
+        if self.pace.is_unlimited() {
+            return;
+        }
+        let time = self.pace.time(bytes);
+        self.time_next += time;
+        if !dropped {
+            self.failsafe += time + (time >> 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::EPOCH;
+
+    #[test]
+    fn a_pace_has_34_bits() {
+        for (bytes, nanos, shift) in [
+            (625_000, 13_421_772_800, 23),
+            (375_000, 11_184_810_666, 22),
+            (37_500, 13_981_013_333, 19),
+            (478_515, 8_765_250_828, 22),
+        ] {
+            assert_eq!(Pace::new(bytes), Pace { bytes, nanos, shift });
+        }
+        for bytes in [1, 64, 1000, 1_250_000_000, u64::MAX / 8] {
+            let pace = Pace::new(bytes);
+            let exact = 1e9 / bytes.max(64) as f64;
+            let found = pace.nanos as f64 / (1u64 << pace.shift) as f64;
+            assert!(bytes > 1 << 34 || (found / exact - 1.0).abs() < 1e-8, "{bytes}: {found}");
+        }
+        assert!(Pace::new(0).is_unlimited());
+    }
+
+    #[test]
+    fn drops_alone_do_not_stop_it() {
+        let mut shaper = Shaper { pace: Pace::new(1_000_000), ..Shaper::default() };
+        shaper.restart(EPOCH);
+        assert_eq!(shaper.wait(EPOCH), None);
+        (0..9).for_each(|_| shaper.charge(1000, true));
+        assert_eq!(shaper.wait(EPOCH), None);
+        shaper.charge(1000, false);
+        // Ten packets of a millisecond were charged, but one and a half are waited for.
+        assert_eq!(shaper.wait(EPOCH).map(|at| (at - EPOCH) / 1000), Some(1500));
+    }
+}

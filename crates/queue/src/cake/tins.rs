@@ -1,0 +1,169 @@
+//! Tins: which one a packet belongs to by its code point, and what each is given.
+
+use super::shaper::Pace;
+use crate::cobalt::Law;
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+
+/// Greatest number of tins.
+pub const TINS: usize = 8;
+/// Queues of a tin.
+pub const QUEUES: usize = 1024;
+
+/// How packets are sorted into tins by their code point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Diffserv {
+    /// They are not: one tin.
+    Besteffort,
+    /// Best effort, bulk, voice.
+    #[default]
+    Diffserv3,
+    /// Best effort, bulk, video, voice.
+    Diffserv4,
+    /// Eight tins by service class.
+    Diffserv8,
+    /// Eight tins by the three bits of the old IP precedence.
+    Precedence,
+}
+
+impl Diffserv {
+    /// The words.
+    pub const WORDS: &[&str] = &["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"];
+
+    /// The one that a word means.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.word() == word)
+    }
+
+    const ALL: [Self; 5] =
+        [Self::Besteffort, Self::Diffserv3, Self::Diffserv4, Self::Diffserv8, Self::Precedence];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+
+    /// Number of tins.
+    pub fn tins(self) -> usize {
+        match self {
+            Self::Besteffort => 1,
+            Self::Diffserv3 => 3,
+            Self::Diffserv4 => 4,
+            Self::Diffserv8 | Self::Precedence => TINS,
+        }
+    }
+
+    /// The tin of a code point.
+    #[inline]
+    pub fn tin(self, dscp: u8) -> usize {
+        match self {
+            Self::Besteffort => 0,
+            Self::Diffserv3 => match dscp {
+                1 | 8 => 1,
+                4 | 44 | 46 | 48 | 56 => 2,
+                _ => 0,
+            },
+            Self::Diffserv4 => match dscp {
+                1 | 8 => 1,
+                4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38 => 2,
+                32 | 40 | 44 | 46 | 48 | 56 => 3,
+                _ => 0,
+            },
+            Self::Diffserv8 => match dscp {
+                1 => 0,
+                2 | 8 | 10 | 12 | 14 => 1,
+                24 | 26 | 28 | 30 | 34 | 36 | 38 => 3,
+                4 | 18 | 20 | 22 => 4,
+                16 => 5,
+                32 | 40 | 44 | 46 => 6,
+                48 | 56 => 7,
+                _ => 2,
+            },
+            Self::Precedence => usize::from(dscp >> 3) % TINS,
+        }
+    }
+
+    /// What each tin is given of `rate` bytes a second (0: no limit) and of the turns.
+    fn shares(self, rate: u64) -> Vec<(u64, i32)> {
+        let halved = |times: &[u32]| times.iter().map(|&n| (rate >> n, 1024 >> n)).collect();
+        match self {
+            Self::Besteffort => vec![(rate, 65_535)],
+            Self::Diffserv3 => halved(&[0, 4, 2]),
+            Self::Diffserv4 => halved(&[0, 4, 1, 2]),
+            Self::Diffserv8 | Self::Precedence => {
+                let less = |&(rate, weight): &(u64, i32)| {
+                    Some((rate.wrapping_mul(7) >> 3, (weight * 7) >> 3))
+                };
+                std::iter::successors(Some((rate, 256)), less).take(TINS).collect()
+            }
+        }
+    }
+
+    /// The numbers of each tin.
+    pub fn numbers(self, rate: u64, mtu: u32, target: Nanos, interval: Nanos) -> Vec<Numbers> {
+        self.shares(rate)
+            .into_iter()
+            .map(|(rate, quantum)| Numbers::new(rate, quantum, mtu, target, interval))
+            .collect()
+    }
+}
+
+/// What a tin goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Its rate: what it may have before others, not a limit.
+    pub pace: Pace,
+    /// Bytes of a queue's turn that it need not share.
+    pub flow_quantum: u32,
+    /// Bytes of the tin's turn where there is no shaper.
+    pub tin_quantum: i32,
+    /// COBALT's parameters: a slow tin is not asked to be faster than its frames.
+    pub law: Law,
+}
+
+impl Numbers {
+    fn new(rate: u64, tin_quantum: i32, mtu: u32, target: Nanos, interval: Nanos) -> Self {
+        let pace = Pace::new(rate);
+        let mtu_time = pace.time(mtu);
+        let slow = (mtu_time * 3 / 2).max(target);
+        let flow_quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
+        let law = Law {
+            target: slow,
+            interval: (interval + slow - target).max(2 * slow),
+            mtu_time,
+            ..Law::default()
+        };
+        Self { pace, flow_quantum, tin_quantum, law }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::MILLISECOND;
+
+    #[test]
+    fn every_code_point_has_a_tin() {
+        for mode in Diffserv::ALL {
+            assert_eq!(Diffserv::of(mode.word()), Some(mode));
+            let mut used: Vec<usize> = (0..64).map(|dscp| mode.tin(dscp)).collect();
+            used.sort_unstable();
+            used.dedup();
+            assert_eq!(used, (0..mode.tins()).collect::<Vec<_>>(), "{mode:?}");
+        }
+        // Expedited forwarding is best served, lower effort worst.
+        assert_eq!(Diffserv::Diffserv4.tin(46), 3);
+        assert_eq!(Diffserv::Diffserv8.tin(1), 0);
+    }
+
+    #[test]
+    fn slow_tins_have_time_for_their_frames() {
+        let numbers = Diffserv::Diffserv3.numbers(500_000, 1514, MILLISECOND, 20 * MILLISECOND);
+        let of = |tin: usize| (numbers[tin].law.target, numbers[tin].law.interval);
+        assert_eq!(of(0), (4_542_000, 23_542_000));
+        assert_eq!(of(1), (72_672_000, 145_344_000));
+        let fast = Diffserv::Besteffort.numbers(125_000_000, 1514, MILLISECOND, 20 * MILLISECOND);
+        assert_eq!((fast[0].law.target, fast[0].flow_quantum), (MILLISECOND, 1514));
+    }
+}
