@@ -1,8 +1,8 @@
 """The commands that put a scenario's queue on a real Linux interface.
 
 A queue only forms at the bottleneck. A discipline on an interface faster than the line behind it
-stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a shaper
-of its own.
+stays empty, so it is put inside a shaper that sends a little slower than the line. CAKE has a
+shaper of its own.
 """
 
 from __future__ import annotations
@@ -109,11 +109,12 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     else:
         commands = [*before, *_shaper(shaped, rate, link["params"]["overhead"], queue)]
     notes = [
-        *([f"Replace {dev} by your interface (`ip link` lists them)."] if interface is None else []),
         *_notes(_text(rate), rate * 100 // line),
         *(_cake_notes(ingress=ingress) if shapes_itself else [_offloads(dev)]),
         f"Watch it work with `tc -s qdisc show dev {shaped}`.",
     ]
+    if interface is None:
+        notes.insert(0, f"Replace {dev} by your interface (`ip link` lists them).")
     return Deployment(queue, where, tuple(commands), undo, tuple(notes))
 
 
