@@ -27,7 +27,7 @@ fn tcp_dumbbell(bencher: divan::Bencher, flows: u32) {
 }
 
 #[divan::bench(
-    args = ["pfifo limit 1000p", "codel", "fq_codel", "pie", "fq_pie", "cobalt", "fq_cobalt"],
+    args = ["pfifo limit 1000p", "codel", "fq_codel", "pie", "fq_pie", "cobalt", "fq_cobalt", "cake"],
     sample_count = 10
 )]
 fn disciplines(bencher: divan::Bencher, queue: &str) {

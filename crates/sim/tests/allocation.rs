@@ -63,6 +63,8 @@ fn no_allocation_in_steady_state() {
         "choke limit 300",
         "sfb",
         "daqm",
+        "cake bandwidth 90mbit memlimit 200kb",
+        "cake unlimited besteffort ack-filter",
     ] {
         let plan = Dumbbell::new(10, 100_000_000, 10 * MS, queue)
             .group("ftp", 10, tcp("cubic"), "bulk")

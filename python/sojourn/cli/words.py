@@ -185,23 +185,24 @@ def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
+_TAKES = {
+    "flag": "nothing",
+    "packets": "packets, such as 300p",
+    "size": "size, such as 30kb",
+    "time": "time, such as 5ms",
+    "rate": "rate, such as 10mbit",
+    "probability": "0 to 1, or percent",
+    "named": "a name, see below",
+    "list": "names, see below, joined by +; all; none",
+}
+"""What follows a word, by its kind, where the kind says it all."""
+
+
 def takes(word: dict[str, Any]) -> str:
     """What follows a word, in words."""
     match word["kind"]:
-        case "flag":
-            return "nothing"
         case "switch":
             return f"nothing; {word['off']} clears it"
-        case "packets":
-            return "packets, such as 300p"
-        case "size":
-            return "size, such as 30kb"
-        case "time":
-            return "time, such as 5ms"
-        case "rate":
-            return "rate, such as 10mbit"
-        case "probability":
-            return "0 to 1, or percent"
         case "one_of":
             return "one of these words by itself: " + ", ".join(word["of"])
         case "integer" | "signed":
@@ -210,14 +211,10 @@ def takes(word: dict[str, Any]) -> str:
             return f"number, {word['min']:g} to {word['max']:g}"
         case "choice":
             return "one of " + ", ".join(word["of"])
-        case "named":
-            return "a name, see below"
-        case "list":
-            return "names, see below, joined by +; all; none"
         case "key":
             return "required" if word["required"] else "optional"
-        case _:
-            return "a word"
+        case kind:
+            return _TAKES.get(kind, "a word")
 
 
 @common.command

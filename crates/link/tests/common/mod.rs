@@ -133,6 +133,9 @@ pub fn drain(link: &mut Link<Frame>, log: &mut Log) {
 }
 
 /// A description of every discipline that can be had by its name and a small limit.
+/// A queue that holds packets back.
+pub const SHAPER: &str = "cake bandwidth 6mbit rtt 10ms memlimit 40kb";
+
 pub fn all_queues() -> Vec<String> {
     sojourn_queue::tables()
         .iter()
@@ -141,5 +144,6 @@ pub fn all_queues() -> Vec<String> {
                 .into_iter()
                 .find(|text| sojourn_queue::Params::parse(text, &Device::default()).is_ok())
         })
+        .chain([SHAPER.to_owned()])
         .collect()
 }

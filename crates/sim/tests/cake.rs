@@ -1,0 +1,90 @@
+//! CAKE in a network: its shaper behind a faster link, hosts, classes, acknowledgements.
+
+mod common;
+use common::*;
+use sojourn_plan::{Plan, Transport};
+
+fn near(found: f64, expected: f64, margin: f64) {
+    assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
+}
+
+/// What is asked for is what leaves, whoever sends.
+#[test]
+fn the_shaped_rate_is_exact() {
+    for (queue, share) in [
+        ("cake bandwidth 18mbit", 0.9),
+        ("cake bandwidth 18mbit besteffort flowblind", 0.9),
+        ("cake bandwidth 15mbit diffserv4 dual-srchost ingress", 0.75),
+        // 1514 bytes are 1500 + 40 in 33 cells.
+        ("cake bandwidth 18mbit besteffort pppoe-llcsnap", 0.9 * 1514.0 / (33.0 * 53.0)),
+    ] {
+        let plan = Dumbbell::new(2, 20_000_000, 10 * MS, queue)
+            .group("ftp", 4, tcp("cubic"), "bulk")
+            .seconds(5, 25)
+            .plan;
+        let record = run(&plan, 1).unwrap();
+        let margin = if queue.contains("ingress") { 0.02 } else { 5e-4 };
+        near(metric(&record, "utilisation"), share, margin);
+        near(metric(&record, "throughput"), share * 20e6, margin);
+    }
+}
+
+/// One host with eight flows, another with one: with isolation they have half the link each.
+#[test]
+fn hosts_share_whatever_the_number_of_their_flows() {
+    let shares = |queue: &str| {
+        let mut dumbbell = Dumbbell::new(2, 20_000_000, 10 * MS, queue)
+            .group("many", 8, tcp("cubic"), "bulk")
+            .group("one", 1, tcp("cubic"), "bulk");
+        dumbbell.plan.groups[0].pairs.truncate(1);
+        dumbbell.plan.groups[1].pairs.remove(0);
+        let record = run(&dumbbell.seconds(5, 65).plan, 1).unwrap();
+        metric(&record, "one.goodput") / metric(&record, "goodput")
+    };
+    near(shares("cake bandwidth 18mbit"), 0.5, 0.05);
+    near(shares("cake bandwidth 18mbit dual-srchost"), 0.5, 0.05);
+    near(shares("cake bandwidth 18mbit flows"), 1.0 / 9.0, 0.1);
+}
+
+/// A call marked for expedited forwarding waits for one frame at most.
+#[test]
+fn a_marked_call_is_not_delayed() {
+    let mut dumbbell = Dumbbell::new(2, 20_000_000, 10 * MS, "cake bandwidth 8mbit")
+        .group("ftp", 8, tcp("cubic"), "bulk")
+        .group("call", 1, Transport::Udp, "voip");
+    dumbbell.plan.groups[1].dscp = 46;
+    let record = run(&dumbbell.seconds(5, 25).plan, 1).unwrap();
+    let excess = metric(&record, "call.delay_p999") - 0.010;
+    assert!(excess < 0.0035, "{excess} s beyond propagation");
+}
+
+/// Downloads whose acknowledgements squeeze through a way back a hundred times slower.
+fn asymmetric(filter: &str) -> Plan {
+    let mut plan = Dumbbell::new(2, 50_000_000, 10 * MS, "pfifo limit 200p")
+        .group("ftp", 2, tcp("cubic"), "bulk")
+        .seconds(5, 35)
+        .plan;
+    plan.links[1].params = line(500_000, 5 * MS, &format!("cake bandwidth 450kbit {filter}"));
+    plan.observe.bottleneck = 1;
+    plan
+}
+
+#[test]
+fn filtered_acknowledgements_make_room() {
+    let without = run(&asymmetric("no-ack-filter"), 1).unwrap();
+    assert!(metric(&without, "drops_ack_filter").abs() < f64::EPSILON);
+    let filtered = run(&asymmetric("ack-filter"), 1).unwrap();
+    let removed = metric(&filtered, "drops_ack_filter");
+    assert!(removed > 1000.0, "{removed}");
+    let (slow, fast) = (metric(&without, "goodput"), metric(&filtered, "goodput"));
+    assert!(fast > 1.3 * slow, "{slow} without, {fast} with the filter");
+    assert!(metric(&filtered, "sojourn_p95") < metric(&without, "sojourn_p95"));
+}
+
+/// The same once more is the same, bit by bit.
+#[test]
+fn it_repeats() {
+    let plan = asymmetric("ack-filter-aggressive");
+    let [one, other] = [run(&plan, 7).unwrap(), run(&plan, 7).unwrap()];
+    assert_eq!(one.trace_hash, other.trace_hash);
+}
