@@ -187,6 +187,9 @@ impl Plan {
                 format!("must lie in 1 to {}", limits::PAYLOAD),
             ),
             _ => match &group.app {
+                App::Replay(replay) if !replay.is_loaded() => {
+                    fail(format!("groups[{i}].app"), "the capture has not been read")
+                }
                 App::Voip(voip) if voip.payload > limits::PAYLOAD || voip.interval == 0 => fail(
                     format!("groups[{i}].app"),
                     format!(

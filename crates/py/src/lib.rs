@@ -23,8 +23,8 @@ mod _core {
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::parse::{
-        app_carriers, format_quantity, nearest, parse_app, parse_netem, parse_quantity,
-        parse_queue, parse_tcp, queue_to_tc, queue_warnings,
+        app_carriers, format_quantity, load_capture, nearest, parse_app, parse_netem,
+        parse_quantity, parse_queue, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]
     use crate::simulate::{Record, simulate, validate_plan};

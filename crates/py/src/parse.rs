@@ -130,6 +130,22 @@ pub(crate) fn parse_app(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&app)
 }
 
+/// An application with the packets of the capture that it names: its JSON again, complete.
+#[pyfunction]
+#[pyo3(signature = (app_json, data, /))]
+pub(crate) fn load_capture(app_json: &str, data: &[u8]) -> PyResult<String> {
+    let fail = |why: String| PyValueError::new_err(why);
+    let app = serde_json::from_str(app_json).map_err(|e| fail(e.to_string()))?;
+    let sojourn_traffic::App::Replay(params) = app else {
+        return Err(fail("only `replay` has a capture".to_owned()));
+    };
+    let most = sojourn_traffic::replay::MOST_PACKETS;
+    let capture = sojourn_capture::read(data, &params.select, most);
+    let capture = capture.map_err(|e| fail(e.to_string()))?;
+    let loaded = params.load(capture.packets).map_err(fail)?;
+    json(&sojourn_traffic::App::Replay(loaded))
+}
+
 /// What may carry an application, `tcp` or `udp`, the usual one first.
 #[pyfunction]
 #[pyo3(signature = (text, /))]

@@ -1,7 +1,7 @@
 //! Any application, by name.
 
 use crate::spurts::Spurts;
-use crate::{Emission, bulk, cbr, client, packets, transfer, voip, web};
+use crate::{Emission, bulk, cbr, client, packets, replay, transfer, voip, web};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::Nanos;
@@ -9,7 +9,7 @@ use sojourn_units::words::{self, Table, WordError};
 use std::fmt;
 
 /// An application and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum App {
     /// `bulk`.
@@ -20,6 +20,8 @@ pub enum App {
     Cbr(cbr::Params),
     /// `packets`.
     Packets(packets::Params),
+    /// `replay`.
+    Replay(replay::Params),
     /// `voip`.
     Voip(voip::Params),
     /// `web`.
@@ -31,6 +33,7 @@ const TABLES: &[&Table] = &[
     &transfer::TABLE,
     &cbr::TABLE,
     &packets::TABLE,
+    &replay::TABLE,
     &voip::TABLE,
     &client::TABLE,
     &web::TABLE,
@@ -62,6 +65,7 @@ impl App {
             "cbr" => Self::Cbr(cbr::Params::read(&given)?),
             "packets" => Self::Packets(packets::Params::read(&given)?),
             "voip" => Self::Voip(voip::Params::read(&given)?),
+            "replay" => Self::Replay(replay::Params::read(&given)?),
             "client" => client::read(&given)?,
             "web" => Self::Web(web::Params::read(&given)?),
             _ => Self::Bulk(bulk::Params {}),
@@ -97,6 +101,10 @@ impl App {
             Self::Transfer(params) => (vec![params.size, params.think], 1),
             Self::Cbr(params) => (spurts(&params.spurts), params.length),
             Self::Packets(params) => (vec![params.interval, params.length], 1),
+            Self::Replay(params) => {
+                params.check().map_err(|why| format!("`replay`: {why}"))?;
+                (Vec::new(), 1)
+            }
             Self::Voip(params) => (spurts(&params.spurts), params.payload),
             Self::Web(params) => {
                 let web::Params { pages, inter_page, objects, inter_object, size, .. } = *params;
@@ -122,6 +130,7 @@ impl App {
             Self::Transfer(_) => &transfer::TABLE,
             Self::Cbr(_) => &cbr::TABLE,
             Self::Packets(_) => &packets::TABLE,
+            Self::Replay(_) => &replay::TABLE,
             Self::Voip(_) => &voip::TABLE,
             Self::Web(_) => &web::TABLE,
         }
@@ -134,7 +143,7 @@ impl App {
 
     /// Whether it sends packets on its own schedule, rather than data by a transport's.
     pub fn sends_packets(&self) -> bool {
-        matches!(self, Self::Cbr(_) | Self::Packets(_) | Self::Voip(_))
+        matches!(self, Self::Cbr(_) | Self::Packets(_) | Self::Replay(_) | Self::Voip(_))
     }
 
     /// The packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
@@ -144,6 +153,7 @@ impl App {
             Self::Packets(params) => {
                 Some(PacketSource::Packets(packets::Packets::new(params, key, start)))
             }
+            Self::Replay(params) => Some(PacketSource::Replay(replay::Replay::new(params, start))),
             Self::Voip(params) => Some(PacketSource::Voip(voip::Voip::new(params, key, start))),
             Self::Bulk(_) | Self::Transfer(_) | Self::Web(_) => None,
         }
@@ -158,6 +168,7 @@ impl fmt::Display for App {
             Self::Transfer(params) => params.write(),
             Self::Cbr(params) => params.write(),
             Self::Packets(params) => params.write(),
+            Self::Replay(params) => params.write(),
             Self::Voip(params) => params.write(),
             Self::Web(params) => params.write(),
         })
@@ -171,6 +182,8 @@ pub enum PacketSource {
     Cbr(cbr::Cbr),
     /// `packets`.
     Packets(packets::Packets),
+    /// `replay`.
+    Replay(replay::Replay),
     /// `voip`.
     Voip(voip::Voip),
 }
@@ -182,6 +195,7 @@ impl PacketSource {
         match self {
             Self::Cbr(source) => source.next_packet(),
             Self::Packets(source) => source.next_packet(),
+            Self::Replay(source) => source.next_packet(),
             Self::Voip(source) => source.next_packet(),
         }
     }
@@ -202,6 +216,8 @@ mod tests {
         "cbr rate 1mbit on exp(1ms) off exp(1ms) begin off phase resume",
         "packets interval exp(3ms) size uniform(64,1514)",
         "packets interval pareto(3ms,1.9) payload lognormal(200,0.6)",
+        "replay file a.pcap",
+        "replay file \"my trace.pcapng\" from [::1]:53 to 10.0.0.1 protocol udp speed 0.5 forever",
         "voip",
         "voip codec g729 talk exp(1s) silence exp(1.35s) playout 40ms",
         "voip codec gsm-efr interval 40ms",
@@ -219,16 +235,24 @@ mod tests {
         for text in TEXTS {
             let app = App::parse(text).unwrap();
             assert_eq!(app.check(), Ok(()));
-            assert_eq!(App::parse(&app.to_string()), Ok(app), "{text} -> {app}");
+            assert_eq!(App::parse(&app.to_string()).as_ref(), Ok(&app), "{text} -> {app}");
             assert_eq!(app.packet_source(Key::new(1, "x"), 1).is_some(), app.sends_packets());
+        }
+    }
+
+    /// The shortest description of an application.
+    fn bare(table: &Table) -> &'static str {
+        match table.name {
+            "cbr" => "cbr rate 1mbit",
+            "replay" => "replay file a.pcap",
+            name => name,
         }
     }
 
     #[test]
     fn every_table_has_its_application() {
         for table in tables() {
-            let text = if table.name == "cbr" { "cbr rate 1mbit" } else { table.name };
-            let name = App::parse(text).unwrap().name();
+            let name = App::parse(bare(table)).unwrap().name();
             // A client is a name for others.
             assert_eq!(name, if table.name == "client" { "cbr" } else { table.name });
         }
@@ -245,9 +269,9 @@ mod tests {
                     text += &[" ", word.name, " ", word.default].concat();
                 }
             }
-            let bare = if table.name == "cbr" { "cbr rate 1mbit" } else { table.name };
-            let text = if table.name == "cbr" { text + " rate 1mbit" } else { text };
-            assert_eq!(App::parse(&text), App::parse(bare), "{text}");
+            // Words without a default that it cannot do without.
+            text += bare(table).strip_prefix(table.name).unwrap_or("");
+            assert_eq!(App::parse(&text), App::parse(bare(table)), "{text}");
         }
     }
 
@@ -293,7 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(
-            name in proptest::sample::select(vec!["bulk", "transfer", "cbr rate 1mbit", "voip", "packets", "client", "web"]),
+            name in proptest::sample::select(vec!["bulk", "transfer", "cbr rate 1mbit", "voip", "packets", "client", "replay file a", "web"]),
             text in "((size|on|off|lambda|model|think|pages|objects|rate|payload|1s|3|exp\\(1s\\)|pareto2\\(3,2\\)) ){0,6}",
             any in "\\PC{0,40}",
         ) {

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `bulk` | none | the transport always has data |
 //! | `transfer` | [`transfer::Transfers`] | `after(start)` gives the first job, `after(finished)` each next one |
-//! | `cbr`, `voip`, `packets` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
+//! | `cbr`, `voip`, `packets`, `replay` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
 //! | `client` | a name for `cbr` or `packets` with certain words | as these |
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
@@ -23,6 +23,7 @@ pub mod cbr;
 pub mod client;
 pub mod length;
 pub mod packets;
+pub mod replay;
 pub mod spurts;
 pub mod transfer;
 pub mod voip;

@@ -198,11 +198,30 @@ impl Token<'_> {
     }
 }
 
-/// Splits a description at white space.
+/// Splits a description at white space; a word in double quotes may hold some.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
-    text.split_whitespace()
-        .map(|word| Token { text: word, at: word.as_ptr() as usize - text.as_ptr() as usize })
-        .collect()
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        at += rest.len() - rest.trim_start().len();
+        let rest = &text[at..];
+        if rest.is_empty() {
+            return tokens;
+        }
+        let quoted = rest
+            .strip_prefix('"')
+            .and_then(|inside| inside.split_once('"'))
+            .filter(|(_, after)| after.chars().next().is_none_or(char::is_whitespace));
+        if let Some((word, _)) = quoted {
+            tokens.push(Token { text: word, at: at + 1 });
+            at += word.len() + 2;
+        } else {
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            tokens.push(Token { text: &rest[..end], at });
+            at += end;
+        }
+    }
 }
 
 /// The candidate nearest to `word`, if it is within a third of its length (at least one edit). Of
@@ -543,6 +562,17 @@ mod tests {
         assert_eq!(given.integer("limit"), Some(300));
         assert_eq!(given.time("target"), Some(2_500_000));
         assert_eq!(given.flag("ecn"), Some(false));
+    }
+
+    #[test]
+    fn quotes_hold_a_word_together() {
+        let words = |text| tokens(text).iter().map(|t| (t.text, t.at)).collect::<Vec<_>>();
+        assert_eq!(words(" a  bc "), [("a", 1), ("bc", 4)]);
+        assert_eq!(words("file \"a b.pcap\" x"), [("file", 0), ("a b.pcap", 6), ("x", 16)]);
+        assert_eq!(words("\"\" \"ü\""), [("", 1), ("ü", 4)]);
+        // A quote that does not close, or closes within a word, is a character like any other.
+        assert_eq!(words("\"a b"), [("\"a", 0), ("b", 3)]);
+        assert_eq!(words("\"a\"b c"), [("\"a\"b", 0), ("c", 5)]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ LINKS = 20_000
 HOSTS = 10_000
 GROUPS = 1_000
 FLOWS = 1_000_000
+CAPTURE_BYTES = 256 * 1024**2
 DURATION_NS = 72 * 3600 * 10**9  # as the engine's
 PROBLEMS = 200
 """More are not told: nobody reads them."""

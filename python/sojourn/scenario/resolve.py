@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from sojourn import _core
-from sojourn.scenario import limits
+from sojourn.scenario import capture, limits
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow, Model
@@ -198,7 +198,7 @@ class _Resolver:
             "stop": stop,
             "dscp": flow.dscp,
             "transport": self.transport(at, flow),
-            "app": self.words((*at, "app"), _core.parse_app, flow.app),
+            "app": self.application(at, flow),
         }
 
     def check_pairs(self, at: Path, pairs: list[tuple[int, int]]) -> None:
@@ -239,6 +239,19 @@ class _Resolver:
                         queue.append(other)
         return part
 
+    def application(self, at: Path, flow: Flow) -> Any:
+        app = self.words((*at, "app"), _core.parse_app, flow.app)
+        if app is None or app["name"] != "replay":
+            return app
+        try:
+            return capture.loaded(app, self.source.folder)
+        except capture.CaptureProblem as problem:
+            start, end = capture.place(flow.app)
+            self.complain(
+                (*at, "app"), str(problem), start=start, end=end, found=flow.app[start:end]
+            )
+            return None
+
     def transport(self, at: Path, flow: Flow) -> Json:
         carriers = _core.app_carriers(flow.app)
         if flow.tcp is not None:
@@ -274,7 +287,7 @@ class _Resolver:
         links = [self.link(link) for link in self.links]
         names = self.group_names()
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
-        capture = model.observe.capture or []
+        captured = model.observe.capture or []
         plan = {
             "duration": duration,
             "warmup": warmup,
@@ -288,7 +301,7 @@ class _Resolver:
                 "monitor": model.observe.monitor,
                 "capture": [
                     self.find_link(("observe", "capture", i), name)
-                    for i, name in enumerate(capture)
+                    for i, name in enumerate(captured)
                 ],
                 "snaplen": _core.parse_quantity("size", model.observe.snaplen),
                 "trace_hash": model.observe.trace_hash,

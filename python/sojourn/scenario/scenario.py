@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import change, source
+from sojourn.scenario import capture, change, source
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
@@ -109,8 +109,10 @@ class Scenario:
         return str(plan["links"][plan["observe"]["bottleneck"]]["name"])
 
     def as_dict(self) -> dict[str, Any]:
-        """What was written, as plain data; `from_dict` reads it back."""
+        """What was written, as plain data; `from_dict` reads it back, in any folder."""
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
+        for flow in data["flows"]:
+            flow["app"] = capture.anchored(flow["app"], self._source.folder)
         return data
 
     def __eq__(self, other: object) -> bool:

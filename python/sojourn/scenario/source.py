@@ -34,6 +34,11 @@ class Source:
     changed: tuple[Path, ...] = field(default=())
     """Paths that `replace` has set: they no longer stand in the text."""
 
+    @property
+    def folder(self) -> FilePath:
+        """Where files that the scenario names are found from."""
+        return FilePath(self.file).parent if self.file else FilePath()
+
     @cached_property
     def _places(self) -> dict[Path, Place]:
         return {} if self.text is None else locate(self.text)

@@ -1,0 +1,54 @@
+//! pcap: a header, then packets one after the other (draft-ietf-opsawg-pcap).
+
+use crate::headers::Link;
+use crate::{CaptureError, Fields, Record};
+use sojourn_units::{Nanos, SECOND};
+
+/// First number of a file with microseconds, and of one with nanoseconds, in the file's byte order.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+const HEADER: usize = 24;
+const RECORD: usize = 16;
+
+/// What a record may have captured, as libpcap sees it; more means that its length is not one.
+const LONGEST: u32 = 1 << 26;
+
+/// Reads a file whose first number, read as big endian, is `magic`.
+pub(crate) fn read<'a>(
+    bytes: &'a [u8],
+    magic: u32,
+    take: &mut impl FnMut(Record<'a>) -> Result<(), CaptureError>,
+) -> Result<(), CaptureError> {
+    let (big, unit) = match (magic, magic.swap_bytes()) {
+        (MICROSECONDS, _) => (true, 1000),
+        (NANOSECONDS, _) => (true, 1),
+        (_, MICROSECONDS) => (false, 1000),
+        (_, NANOSECONDS) => (false, 1),
+        _ => return Err(CaptureError::new(0, "neither a pcap nor a pcapng file")),
+    };
+    let fields = Fields { bytes, big };
+    let (Some(major), Some(network)) = (fields.u16(4), fields.u32(20)) else {
+        return Err(CaptureError::new(0, "the file ends within its header"));
+    };
+    if major != 2 {
+        return Err(CaptureError::new(4, format!("pcap version {major}; 2 can be read")));
+    }
+    // The upper bits say how many 16-bit words of frame check sequence end each packet, if known.
+    let fcs = if network & 1 << 26 == 0 { 0 } else { (network >> 28) * 2 };
+    let link = Link::of(network & 0xffff).map_err(|why| CaptureError::new(20, why))?;
+    let mut at = HEADER;
+    while at < bytes.len() {
+        let cut = || CaptureError::new(at, "the file ends within a packet");
+        let field = |i: usize| fields.u32(at + 4 * i).ok_or_else(cut);
+        let (seconds, fraction, kept, length) = (field(0)?, field(1)?, field(2)?, field(3)?);
+        if kept > LONGEST {
+            return Err(CaptureError::new(at + 8, format!("a packet of {kept} captured bytes")));
+        }
+        let data = fields.slice(at + RECORD, kept as usize).ok_or_else(cut)?;
+        let time = Nanos::from(seconds) * SECOND + Nanos::from(fraction) * unit;
+        take(Record { at, time, link, length: length.saturating_sub(fcs), data })?;
+        at += RECORD + data.len();
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! pcapng: blocks, of which sections, interfaces and packets matter here (draft-ietf-opsawg-pcapng).
+
+use crate::headers::Link;
+use crate::{CaptureError, Fields, Record};
+use sojourn_units::{Nanos, SECOND};
+
+/// Types of blocks; that of a section reads the same in both byte orders.
+pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OLD_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const PACKET: u32 = 6;
+
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+
+/// Options of an interface.
+const END_OF_OPTIONS: u16 = 0;
+const RESOLUTION: u16 = 9;
+const FCS_LENGTH: u16 = 13;
+const OFFSET: u16 = 14;
+
+/// Interfaces of a section; more than any real capture has.
+const MOST_INTERFACES: usize = 1 << 16;
+
+/// What a section says of an interface.
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    /// Number of its link's type.
+    link: u32,
+    /// Units of time in a second.
+    resolution: u128,
+    /// Seconds to add to its times.
+    offset: i64,
+    /// Bytes of frame check sequence that end its packets.
+    fcs: u32,
+}
+
+impl Interface {
+    fn time(&self, ticks: u64) -> Option<Nanos> {
+        let nanos = u128::from(ticks).checked_mul(u128::from(SECOND))? / self.resolution;
+        let offset = i128::from(self.offset) * i128::from(SECOND);
+        Nanos::try_from(i128::try_from(nanos).ok()?.checked_add(offset)?).ok()
+    }
+}
+
+/// Reads a file that begins with a section.
+pub(crate) fn read<'a>(
+    bytes: &'a [u8],
+    take: &mut impl FnMut(Record<'a>) -> Result<(), CaptureError>,
+) -> Result<(), CaptureError> {
+    let mut interfaces = Vec::new();
+    let mut big = true;
+    let mut at = 0;
+    while at < bytes.len() {
+        let cut = || CaptureError::new(at, "the file ends within a block");
+        if (Fields { bytes, big: true }).u32(at) == Some(SECTION) {
+            big = match (Fields { bytes, big: true }).u32(at + 8).ok_or_else(cut)? {
+                BYTE_ORDER => true,
+                order if order.swap_bytes() == BYTE_ORDER => false,
+                order => {
+                    let message = format!("a section's byte order is {order:#010x}");
+                    return Err(CaptureError::new(at + 8, message));
+                }
+            };
+            interfaces.clear();
+        }
+        let fields = Fields { bytes, big };
+        let (kind, total) =
+            (fields.u32(at).ok_or_else(cut)?, fields.u32(at + 4).ok_or_else(cut)? as usize);
+        if total < 12 || !total.is_multiple_of(4) {
+            return Err(CaptureError::new(at + 4, format!("a block of {total} bytes")));
+        }
+        let body = fields.slice(at + 8, total - 12).ok_or_else(cut)?;
+        if fields.u32(at + total - 4).ok_or_else(cut)? as usize != total {
+            return Err(CaptureError::new(at + total - 4, "a block ends with another length"));
+        }
+        let body = Fields { bytes: body, big };
+        match kind {
+            INTERFACE if interfaces.len() == MOST_INTERFACES => {
+                let message = format!("more than {MOST_INTERFACES} interfaces");
+                return Err(CaptureError::new(at, message));
+            }
+            INTERFACE => interfaces.push(interface(body, at + 8)?),
+            PACKET | OLD_PACKET => take(packet(body, at, kind == OLD_PACKET, &interfaces)?)?,
+            SIMPLE_PACKET => {
+                return Err(CaptureError::new(at, "a packet without a time (simple packet block)"));
+            }
+            SECTION => {
+                let major = body.u16(4).ok_or_else(cut)?;
+                if major != 1 {
+                    let message = format!("pcapng version {major}; 1 can be read");
+                    return Err(CaptureError::new(at + 12, message));
+                }
+            }
+            // Names, statistics, comments: nothing that is sent.
+            _ => {}
+        }
+        at += total;
+    }
+    Ok(())
+}
+
+fn interface(body: Fields<'_>, at: usize) -> Result<Interface, CaptureError> {
+    let cut = || CaptureError::new(at, "an interface block is too short");
+    let link = u32::from(body.u16(0).ok_or_else(cut)?);
+    body.u32(4).ok_or_else(cut)?;
+    let mut interface = Interface { link, resolution: 1_000_000, offset: 0, fcs: 0 };
+    let mut next = 8;
+    while let (Some(code), Some(length)) = (body.u16(next), body.u16(next + 2)) {
+        let length = usize::from(length);
+        let value = Fields { bytes: body.slice(next + 4, length).ok_or_else(cut)?, big: body.big };
+        match (code, length) {
+            (END_OF_OPTIONS, _) => break,
+            (RESOLUTION, 1) => {
+                let power = u32::from(value.bytes[0] & 0x7f);
+                let base: u128 = if value.bytes[0] & 0x80 == 0 { 10 } else { 2 };
+                interface.resolution = base.checked_pow(power).ok_or_else(|| {
+                    let message = format!("a unit of time of {base}^-{power} s");
+                    CaptureError::new(at + next, message)
+                })?;
+            }
+            (FCS_LENGTH, 1) => interface.fcs = u32::from(value.bytes[0]),
+            (OFFSET, 8) => interface.offset = value.i64(0).ok_or_else(cut)?,
+            _ => {}
+        }
+        next += 4 + length.next_multiple_of(4);
+    }
+    Ok(interface)
+}
+
+fn packet<'a>(
+    body: Fields<'a>,
+    at: usize,
+    old: bool,
+    interfaces: &[Interface],
+) -> Result<Record<'a>, CaptureError> {
+    let cut = || CaptureError::new(at, "a packet block is too short");
+    let number = if old { body.u16(0).map(u32::from) } else { body.u32(0) }.ok_or_else(cut)?;
+    let Some(interface) = interfaces.get(number as usize) else {
+        return Err(CaptureError::new(at + 8, format!("there is no interface {number}")));
+    };
+    let field = |i: usize| body.u32(i).ok_or_else(cut);
+    let ticks = u64::from(field(4)?) << 32 | u64::from(field(8)?);
+    let (kept, length) = (field(12)?, field(16)?);
+    let data = body.slice(20, kept as usize).ok_or_else(cut)?;
+    let time =
+        interface.time(ticks).ok_or_else(|| CaptureError::new(at + 12, "a time out of range"))?;
+    let link = Link::of(interface.link).map_err(|why| CaptureError::new(at, why))?;
+    let length = length.saturating_sub(interface.fcs);
+    Ok(Record { at, time, link, length, data })
+}

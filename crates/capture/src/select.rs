@@ -1,0 +1,71 @@
+//! Which packets of a capture are meant.
+
+use crate::headers::Headers;
+use core::net::{IpAddr, SocketAddr};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An address, a port, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// Any, if `None`.
+    pub address: Option<IpAddr>,
+    /// Any, if `None`.
+    pub port: Option<u16>,
+}
+
+impl Endpoint {
+    /// Reads `10.0.0.1`, `10.0.0.1:443`, `:443`, `2001:db8::1` or `[2001:db8::1]:443`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
+            return Some(Self { address: None, port: Some(port) });
+        }
+        if let Ok(both) = text.parse::<SocketAddr>() {
+            return Some(Self { address: Some(both.ip()), port: Some(both.port()) });
+        }
+        text.parse().ok().map(|address| Self { address: Some(address), port: None })
+    }
+
+    fn means(&self, (address, port): (IpAddr, Option<u16>)) -> bool {
+        self.address.is_none_or(|wanted| wanted == address)
+            && self.port.is_none_or(|wanted| port == Some(wanted))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.address, self.port) {
+            (Some(address), Some(port)) => SocketAddr::new(address, port).fmt(f),
+            (Some(address), None) => address.fmt(f),
+            (None, port) => write!(f, ":{}", port.unwrap_or(0)),
+        }
+    }
+}
+
+/// Which packets are meant: those that everything given here is true of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Select {
+    /// Where they come from.
+    pub source: Option<Endpoint>,
+    /// Where they go.
+    pub destination: Option<Endpoint>,
+    /// The number of their protocol in the IP header.
+    pub protocol: Option<u8>,
+}
+
+impl Select {
+    /// Whether all packets are meant, those without IP headers too.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn means(&self, headers: Option<&Headers>) -> bool {
+        headers.is_some_and(|headers| {
+            self.source.is_none_or(|end| end.means(headers.source))
+                && self.destination.is_none_or(|end| end.means(headers.destination))
+                && self.protocol.is_none_or(|protocol| protocol == headers.protocol)
+        })
+    }
+}

@@ -1,0 +1,407 @@
+//! `replay`: the packets of a capture, at its times and in its lengths.
+//!
+//! The file is not read here: words name it, and whoever may read files hands its packets over by
+//! [`Params::load`]. From then on the parameters hold the packets themselves and no name, so that a
+//! plan is complete and depends on what was in the file, not on where it was.
+//!
+//! A replay is open loop: it sends as the capture did, whatever becomes of the packets. Times are
+//! exact; at a `speed` other than 1 each is divided by it and rounded, so nothing adds up.
+
+use crate::Emission;
+use crate::length::{MAX_PAYLOAD, UDP_HEADERS};
+use serde::{Deserialize, Serialize};
+use sojourn_capture::{Endpoint, Packet, Select};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Packets that a replay may have.
+pub const MOST_PACKETS: usize = 1_000_000;
+
+/// The words of `replay`.
+pub const TABLE: Table = Table {
+    name: "replay",
+    summary: "the packets of a capture file, at its times and in its lengths",
+    source: "pcap or pcapng",
+    words: &[
+        Word {
+            name: "file",
+            kind: Kind::Name,
+            default: "",
+            doc: "The capture, found from the scenario's folder; in double quotes if it has spaces.",
+        },
+        Word {
+            name: "from",
+            kind: Kind::Name,
+            default: "",
+            doc: "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.",
+        },
+        Word { name: "to", kind: Kind::Name, default: "", doc: "Only packets to these, likewise." },
+        Word {
+            name: "protocol",
+            kind: Kind::Choice { of: &["tcp", "udp"] },
+            default: "",
+            doc: "Only packets of this protocol.",
+        },
+        Word {
+            name: "speed",
+            kind: Kind::Real { min: 1e-6, max: 1e6 },
+            default: "1",
+            doc: "How many times as fast as captured.",
+        },
+        Word {
+            name: "repeat",
+            kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
+            default: "1",
+            doc: "Number of times; each begins one mean gap after the last packet of the one before.",
+        },
+        Word { name: "forever", kind: Kind::Flag, default: "", doc: "Again and again." },
+    ],
+};
+
+/// A packet to send: when after the first one, and its UDP payload in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    after: Nanos,
+    payload: u32,
+}
+
+/// Packets in the order in which they are sent; flows of a group share them. In a plan they are one
+/// text, each with the nanoseconds since the one before: `0:100 1000000:1472`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Trace(Arc<[Part]>);
+
+impl TryFrom<String> for Trace {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut after: Nanos = 0;
+        let mut part = |word: &str| {
+            let (gap, payload) = word.split_once(':')?;
+            after = after.checked_add(gap.parse().ok()?)?;
+            Some(Part { after, payload: payload.parse().ok()? })
+        };
+        let parts: Vec<Part> = text
+            .split_ascii_whitespace()
+            .map(|word| part(word).ok_or_else(|| format!("`{word}` is no packet of a replay")))
+            .collect::<Result<_, _>>()?;
+        Ok(Self(parts.into()))
+    }
+}
+
+impl From<Trace> for String {
+    fn from(trace: Trace) -> Self {
+        let mut text = Self::new();
+        let mut last = 0;
+        for part in trace.0.iter() {
+            let space = if text.is_empty() { "" } else { " " };
+            let _ = write!(text, "{space}{}:{}", part.after - last, part.payload);
+            last = part.after;
+        }
+        text
+    }
+}
+
+/// What the user sets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The capture's name, until it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Which of its packets are meant, until it is read.
+    #[serde(default, skip_serializing_if = "Select::is_all")]
+    pub select: Select,
+    /// How many times as fast as captured.
+    pub speed: f64,
+    /// Number of times; without end if `None`.
+    pub repeat: Option<u32>,
+    /// The packets; none until the capture is read.
+    packets: Trace,
+}
+
+impl Params {
+    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
+        let Some(file) = given.text("file").filter(|file| !file.is_empty()) else {
+            return Err(given.error("file", "`replay` needs `file`, such as `replay file a.pcap`"));
+        };
+        let end = |word: &str| {
+            let read = |text| {
+                Endpoint::parse(text).ok_or_else(|| {
+                    given.error(word, format!("`{word}` needs an address, a port or both, such as 10.0.0.1, :443 or [2001:db8::1]:443; found `{text}`"))
+                })
+            };
+            given.text(word).map(read).transpose()
+        };
+        let protocol = given.text("protocol").map(|name| if name == "tcp" { 6 } else { 17 });
+        let select = Select { source: end("from")?, destination: end("to")?, protocol };
+        let repeat = match (given.integer("repeat"), given.flag("forever")) {
+            (Some(_), Some(_)) => {
+                return Err(given.error("forever", "`repeat` and `forever` exclude each other"));
+            }
+            (_, Some(_)) => None,
+            (repeat, None) => Some(repeat.unwrap_or(1) as u32),
+        };
+        let speed = given.real("speed").unwrap_or(1.0);
+        Ok(Self { file: Some(file.to_owned()), select, speed, repeat, packets: Trace::default() })
+    }
+
+    pub(crate) fn write(&self) -> String {
+        let mut text = "replay".to_owned();
+        if let Some(file) = &self.file {
+            let quote = if file.contains(char::is_whitespace) { "\"" } else { "" };
+            let _ = write!(text, " file {quote}{file}{quote}");
+        }
+        for (word, end) in [("from", self.select.source), ("to", self.select.destination)] {
+            if let Some(end) = end {
+                let _ = write!(text, " {word} {end}");
+            }
+        }
+        if let Some(protocol) = self.select.protocol {
+            text += if protocol == 6 { " protocol tcp" } else { " protocol udp" };
+        }
+        let _ = write!(text, " speed {}", self.speed);
+        match self.repeat {
+            Some(repeat) => {
+                let _ = write!(text, " repeat {repeat}");
+            }
+            None => text += " forever",
+        }
+        text
+    }
+
+    /// The same with the packets of its capture, which it names no more. Packets are taken in the
+    /// order of their times; frames shorter than a UDP packet of one byte become one.
+    ///
+    /// # Errors
+    /// If there are no packets, or some that no Ethernet carries.
+    pub fn load(&self, mut packets: Vec<Packet>) -> Result<Self, String> {
+        // A stable sort: packets of one time stay as they are.
+        packets.sort_by_key(|packet| packet.time);
+        let Some(first) = packets.first().map(|packet| packet.time) else {
+            return Err("no packet of the capture is meant".to_owned());
+        };
+        let longest = MAX_PAYLOAD + UDP_HEADERS;
+        let part = |(i, packet): (usize, &Packet)| {
+            if packet.frame > longest {
+                return Err(format!(
+                    "packet {} of those meant has {} bytes, a frame {longest} at most: a host's \
+                     offloads made it; capture with them off",
+                    i + 1,
+                    packet.frame
+                ));
+            }
+            let payload = packet.frame.saturating_sub(UDP_HEADERS).max(1);
+            Ok(Part { after: packet.time - first, payload })
+        };
+        let parts: Vec<Part> = packets.iter().enumerate().map(part).collect::<Result<_, _>>()?;
+        let loaded = Self {
+            file: None,
+            select: Select::default(),
+            packets: Trace(parts.into()),
+            ..self.clone()
+        };
+        loaded.check().map(|()| loaded)
+    }
+
+    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    ///
+    /// # Errors
+    /// Packets without bytes, a speed without sense, an endless moment.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let parts = &self.packets.0;
+        if self.file.is_some() || !self.select.is_all() {
+            return if parts.is_empty() { Ok(()) } else { Err("a file and packets".to_owned()) };
+        }
+        if !(1e-6..=1e6).contains(&self.speed) {
+            return Err("its speed lies in 0.000001 to 1000000".to_owned());
+        }
+        if parts.iter().any(|part| !(1..=MAX_PAYLOAD).contains(&part.payload)) {
+            return Err(format!("its payloads lie in 1 to {MAX_PAYLOAD} bytes"));
+        }
+        if parts.len() > MOST_PACKETS {
+            return Err(format!("more than {MOST_PACKETS} packets"));
+        }
+        if self.repeat != Some(1) && self.is_loaded() && self.period() as f64 / self.speed < 1.0 {
+            return Err("its packets all have one time: it cannot be repeated".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the packets are there.
+    pub fn is_loaded(&self) -> bool {
+        !self.packets.0.is_empty()
+    }
+
+    /// From the first packet to the first of the next time, as captured: the span of all, and one
+    /// mean gap.
+    fn period(&self) -> Nanos {
+        let parts = &self.packets.0;
+        let span = parts.last().map_or(0, |last| last.after);
+        let gaps = (parts.len() as u64).saturating_sub(1);
+        span.saturating_add(span.checked_div(gaps).unwrap_or(0))
+    }
+}
+
+/// One source.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    parts: Arc<[Part]>,
+    speed: f64,
+    period: Nanos,
+    /// When the present time began, in the capture's time; and how many are to come after it.
+    begun: Nanos,
+    left: Option<u32>,
+    start: Nanos,
+    next: usize,
+}
+
+impl Replay {
+    /// A source that sends its first packet at `start`.
+    pub fn new(params: &Params, start: Nanos) -> Self {
+        Self {
+            parts: Arc::clone(&params.packets.0),
+            speed: params.speed,
+            period: params.period(),
+            begun: 0,
+            left: params.repeat.map(|repeat| repeat.saturating_sub(1)),
+            start,
+            next: 0,
+        }
+    }
+
+    /// The next packet; at the end of time if there is none.
+    pub fn next_packet(&mut self) -> Emission {
+        if self.next == self.parts.len() && self.left != Some(0) && !self.parts.is_empty() {
+            self.left = self.left.map(|left| left - 1);
+            self.begun = self.begun.saturating_add(self.period);
+            self.next = 0;
+        }
+        let Some(part) = self.parts.get(self.next) else {
+            return Emission { at: Nanos::MAX, payload: 1 };
+        };
+        self.next += 1;
+        let after = self.begun.saturating_add(part.after);
+        let after = if self.speed.to_bits() == 1f64.to_bits() {
+            after
+        } else {
+            libm::round(after as f64 / self.speed) as Nanos
+        };
+        Emission { at: self.start.saturating_add(after), payload: part.payload }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::App;
+    use proptest::prelude::*;
+    use sojourn_units::{EPOCH, SECOND};
+
+    fn params(text: &str) -> Params {
+        match App::parse(text).unwrap() {
+            App::Replay(params) => params,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn packets(of: &[(u64, u32)]) -> Vec<Packet> {
+        of.iter().map(|&(ms, frame)| Packet { time: ms * 1_000_000, frame }).collect()
+    }
+
+    /// Milliseconds and payloads of the first `n` emissions.
+    fn sent(params: &Params, n: usize) -> Vec<(u64, u32)> {
+        let mut source = Replay::new(params, EPOCH);
+        (0..n)
+            .map(|_| source.next_packet())
+            .map(|e| (e.at.saturating_sub(EPOCH) / 1_000_000, e.payload))
+            .take_while(|(at, _)| *at < 1 << 40)
+            .collect()
+    }
+
+    #[test]
+    fn times_and_lengths_are_the_captures() {
+        let loaded = params("replay file a.pcap")
+            .load(packets(&[(5000, 142), (5010, 1514), (5010, 60), (5005, 42)]))
+            .unwrap();
+        assert_eq!(sent(&loaded, 9), [(0, 100), (5, 1), (10, 1472), (10, 18)]);
+        let fast =
+            params("replay file a.pcap speed 2").load(packets(&[(0, 142), (9, 142)])).unwrap();
+        assert_eq!(Replay::new(&fast, 7).next_packet().at, 7);
+        assert_eq!(sent(&fast, 9), [(0, 100), (4, 100)]);
+    }
+
+    /// The mean rate of a repeated trace is that of the trace.
+    #[test]
+    fn repetitions_follow_after_a_mean_gap() {
+        let trace = packets(&[(0, 142), (1, 142), (10, 142)]);
+        let twice = params("replay file a.pcap repeat 2").load(trace.clone()).unwrap();
+        assert_eq!(sent(&twice, 9), [0, 1, 10, 15, 16, 25].map(|at| (at, 100)));
+        let for_ever = params("replay file a.pcap forever speed 10").load(trace).unwrap();
+        let mut source = Replay::new(&for_ever, EPOCH);
+        let last = (0..300_001).map(|_| source.next_packet()).last().unwrap();
+        // 100 000 times 15 ms in a tenth of it: nothing has added up.
+        assert_eq!(last.at - EPOCH, 150 * SECOND);
+    }
+
+    #[test]
+    fn a_plan_holds_the_packets_and_no_name() {
+        let named = params("replay file a.pcap from :53 protocol udp");
+        assert!(!named.is_loaded());
+        let json = |p: &Params| serde_json::to_string(p).unwrap();
+        assert!(json(&named).contains("a.pcap"));
+        let loaded = named.load(packets(&[(1, 142), (2, 143)])).unwrap();
+        assert_eq!(json(&loaded), r#"{"speed":1.0,"repeat":1,"packets":"0:100 1000000:101"}"#);
+        assert_eq!(serde_json::from_str::<Params>(&json(&loaded)).unwrap(), loaded);
+        assert_eq!(loaded.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_refused() {
+        let named = params("replay file a.pcap");
+        let load = |params: &Params, of: &[(u64, u32)]| params.load(packets(of)).unwrap_err();
+        assert_eq!(load(&named, &[]), "no packet of the capture is meant");
+        assert!(
+            load(&named, &[(0, 60), (1, 65_226)]).starts_with("packet 2 of those meant has 65226")
+        );
+        let again = params("replay file a.pcap repeat 2");
+        assert!(load(&again, &[(7, 60), (7, 60)]).contains("cannot be repeated"));
+        for packets in ["5", "5:", "5:x", "-1:7", "18446744073709551615:1 1:1"] {
+            let json = format!(r#"{{"speed":1.0,"repeat":1,"packets":"{packets}"}}"#);
+            assert!(serde_json::from_str::<Params>(&json).is_err(), "{packets}");
+        }
+        for (text, why) in [
+            ("replay", "`replay` needs `file`, such as `replay file a.pcap`"),
+            ("replay file \"\"", "`replay` needs `file`, such as `replay file a.pcap`"),
+            ("replay file a repeat 2 forever", "`repeat` and `forever` exclude each other"),
+        ] {
+            assert_eq!(App::parse(text).unwrap_err().to_string(), why);
+        }
+        let error = App::parse("replay file a from host:80").unwrap_err();
+        assert_eq!(error.at, 19..26);
+        assert!(error.message.ends_with("found `host:80`"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_loaded_is_sent(
+            of in prop::collection::vec((0..u64::MAX, 0..9014u32), 1..50),
+            speed in 1e-6..1e6f64,
+            repeat in 1..4u32,
+        ) {
+            let all = of.iter().map(|&(time, frame)| Packet { time, frame }).collect();
+            let named = Params { speed, repeat: Some(repeat), ..params("replay file a.pcap") };
+            if let Ok(loaded) = named.load(all) {
+                let mut source = Replay::new(&loaded, 5);
+                let n = of.len() * repeat as usize;
+                let sent: Vec<Emission> = (0..n).map(|_| source.next_packet()).collect();
+                prop_assert!(sent.windows(2).all(|w| w[0].at <= w[1].at));
+                prop_assert_eq!(source.next_packet().at, Nanos::MAX);
+            } else {
+                prop_assert!(repeat > 1);
+            }
+        }
+    }
+}
