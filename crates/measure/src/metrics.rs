@@ -108,7 +108,7 @@ pub const METRICS: &[Metric] = metrics! {
         "srtt" "s" "Smoothed round-trip time of a TCP sender."
         "active" "1" "Number of flows that have begun and not ended."
         "active_mean" "1" "Mean over time of the number of flows that have begun and not ended."
-        "finished" "1" "Transfers that ended."
+        "finished" "1" "Transfers that ended, flows of writes that were delivered wholly among them."
         "unfinished" "1" "Transfers begun but not ended by the end of the run."
         "fct" "s" "Flow completion time, as a distribution: from a transfer's start to its last byte's delivery, finished transfers only."
         "fct_mean" "s" "Mean flow completion time, finished transfers only."

@@ -163,7 +163,8 @@ impl Engine<'_> {
         let finished = probe.fct.moments().count();
         let group = &self.plan.groups[g];
         let tcp = matches!(group.transport, Transport::Tcp(_));
-        let stream = tcp && group.stop.is_some() && group.app.sends_packets();
+        let ends = group.stop.is_some() || group.app.ends();
+        let stream = tcp && ends && group.app.sends_packets();
         let transfers = stream || matches!(group.app, App::Transfer(_) | App::Web(_));
         row.integer("finished", finished);
         row.integer("unfinished", if transfers { probe.active.value() } else { 0 });

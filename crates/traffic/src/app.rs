@@ -146,6 +146,15 @@ impl App {
         matches!(self, Self::Cbr(_) | Self::Packets(_) | Self::Replay(_) | Self::Voip(_))
     }
 
+    /// Whether a flow of it ends by itself.
+    pub fn ends(&self) -> bool {
+        match self {
+            Self::Transfer(params) => params.repeat.is_some(),
+            Self::Replay(params) => params.repeat.is_some(),
+            Self::Bulk(_) | Self::Cbr(_) | Self::Packets(_) | Self::Voip(_) | Self::Web(_) => false,
+        }
+    }
+
     /// The packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
     pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
         match self {
