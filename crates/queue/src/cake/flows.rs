@@ -308,8 +308,12 @@ impl<P: Packet> Tin<P> {
     /// Moves a queue to another set; its place on the lists is another matter.
     #[inline]
     pub fn enter(&mut self, queue: usize, set: Set) {
+        let before = self.flows[queue].set;
+        if before == set {
+            return;
+        }
         self.count_hosts(queue, false);
-        let before = std::mem::replace(&mut self.flows[queue].set, set);
+        self.flows[queue].set = set;
         if let Some(count) = self.count(before) {
             *count -= 1;
         }
@@ -343,7 +347,8 @@ impl<P: Packet> Tin<P> {
         ((share + u32::from(draws.draw_u16())) >> 16) as i32
     }
 
-    /// Charges a packet against the tin's rate: what it did not use counts only up to now.
+    /// Charges a packet against the tin's rate. One that lags behind catches up packet by packet; one
+    /// that is ahead is ahead of now by a packet at least.
     #[inline]
     pub fn charge(&mut self, now: Nanos, bytes: u32) {
         if self.numbers.pace.is_unlimited() {
