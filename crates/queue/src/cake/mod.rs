@@ -9,7 +9,7 @@
 //! queues its host has. When memory is short the longest queue loses packets from its head.
 //!
 //! Each part has a file: [`shaper`], [`framing`], [`tins`], [`flows`] with [`lists`], [`overflow`],
-//! [`ack_filter`], and [`words`].
+//! [`ack_filter`], [`serve`] for what leaves, and [`words`].
 //!
 //! Invariants: memory never exceeds its limit; with a shaper, what is sent in any span is its rate within
 //! a packet; the last packet of a queue is dropped by overflow only.
@@ -19,6 +19,7 @@ pub mod flows;
 pub mod framing;
 mod lists;
 mod overflow;
+mod serve;
 pub mod shaper;
 pub mod tins;
 mod words;
@@ -26,9 +27,7 @@ mod words;
 pub(crate) use words::refuse;
 pub use words::{Params, TABLE};
 
-use crate::discipline::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
-};
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::packet::Packet;
 use crate::store::Queued;
 use ack_filter::AckFilter;
@@ -67,16 +66,6 @@ pub struct Cake<P> {
     wake: Option<Nanos>,
     counters: Counters,
     totals: Totals,
-}
-
-/// What became of a queue's turn.
-enum Served<P> {
-    /// A packet to send.
-    Packet(P),
-    /// What was dropped has used up the turn.
-    Again,
-    /// The queue was empty.
-    Empty,
 }
 
 impl<P: Packet> Cake<P> {
@@ -221,155 +210,6 @@ impl<P: Packet> Cake<P> {
         sink.dropped(queued.packet, DropReason::Overflow, true);
         Some((tin, queue))
     }
-
-    /// The tin to serve. Shaped: of those within their rates the last; else the one that is next to be.
-    /// Unlimited: by turns.
-    fn choose(&mut self, now: Nanos) -> Option<usize> {
-        if !self.shaper.pace.is_unlimited() {
-            let mut best = None;
-            for (index, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active()) {
-                let ahead = (tin.time_next as i64).wrapping_sub(now as i64);
-                if ahead <= 0 || best.is_none_or(|(_, least)| ahead <= least) {
-                    best = Some((index, ahead));
-                }
-            }
-            return best.map(|(index, _)| index);
-        }
-        if !self.tins.iter().any(Tin::is_active) {
-            return None;
-        }
-        loop {
-            let tin = &mut self.tins[self.turn];
-            if tin.deficit >= 0 && tin.is_active() {
-                return Some(self.turn);
-            }
-            if tin.deficit <= 0 {
-                tin.deficit += tin.numbers.tin_quantum;
-            }
-            self.turn = (self.turn + 1) % self.tins.len();
-        }
-    }
-
-    /// Serves a tin's queues by turns. `None` if one was found empty: the schedule has changed.
-    #[inline]
-    fn serve(
-        &mut self,
-        now: Nanos,
-        tin: usize,
-        is_first: &mut bool,
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Option<P> {
-        loop {
-            let lists = &self.tins[tin].lists;
-            let forgetting = if *is_first { lists.head(DECAYING) } else { None };
-            let queue = forgetting
-                .or_else(|| lists.head(NEW))
-                .or_else(|| lists.head(OLD))
-                .or_else(|| lists.head(DECAYING))?;
-            *is_first = false;
-            if self.tins[tin].flows[queue].deficit <= 0 {
-                self.end_turn(tin, queue, draws);
-                continue;
-            }
-            match self.take_by_cobalt(now, (tin, queue), draws, sink) {
-                Served::Packet(packet) => return Some(packet),
-                Served::Again => {}
-                Served::Empty => {
-                    self.leave(now, tin, queue);
-                    return None;
-                }
-            }
-        }
-    }
-
-    /// A queue has used up its turn, and waits for the next.
-    fn end_turn(&mut self, tin: usize, queue: usize, draws: &mut impl Draws) {
-        let tin = &mut self.tins[tin];
-        if tin.flows[queue].set == Set::Sparse {
-            // An empty one waits behind the others, but does not count as backlogged.
-            let is_empty = tin.flows[queue].store.is_empty();
-            tin.enter(queue, if is_empty { Set::SparseWait } else { Set::Bulk });
-        }
-        let quantum = tin.quantum(queue, draws);
-        let deficit = &mut tin.flows[queue].deficit;
-        *deficit = deficit.wrapping_add(quantum);
-        tin.lists.push(OLD, queue);
-    }
-
-    /// A queue was found empty. It stays in the schedule while its COBALT has something to forget.
-    fn leave(&mut self, now: Nanos, tin: usize, queue: usize) {
-        let tin = &mut self.tins[tin];
-        let cobalt = &mut tin.flows[queue].cobalt;
-        if cobalt.queue_empty(&tin.numbers.law, now) {
-            tin.unresponsive = tin.unresponsive.wrapping_sub(1);
-        }
-        if cobalt.p_drop > 0 || cobalt.count > 0 || (now as i64) < cobalt.drop_next {
-            tin.enter(queue, Set::Decaying);
-            tin.lists.push(DECAYING, queue);
-        } else {
-            tin.enter(queue, Set::None);
-            tin.lists.remove(queue);
-        }
-    }
-
-    /// Takes the packet of a queue that COBALT lets pass. The last one is never dropped.
-    #[inline]
-    fn take_by_cobalt(
-        &mut self,
-        now: Nanos,
-        (tin, queue): (usize, usize),
-        draws: &mut impl Draws,
-        sink: &mut impl Sink<P>,
-    ) -> Served<P> {
-        loop {
-            let Some(mut queued) = self.take(tin, queue) else { return Served::Empty };
-            let length = queued.note;
-            let Tin { flows, numbers, bulk, .. } = &mut self.tins[tin];
-            let flow = &mut flows[queue];
-            // Where drops are charged, many flows are let queue longer, lest all capacity is dropped.
-            let flows = if self.params.ingress { u32::from(*bulk) } else { 0 };
-            let Queued { at, packet, .. } = &mut queued;
-            let drop = flow.cobalt.should_drop(&numbers.law, now, *at, packet, flows, draws);
-            let marked = flow.cobalt.ecn_marked;
-            let drop = drop && !flow.store.is_empty();
-            if marked {
-                sink.marked(&queued.packet, MarkReason::Early);
-            }
-            if !drop {
-                self.counters.ecn_mark += u64::from(marked);
-                self.charge(now, tin, length, false);
-                self.use_turn(tin, queue, length);
-                return Served::Packet(queued.packet);
-            }
-            self.counters.dropped += 1;
-            self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Early, true);
-            if self.params.ingress {
-                self.charge(now, tin, length, true);
-                self.use_turn(tin, queue, length);
-                return Served::Again;
-            }
-        }
-    }
-
-    #[inline]
-    fn use_turn(&mut self, tin: usize, queue: usize, length: u32) {
-        let tin = &mut self.tins[tin];
-        let deficit = &mut tin.flows[queue].deficit;
-        *deficit = deficit.wrapping_sub(length as i32);
-        tin.deficit = tin.deficit.wrapping_sub(length as i32);
-    }
-
-    /// When to look again after a packet was sent: for the next packet, or for queues that forget.
-    fn after_packet(&self, now: Nanos) -> Option<Nanos> {
-        if self.packets > 0 {
-            let is_ahead = self.shaper.time_next > now;
-            return is_ahead.then_some(self.shaper.time_next.min(self.shaper.failsafe));
-        }
-        let forgetting = self.tins.iter().find(|tin| tin.decaying > 0);
-        forgetting.map(|tin| now + tin.numbers.law.target)
-    }
 }
 
 impl<P: Packet> View for Cake<P> {
@@ -462,22 +302,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         self.wake = None;
-        let mut is_first = true;
-        while self.packets > 0 {
-            if let Some(next) = self.shaper.wait(now) {
-                self.totals.overlimits += 1;
-                self.wake = Some(next);
-                return Dequeue::NotBefore(next);
-            }
-            let Some(tin) = self.choose(now) else { break };
-            if let Some(packet) = self.serve(now, tin, &mut is_first, draws, sink) {
-                self.totals.sent(packet.len());
-                self.wake = self.after_packet(now);
-                self.overflow.sent();
-                return Dequeue::Packet(packet);
-            }
-        }
-        Dequeue::Empty
+        self.next_packet(now, draws, sink)
     }
 
     fn wake_up(&self) -> Option<Nanos> {
