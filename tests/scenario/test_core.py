@@ -159,6 +159,8 @@ def test_it_describes_itself() -> None:
         "fq_cobalt",
         "daqm",
         "cake",
+        "pi2",
+        "dualpi2",
     }
     for preset in known["presets"]:
         assert preset["params"], preset["name"]

@@ -21,6 +21,7 @@ QUEUES = [
     "choke limit 300p min 20p max 80p ecn",
     "sfb limit 300p max 30p rehash 60000 db 10000",
     "cobalt",
+    "dualpi2 step_thresh 2ms any_ect",
 ]
 
 
@@ -77,6 +78,12 @@ def test_overhead_is_the_shapers() -> None:
     assert scenario.to_tc().commands[1].endswith(" overhead 18")
 
 
+def test_a_young_discipline_says_what_it_needs() -> None:
+    young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0")
+    assert young.notes[0] == "Linux has `dualpi2` since 6.17, and `tc` of the same age."
+    assert not any("since" in note for note in Scenario.from_toml(HOME).to_tc("wan0").notes)
+
+
 def test_the_printed_form_is_a_shell_script() -> None:
     text = str(Scenario.from_toml(HOME).to_tc("wan0", ingress=True))
     for line in text.splitlines():
@@ -88,6 +95,7 @@ def test_the_printed_form_is_a_shell_script() -> None:
     ("queue", "reason"),
     [
         ("blue", "blue"),
+        ("pi2", "dualpi2"),
         ("red limit 300p min 45p max 195p avpkt 1514 unit packets", "bytes"),
         ("red limit 400kb min 30kb max 90kb avpkt 1000 gentle", "gentle"),
         ("red limit 400kb min 30kb max 90kb avpkt 1000 feng", "feng"),
@@ -130,6 +138,7 @@ def _lacking(message: str) -> bool:
         words in message
         for words in (
             "Specified qdisc kind is unknown",
+            "Unknown qdisc",
             "Unknown device type",
             "Operation not permitted",
             "unshare failed",

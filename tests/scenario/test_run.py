@@ -179,6 +179,8 @@ def test_captures_are_read_by_tshark(run: Run, tmp_path: Path) -> None:
         "daqm as-published",
         "cake",
         "cake bandwidth 18mbit besteffort ack-filter",
+        "pi2",
+        "dualpi2",
     ],
 )
 def test_every_queue_runs(queue: str) -> None:

@@ -45,7 +45,7 @@ pub enum MarkReason {
     Early,
     /// Instead of a forced drop.
     Forced,
-    /// Its sojourn time was above `ce_threshold`.
+    /// It was beyond a fixed threshold: `ce_threshold`, `step_thresh`.
     CeThreshold,
 }
 
@@ -138,7 +138,8 @@ pub trait View {
 /// # Contract
 /// - `now` never decreases from call to call, and is never 0 (see [`sojourn_units::EPOCH`]).
 /// - packets in = packets out + packets handed to the sink + packets queued; bytes likewise.
-/// - Packets of one flow leave in the order in which they came, unless a change has sorted flows anew.
+/// - Packets of one flow leave in the order in which they came, unless a change has sorted flows anew;
+///   where a discipline sorts them further (by the ECN field), those of one flow and one queue.
 /// - `dequeue` gives a packet whenever one is queued, unless the discipline is a shaper.
 /// - The backlog never exceeds the limit after a call returns.
 /// - Same calls and same draws give same results.

@@ -7,7 +7,8 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
 use crate::{
-    blue, cake, choke, cobalt, codel, daqm, fifo, fq_cobalt, fq_codel, fq_pie, pie, red, sfb,
+    blue, cake, choke, cobalt, codel, daqm, dualpi2, fifo, fq_cobalt, fq_codel, fq_pie, pi2, pie,
+    red, sfb,
 };
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
@@ -44,6 +45,11 @@ pub enum Params {
     Daqm(daqm::Params),
     /// `cake`.
     Cake(cake::Params),
+    /// `pi2`.
+    Pi2(pi2::Params),
+    /// `dualpi2`.
+    #[serde(rename = "dualpi2")]
+    DualPi2(dualpi2::Params),
 }
 
 const TABLES: &[&Table] = &[
@@ -61,6 +67,8 @@ const TABLES: &[&Table] = &[
     &fq_cobalt::TABLE,
     &daqm::TABLE,
     &cake::TABLE,
+    &pi2::TABLE,
+    &dualpi2::TABLE,
 ];
 
 /// The words of every discipline.
@@ -91,6 +99,8 @@ impl Params {
             "fq_cobalt" => Self::FqCobalt(fq_cobalt::Params::new(device)),
             "daqm" => Self::Daqm(daqm::Params::default()),
             "cake" => Self::Cake(cake::Params::new(device)),
+            "pi2" => Self::Pi2(pi2::Params::new(device)),
+            "dualpi2" => Self::DualPi2(dualpi2::Params::new(device)),
             name => unreachable!("no defaults for {name}"),
         };
         params.set(&given)?;
@@ -105,6 +115,7 @@ impl Params {
             (Ok(Self::Daqm(params)), Ok((_, given))) => params.warnings(&given),
             (Ok(Self::Choke(params)), Ok((_, given))) => params.warnings(&given),
             (Ok(Self::Sfb(params)), Ok(_)) => params.warnings(),
+            (Ok(Self::DualPi2(_)), Ok((_, given))) => dualpi2::Params::warnings(&given),
             _ => Vec::new(),
         }
     }
@@ -145,6 +156,8 @@ impl Params {
             Self::FqCobalt(params) => params.set(given),
             Self::Daqm(params) => params.set(given),
             Self::Cake(params) => params.set(given),
+            Self::Pi2(params) => params.set(given),
+            Self::DualPi2(params) => params.set(given),
         }
     }
 
@@ -164,6 +177,8 @@ impl Params {
             Self::FqCobalt(_) => &fq_cobalt::TABLE,
             Self::Daqm(_) => &daqm::TABLE,
             Self::Cake(_) => &cake::TABLE,
+            Self::Pi2(_) => &pi2::TABLE,
+            Self::DualPi2(_) => &dualpi2::TABLE,
         }
     }
 
@@ -191,6 +206,8 @@ impl Params {
             Self::FqCobalt(params) => Queue::FqCobalt(fq_cobalt::FqCobalt::new(*params)),
             Self::Daqm(params) => Queue::Daqm(Box::new(daqm::Daqm::new(*params, now))),
             Self::Cake(params) => Queue::Cake(Box::new(cake::Cake::new(*params))),
+            Self::Pi2(params) => Queue::Pi2(pi2::Pi2::new(*params, now)),
+            Self::DualPi2(params) => Queue::DualPi2(dualpi2::DualPi2::new(*params, now)),
         }
     }
 
@@ -222,6 +239,11 @@ impl Params {
                 reason: "Linux has no discipline that drops by derivatives".to_owned(),
             }),
             Self::Cake(params) => Ok(params.to_tc()),
+            Self::Pi2(_) => Err(NoKernelEquivalent {
+                discipline: "pi2",
+                reason: "Linux has only the coupled pair of queues, dualpi2".to_owned(),
+            }),
+            Self::DualPi2(params) => Ok(params.to_tc()),
         }
     }
 }
@@ -271,6 +293,8 @@ impl<P: Packet> Queue<P> {
             (Self::FqCobalt(queue), Params::FqCobalt(params)) => queue.change(*params, now, sink),
             (Self::Daqm(queue), Params::Daqm(params)) => queue.change(*params, now, sink),
             (Self::Cake(queue), Params::Cake(params)) => queue.change(*params, sink),
+            (Self::Pi2(queue), Params::Pi2(params)) => queue.change(*params, sink),
+            (Self::DualPi2(queue), Params::DualPi2(params)) => queue.change(*params, sink),
             (queue, params) => {
                 return Err(OtherDiscipline { queue: queue.name(), asked: params.name() });
             }

@@ -7,11 +7,13 @@ use crate::cobalt::Cobalt;
 use crate::codel::Codel;
 use crate::daqm::Daqm;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::dualpi2::DualPi2;
 use crate::fifo::Fifo;
 use crate::fq_cobalt::FqCobalt;
 use crate::fq_codel::FqCodel;
 use crate::fq_pie::FqPie;
 use crate::packet::Packet;
+use crate::pi2::Pi2;
 use crate::pie::Pie;
 use crate::red::Red;
 use crate::sfb::Sfb;
@@ -46,6 +48,10 @@ pub enum Queue<P> {
     Daqm(Box<Daqm<P>>),
     /// `cake`; it is larger than the others.
     Cake(Box<Cake<P>>),
+    /// `pi2`.
+    Pi2(Pi2<P>),
+    /// `dualpi2`.
+    DualPi2(DualPi2<P>),
 }
 
 macro_rules! each {
@@ -64,6 +70,8 @@ macro_rules! each {
             Queue::FqCobalt($queue) => $body,
             Queue::Daqm($queue) => $body,
             Queue::Cake($queue) => $body,
+            Queue::Pi2($queue) => $body,
+            Queue::DualPi2($queue) => $body,
         }
     };
 }
@@ -85,6 +93,8 @@ impl<P: Packet> Queue<P> {
             Self::FqCobalt(_) => "fq_cobalt",
             Self::Daqm(_) => "daqm",
             Self::Cake(_) => "cake",
+            Self::Pi2(_) => "pi2",
+            Self::DualPi2(_) => "dualpi2",
         }
     }
 }

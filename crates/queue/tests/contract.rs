@@ -105,6 +105,20 @@ const CASES: &[(&str, &str)] = &[
         "cake bandwidth 20mbit precedence flows rtt 1ms memlimit 24kb ack-filter",
         "cake unlimited diffserv3 ack-filter-aggressive",
     ),
+    ("pi2 limit 25 target 1ms tupdate 2ms alpha 50 beta 200", "pi2 limit 6 target 2ms ecn"),
+    ("pi2 limit 40 target 500us tupdate 1ms alpha 0.2 beta 2 ecn", "pi2 limit 9 coupling_factor 3"),
+    (
+        "dualpi2 limit 30 target 1ms tupdate 2ms alpha 0.2 beta 2 step_thresh 500us",
+        "dualpi2 limit 8 classic_protection 70%",
+    ),
+    (
+        "dualpi2 limit 30 target 1ms tupdate 2ms alpha 50 beta 200 any_ect",
+        "dualpi2 memlimit 9kb l4s_ect drop_enqueue",
+    ),
+    (
+        "dualpi2 memlimit 20kb max_rtt 6ms drop_enqueue overflow step_thresh 3p min_qlen_step 2",
+        "dualpi2 memlimit 8kb drop_dequeue drop_on_overload",
+    ),
 ];
 
 #[test]
@@ -185,14 +199,29 @@ fn limits(params: &Params) -> (u64, u64, u64) {
         Params::FqCobalt(p) => (p.limit.into(), NONE, NONE),
         Params::Daqm(p) => (p.limit.into(), NONE, NONE),
         Params::Cake(p) => (NONE, NONE, p.buffer_limit().into()),
+        Params::Pi2(p) => (p.limit.into(), NONE, NONE),
+        Params::DualPi2(p) => (p.limit.into(), NONE, p.memory_limit.into()),
     }
+}
+
+/// Within what packets keep their order: their flow, and where a discipline sorts them further, the
+/// queue that they go to.
+type Order = (u32, bool);
+
+fn order(params: &Params, frame: &Frame) -> Order {
+    let apart = match params {
+        Params::DualPi2(p) if p.any_ect => frame.ecn != Ecn::NotEct,
+        Params::DualPi2(_) => matches!(frame.ecn, Ecn::Ect1 | Ecn::Ce),
+        _ => false,
+    };
+    (frame.flow, apart)
 }
 
 /// The test's own ledger of what is in the queue.
 #[derive(Default)]
 struct Ledger {
-    queued: BTreeMap<u64, (u64, Frame)>,
-    by_flow: BTreeMap<u32, VecDeque<u64>>,
+    queued: BTreeMap<u64, (u64, Frame, Order)>,
+    in_order: BTreeMap<Order, VecDeque<u64>>,
     offered: u64,
     delivered: u64,
     lost: u64,
@@ -200,26 +229,26 @@ struct Ledger {
 
 impl Ledger {
     fn forget(&mut self, frame: &Frame) {
-        let (_, known) = self.queued.remove(&frame.id).expect("it was queued, once");
+        let (_, known, order) = self.queued.remove(&frame.id).expect("it was queued, once");
         assert_eq!((known.len, known.flow), (frame.len, frame.flow));
-        let flow = self.by_flow.get_mut(&frame.flow).expect("its flow has packets");
+        let flow = self.in_order.get_mut(&order).expect("its flow has packets");
         flow.retain(|id| *id != frame.id);
     }
 
     fn compare(&self, bench: &Bench, check_limit: bool) {
         let queue = &bench.queue;
         assert_eq!(queue.packets(), self.queued.len());
-        let bytes: u64 = self.queued.values().map(|(_, frame)| u64::from(frame.len)).sum();
+        let bytes: u64 = self.queued.values().map(|(_, frame, _)| u64::from(frame.len)).sum();
         assert_eq!(queue.bytes(), bytes);
         assert_eq!(self.offered, self.delivered + self.lost + queue.packets() as u64);
         if check_limit {
             let (packets, most_bytes, memory) = limits(&bench.params);
             assert!(self.queued.len() as u64 <= packets, "more packets than the limit");
             assert!(bytes <= most_bytes, "more bytes than the limit");
-            let charged: u64 = self.queued.values().map(|(_, f)| u64::from(f.len) + 512).sum();
+            let charged: u64 = self.queued.values().map(|(_, f, _)| u64::from(f.len) + 512).sum();
             assert!(charged <= memory, "more memory than the limit");
         }
-        let mut times: Vec<u64> = self.queued.values().map(|(at, _)| *at).collect();
+        let mut times: Vec<u64> = self.queued.values().map(|(at, ..)| *at).collect();
         times.sort_unstable();
         let seen: Vec<u64> =
             (0..queue.packets()).map(|n| queue.enqueued_at(n).expect("it is queued")).collect();
@@ -262,8 +291,9 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                     ..Frame::new(bench.next_id, *len)
                 };
                 ledger.offered += 1;
-                ledger.queued.insert(frame.id, (bench.now, frame.clone()));
-                ledger.by_flow.entry(*flow).or_default().push_back(frame.id);
+                let order = order(&bench.params, &frame);
+                ledger.queued.insert(frame.id, (bench.now, frame.clone(), order));
+                ledger.in_order.entry(order).or_default().push_back(frame.id);
                 arrived = Some(frame.id);
                 let given = bench.offer(frame);
                 let refused =
@@ -271,8 +301,11 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 match given {
                     Return::Drop => assert!(refused),
                     Return::Congestion => assert!(bench.kept.dropped.len() > drops),
-                    // FQ-CoDel may drop another flow's packets and call it a success.
-                    Return::Success => assert!(!refused),
+                    // FQ-CoDel may drop another flow's packets and call it a success; DualPI2 the
+                    // arriving one.
+                    Return::Success => assert!(
+                        !refused || matches!(bench.params, Params::DualPi2(p) if p.drop_enqueue)
+                    ),
                 }
                 trace.push(format!("{given:?}"));
             }
@@ -286,7 +319,7 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                 }
                 if let Some(frame) = &taken {
                     assert!(next.is_some());
-                    let first = ledger.by_flow[&frame.flow]
+                    let first = ledger.in_order[&ledger.queued[&frame.id].2]
                         .iter()
                         .find(|id| !bench.kept.dropped[drops..].iter().any(|(f, ..)| f.id == **id));
                     // A CAKE told to sort flows otherwise has some in two queues for a while.
@@ -356,7 +389,8 @@ fn marks_only_what_is_capable() {
             Params::FqPie(p) => p.pie.ecn,
             Params::Cobalt(p) => p.control.ecn,
             Params::FqCobalt(p) => p.control.ecn,
-            Params::Sfb(_) | Params::Cake(_) => true,
+            Params::Pi2(p) => p.ecn,
+            Params::Sfb(_) | Params::Cake(_) | Params::DualPi2(_) => true,
             Params::Fifo(_) | Params::Daqm(_) => false,
         };
         assert!(

@@ -265,6 +265,15 @@ fn errors_help() {
     );
     assert!(error("daqm as-published published flag").contains("exclude each other"));
     assert!(error("cobalt blue_threshold 0ms").contains("above 0"));
+    assert!(error("pi2 alpha 0").contains("from 0.00390625 to"));
+    assert!(error("dualpi2 step_thresh 5").contains("such as 1ms or 5p; found `5`"));
+    assert!(error("dualpi2 step_thresh 0p").contains("above 0"));
+    assert!(error("dualpi2 classic_protection 10").contains("too large"));
+    assert!(error("dualpi2 coupling_factor 256").contains("from 1 to 255"));
+    assert!(error("dualpi2 max_rtt 10ms typical_rtt 20ms").contains("not be above `max_rtt`"));
+    assert!(error("dualpi2 max_rtt 1us").contains("`beta` would be too large"));
+    assert!(error("dualpi2 typical_rtt 60s").contains("would be 0"));
+    assert!(error("dualpi2 drop_enqueue drop_dequeue").contains("given twice"));
     assert!(parse("codel").change("pie limit 3", &Device::default()).is_err());
 }
 
@@ -305,6 +314,11 @@ fn a_change_keeps_what_it_does_not_name() {
             "daqm preset f5 published none",
             "daqm preset f5 interval 1ms",
         ),
+        ("pi2 limit 5 ecn", "pi2 beta 4", "pi2 limit 5 ecn beta 4"),
+        ("dualpi2 any_ect", "dualpi2 overflow", "dualpi2 any_ect overflow"),
+        ("dualpi2 memlimit 1mb", "dualpi2 target 5ms", "dualpi2 memlimit 1mb target 5ms"),
+        // A limit brings its memory with it.
+        ("dualpi2 memlimit 1mb", "dualpi2 limit 50", "dualpi2 limit 50 memlimit 151400"),
         // tc states RED's numbers anew; flags stay once set.
         ("red limit 60000 min 6000 max 9000 ecn", "red limit 90000", "red limit 90000 ecn"),
         ("red limit 60000 ecn", "red limit 60000 nodrop", "red limit 60000 ecn nodrop"),
@@ -336,6 +350,7 @@ fn what_the_kernel_lacks_is_said() {
         ("red limit 60000 weight 0.002", "power of two"),
         ("blue", "sfb"),
         ("choke limit 200 harddrop", "tc has no word"),
+        ("pi2", "dualpi2"),
         ("cobalt target 1ms", "1/20"),
         ("cobalt increment 0.08", "1/256"),
         ("cobalt blue_threshold 400ms", "knows no delay"),
@@ -383,6 +398,11 @@ fn assumptions_are_said() {
     assert!(max.contains("`max` 10 is below `target` 20"), "{max}");
     assert!(db.contains("`db` 100 is not below `rehash` 100"), "{db}");
     assert!(Params::warnings("sfb rehash 0", &device).is_empty());
+    assert_eq!(
+        Params::warnings("dualpi2 max_rtt 50ms beta 3", &device),
+        ["`beta` is ignored: `max_rtt` and `typical_rtt` give it"]
+    );
+    assert!(Params::warnings("dualpi2 beta 3", &device).is_empty());
     let link = Device { rate: sojourn_units::Rate::new(1_000_000_000), ..device };
     let ours = "red limit 100 unit packets weight 0.1";
     assert_eq!(Params::warnings(ours, &link), ["`bandwidth` is taken to be 1gbit"]);
@@ -406,11 +426,34 @@ fn parameters_survive_json() {
         "fq_cobalt target 4ms",
         "daqm preset f3 interval measured published literal+whole-ms",
         "daqm as-published s2-threshold 0.125",
+        "pi2 ecn",
+        "dualpi2 step_thresh 5p",
     ] {
         let params = parse(text);
         let json = serde_json::to_string(&params).unwrap();
         assert!(json.starts_with(r#"{"name":""#), "{json}");
         assert_eq!(serde_json::from_str::<Params>(&json).unwrap(), params, "{json}");
+    }
+}
+
+/// RFC 9332, appendix A.1, and the numbers that `tc` makes of it.
+#[test]
+fn dualpi2_is_fitted_to_round_trip_times() {
+    for (text, target, tupdate, alpha, beta) in [
+        // 0.15 Hz and 3 Hz.
+        ("max_rtt 100ms typical_rtt 15ms", "15ms", "15ms", 38, 768),
+        ("typical_rtt 1ms", "1ms", "1ms", 711, 12_800),
+        ("max_rtt 60ms", "10ms", "10ms", 71, 1280),
+        // A third of the greatest is less than the typical.
+        ("max_rtt 90ms typical_rtt 60ms", "60ms", "30ms", 94, 853),
+    ] {
+        let hz = |gain: u32| f64::from(gain) / 256.0;
+        let written = format!(
+            "dualpi2 target {target} tupdate {tupdate} alpha {} beta {}",
+            hz(alpha),
+            hz(beta)
+        );
+        assert_eq!(parse(&format!("dualpi2 {text}")), parse(&written), "{text}");
     }
 }
 
@@ -477,6 +520,29 @@ fn switch(words: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 fn count(max: u32) -> impl Strategy<Value = String> {
     (1..=max).prop_map(|n| n.to_string())
+}
+
+fn dualpi2() -> impl Strategy<Value = String> {
+    let gain = || (1u32..1 << 24).prop_map(|n| (f64::from(n) / 256.0).to_string());
+    let words = (
+        (option("limit", count(u32::MAX)), option("memlimit", count(u32::MAX))),
+        option("coupling_factor", count(255)),
+        option("step_thresh", prop_oneof![time(), count(u32::MAX).prop_map(|n| n + "pkts")]),
+        option("min_qlen_step", count(u32::MAX)),
+        switch(&["", "overflow", "drop_on_overload drop_enqueue", "drop_dequeue any_ect"]),
+        option("classic_protection", (0u32..=100).prop_map(|n| format!("{n}%"))),
+        prop_oneof![
+            Just((" max_rtt 40ms".to_owned(), " typical_rtt 9ms".to_owned())),
+            (option("alpha", gain()), option("beta", gain())),
+            (option("target", time()), option("tupdate", time())),
+        ],
+        switch(&["", "split_gso", "l4s_ect no_split_gso"]),
+    );
+    words.prop_map(|((a, b), c, d, e, f, g, (h, i), j)| {
+        // `l4s_ect` beside `any_ect` is one word given twice.
+        let j = if f.contains("any_ect") { String::new() } else { j };
+        format!("dualpi2{a}{b}{c}{d}{e}{f}{g}{h}{i}{j}")
+    })
 }
 
 fn descriptions() -> impl Strategy<Value = String> {
@@ -576,6 +642,7 @@ fn descriptions() -> impl Strategy<Value = String> {
         cake.prop_map(move |(a, b, c, (d, e), f, g, h)| {
             format!("cake{}", join(vec![a, b, c, d, e, f, g, h]))
         }),
+        dualpi2(),
     ]
 }
 

@@ -65,6 +65,7 @@ fn no_allocation_in_steady_state() {
         "daqm",
         "cake bandwidth 90mbit memlimit 200kb",
         "cake unlimited besteffort ack-filter",
+        "dualpi2",
     ] {
         let plan = Dumbbell::new(10, 100_000_000, 10 * MS, queue)
             .group("ftp", 10, tcp("cubic"), "bulk")

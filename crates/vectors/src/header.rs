@@ -159,7 +159,13 @@ pub fn numbers(params: &Params) -> Json {
             "bin_size": p.bin_size, "increment": p.increment, "decrement": p.decrement,
             "limit": p.limit, "penalty_rate": p.penalty_rate, "penalty_burst": p.penalty_burst,
         }),
-        Params::Blue(_) | Params::Cobalt(_) | Params::FqCobalt(_) | Params::Daqm(_) => Json::Null,
+        // None are recorded.
+        Params::Blue(_)
+        | Params::Cobalt(_)
+        | Params::FqCobalt(_)
+        | Params::Daqm(_)
+        | Params::Pi2(_)
+        | Params::DualPi2(_) => Json::Null,
     }
 }
 

@@ -24,6 +24,9 @@ SHARE_PERCENT = 95
 ETHERNET = 14
 """Bytes of the header that lengths here count and CAKE's `overhead` does not."""
 
+SINCE = {"dualpi2": "6.17"}
+"""The first Linux that has a discipline, where machines in use may be older."""
+
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,14}")
 
 
@@ -113,6 +116,8 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
         *(_cake_notes(ingress=ingress) if shapes_itself else [_offloads(dev)]),
         f"Watch it work with `tc -s qdisc show dev {shaped}`.",
     ]
+    if since := SINCE.get(params["name"]):
+        notes.insert(0, f"Linux has `{params['name']}` since {since}, and `tc` of the same age.")
     if interface is None:
         notes.insert(0, f"Replace {dev} by your interface (`ip link` lists them).")
     return Deployment(queue, where, tuple(commands), undo, tuple(notes))

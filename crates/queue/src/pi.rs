@@ -1,0 +1,250 @@
+//! The controller of PI2 and DualPI2: one probability, and what it means for a packet.
+//!
+//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable
+//! TCP" (CoNEXT 2016); RFC 9332; arithmetic of Linux `sch_dualpi2.c`.
+//!
+//! Every `tupdate` a base probability p' is corrected in proportion to how far the queueing delay is
+//! from `target` (`alpha`) and to how it moved (`beta`). A Classic sender's rate goes with one over the
+//! square root of its losses, so it is met by p' squared: two draws that both must hit. A scalable
+//! sender's goes with one over its marks: it is met by `coupling_factor` times p'. So both react alike
+//! to the same p', and no gain has to be scaled by the load.
+//!
+//! Invariants: p' is between 0 and 1; a packet that is not ECN-capable is never marked; nothing
+//! is dropped that can be marked unless `coupling_factor` times p' exceeds one (overload).
+
+use crate::discipline::Draws;
+use crate::tc::{Text, above_zero, micros, set, time_text};
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::{Given, Kind, Word, WordError};
+use sojourn_units::{MICROSECOND, Nanos, SECOND};
+
+/// The greatest gain in Hz: up to it, the 32-bit reals of `tc` tell all steps of 1/256 Hz apart.
+const MAX_GAIN: f64 = 65_535.0;
+const GAIN: Kind = Kind::Real { min: 1.0 / GAIN_UNITS as f64, max: MAX_GAIN };
+/// Steps of a gain in one Hz.
+const GAIN_UNITS: u32 = 256;
+
+/// `target`; the default is each discipline's.
+pub(crate) const TARGET: Word = Word {
+    name: "target",
+    kind: Kind::Time,
+    default: "",
+    doc: "Queueing delay to hold, in whole microseconds.",
+};
+
+/// `tupdate`.
+pub(crate) const TUPDATE: Word = Word {
+    name: "tupdate",
+    kind: Kind::Time,
+    default: "",
+    doc: "Time between updates of the probability, at most 4.29 s.",
+};
+
+/// `alpha`.
+pub(crate) const ALPHA: Word = Word {
+    name: "alpha",
+    kind: GAIN,
+    default: "",
+    doc: "Weight of the delay's distance from target, in Hz, rounded down to 1/256.",
+};
+
+/// `beta`.
+pub(crate) const BETA: Word = Word {
+    name: "beta",
+    kind: GAIN,
+    default: "",
+    doc: "Weight of the delay's movement, in Hz, rounded down to 1/256.",
+};
+
+/// `coupling_factor`.
+pub(crate) const COUPLING_FACTOR: Word = Word {
+    name: "coupling_factor",
+    kind: Kind::Integer { min: 1, max: 255 },
+    default: "2",
+    doc: "How many times the base probability L4S packets are marked with.",
+};
+
+/// What the user sets of the controller, in the kernel's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Delay to hold, in microseconds.
+    pub target_us: u32,
+    /// Time between updates, in microseconds.
+    pub tupdate_us: u32,
+    /// Weight of the distance from target, in 1/256 Hz.
+    pub alpha: u32,
+    /// Weight of the movement, in 1/256 Hz.
+    pub beta: u32,
+    /// Factor between the base probability and that of L4S packets.
+    pub coupling_factor: u8,
+}
+
+impl Params {
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        set(&mut self.target_us, above_zero(given, "target", micros)?);
+        set(&mut self.tupdate_us, above_zero(given, "tupdate", micros)?);
+        // As `tc` reads them.
+        let gain = |word| given.real(word).map(|hz| (hz as f32 * GAIN_UNITS as f32) as u32);
+        set(&mut self.alpha, gain("alpha"));
+        set(&mut self.beta, gain("beta"));
+        set(&mut self.coupling_factor, given.integer("coupling_factor").map(|k| k as u8));
+        Ok(())
+    }
+
+    /// The gains, target and update time that RFC 9332 (appendix A.1) gives for the greatest and
+    /// the typical round-trip time, in microseconds.
+    ///
+    /// # Errors
+    /// What is wrong with them, as a sentence.
+    pub(crate) fn fit(&mut self, max_rtt_us: u32, typical_rtt_us: u32) -> Result<(), String> {
+        if typical_rtt_us > max_rtt_us {
+            return Err("`typical_rtt` must not be above `max_rtt`".to_owned());
+        }
+        let max = f64::from(max_rtt_us);
+        let tupdate_us = (f64::from(typical_rtt_us).min(max / 3.0) as u32).max(1);
+        // Constants of single precision, as `tc` has them.
+        let alpha = f64::from(tupdate_us) / max / max * 1e6 * f64::from(0.1f32);
+        let beta = f64::from(0.3f32) / max * 1e6;
+        if beta > MAX_GAIN {
+            return Err("`max_rtt` is too small: `beta` would be too large".to_owned());
+        }
+        let units = |gain: f64| (gain * f64::from(GAIN_UNITS)) as u32;
+        if units(alpha) == 0 || units(beta) == 0 {
+            return Err("`max_rtt` is too large: `alpha` or `beta` would be 0".to_owned());
+        }
+        self.target_us = typical_rtt_us;
+        self.tupdate_us = tupdate_us;
+        self.alpha = units(alpha);
+        self.beta = units(beta);
+        Ok(())
+    }
+
+    pub(crate) fn write(self, text: Text) -> Text {
+        let hz = |gain: u32| f64::from(gain) / f64::from(GAIN_UNITS);
+        text.value("target", time_text(self.target_us))
+            .value("tupdate", time_text(self.tupdate_us))
+            .value("alpha", hz(self.alpha))
+            .value("beta", hz(self.beta))
+            .value("coupling_factor", self.coupling_factor)
+    }
+
+    /// The same in the numbers that it is computed with.
+    pub fn law(&self) -> Law {
+        // Probability per 64 ns of delay; one is 2^32 - 1.
+        let scaled = |gain: u32| ((u64::from(gain) * u64::from(MAX_PROB)) >> 2) / SECOND;
+        Law {
+            target: Nanos::from(self.target_us) * MICROSECOND,
+            tupdate: nanos(self.tupdate_us),
+            alpha: scaled(self.alpha),
+            beta: scaled(self.beta),
+            coupling: u64::from(self.coupling_factor),
+        }
+    }
+}
+
+/// Microseconds as the kernel's 32 bits of nanoseconds.
+pub(crate) fn nanos(micros: u32) -> Nanos {
+    (Nanos::from(micros) * MICROSECOND).min(Nanos::from(u32::MAX))
+}
+
+/// Probability one.
+pub const MAX_PROB: u32 = u32::MAX;
+
+/// The parameters in the numbers that the controller is computed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    target: Nanos,
+    tupdate: Nanos,
+    alpha: u64,
+    beta: u64,
+    coupling: u64,
+}
+
+impl Law {
+    /// Time between updates.
+    pub fn tupdate(&self) -> Nanos {
+        self.tupdate
+    }
+}
+
+/// What is to become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// It is to be marked.
+    Mark,
+    /// It is to be dropped.
+    Drop,
+}
+
+/// What the controller remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The base probability p'; one is 2^32 - 1.
+    pub prob: u32,
+    /// Queueing delay at the last update.
+    pub last_qdelay: Nanos,
+}
+
+impl State {
+    /// The periodic update for a queueing delay of `delay`; the probability stays within `most`.
+    ///
+    /// The kernel's sum wraps when the probability would jump by more than one at once (a delay
+    /// that falls by a third of a second between two updates); this one stops at the ends.
+    pub fn update(&mut self, law: &Law, delay: Nanos, most: u32) {
+        let off = i128::from(delay) - i128::from(law.target);
+        let moved = i128::from(delay) - i128::from(self.last_qdelay);
+        let change = off * i128::from(law.alpha) + moved * i128::from(law.beta);
+        // Rounded towards zero, either way.
+        let prob = i128::from(self.prob) + change / 64;
+        self.prob = prob.clamp(0, most.into()) as u32;
+        self.last_qdelay = delay;
+    }
+
+    /// What becomes of a Classic packet.
+    #[inline]
+    pub fn classic(&self, law: &Law, capable: bool, draws: &mut impl Draws) -> Verdict {
+        if !self.twice(draws) {
+            Verdict::Pass
+        } else if capable && !self.is_overloaded(law) {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    /// What becomes of an L4S packet. Under overload all are marked, and if `drops`, as many are
+    /// dropped as of Classic packets.
+    #[inline]
+    pub fn scalable(&self, law: &Law, drops: bool, draws: &mut impl Draws) -> Verdict {
+        if self.is_overloaded(law) {
+            if drops && self.twice(draws) { Verdict::Drop } else { Verdict::Mark }
+        } else if u64::from(draws.draw_u32()) <= self.coupled(law) {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// Whether the marks of L4S packets can carry no more.
+    fn is_overloaded(&self, law: &Law) -> bool {
+        self.coupled(law) > u64::from(MAX_PROB)
+    }
+
+    fn coupled(&self, law: &Law) -> u64 {
+        u64::from(self.prob) * law.coupling
+    }
+
+    /// Two draws that both hit: p' squared.
+    #[inline]
+    fn twice(&self, draws: &mut impl Draws) -> bool {
+        draws.draw_u32() <= self.prob && draws.draw_u32() <= self.prob
+    }
+
+    /// Visits its fields.
+    pub fn visit(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("prob", self.prob.into());
+        visit("last_qdelay", self.last_qdelay.into());
+    }
+}

@@ -1,0 +1,209 @@
+//! PI2: a PI controller whose probability is squared for Classic traffic.
+//!
+//! Source: De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable
+//! TCP" (CoNEXT 2016). Not in Linux; `sch_dualpi2.c` has the same controller over two queues.
+//!
+//! One queue under the [controller](crate::pi). Arrivals are judged as they come: Classic packets with
+//! the square of the base probability, and with `ecn` those that carry L4S's identifier, ECT(1) or
+//! CE, with `coupling_factor` times it. None of PIE's heuristics is left but one.
+//!
+//! Invariants: no early drop below two full frames of backlog; ECN-capable packets are dropped
+//! early under overload only.
+
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::packet::{Ecn, Packet};
+use crate::pi::{self, Law, MAX_PROB, State, Verdict};
+use crate::store::{Store, Stored};
+use crate::tc::{ECN, LIMIT, above_zero, packets, set};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Table, Word, WordError};
+
+/// The words of `pi2`.
+pub const TABLE: Table = Table {
+    name: "pi2",
+    summary: "PI2: one probability that holds the queueing delay, squared for Classic traffic",
+    source: "De Schepper et al. 2016; not in Linux",
+    words: &[
+        LIMIT,
+        Word { default: "20ms", ..pi::TARGET },
+        Word { default: "32ms", ..pi::TUPDATE },
+        Word { default: "0.3125", ..pi::ALPHA },
+        Word { default: "3.125", ..pi::BETA },
+        pi::COUPLING_FACTOR,
+        ECN,
+    ],
+};
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Params {
+    /// Packets that fit.
+    pub limit: u32,
+    /// The controller's.
+    pub pi: pi::Params,
+    /// Whether to mark instead of drop, and L4S packets by their own probability.
+    pub ecn: bool,
+    /// The largest frame of the device.
+    pub mtu: u32,
+}
+
+impl Params {
+    /// The defaults on `device`.
+    pub fn new(device: &Device) -> Self {
+        let pi = pi::Params {
+            target_us: 20_000,
+            tupdate_us: 32_000,
+            alpha: 80, // 5/16 Hz
+            beta: 800, // 50/16 Hz
+            coupling_factor: 2,
+        };
+        Self { limit: 1000, pi, ecn: false, mtu: device.psched_mtu }
+    }
+
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        set(&mut self.limit, above_zero(given, "limit", packets)?);
+        self.pi.set(given)?;
+        set(&mut self.ecn, given.flag("ecn"));
+        Ok(())
+    }
+}
+
+/// What PI2 counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    early: u64,
+    overflow: u64,
+    ecn_mark: u64,
+}
+
+/// A PI2 queue.
+#[derive(Clone, Debug)]
+pub struct Pi2<P> {
+    params: Params,
+    law: Law,
+    state: State,
+    counters: Counters,
+    totals: Totals,
+    store: Store<P>,
+    timer: Nanos,
+}
+
+impl<P: Packet> Pi2<P> {
+    /// An empty queue, created at `now`.
+    pub fn new(params: Params, now: Nanos) -> Self {
+        let law = params.pi.law();
+        Self {
+            params,
+            law,
+            state: State::default(),
+            counters: Counters::default(),
+            totals: Totals::default(),
+            store: Store::default(),
+            timer: now + law.tupdate(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
+    /// dropped from the head.
+    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.law = params.pi.law();
+        self.store.cut(params.limit as usize, &mut self.totals, sink);
+    }
+
+    #[inline]
+    fn judge(&self, packet: &P, draws: &mut impl Draws) -> Verdict {
+        if self.store.bytes() < 2 * u64::from(self.params.mtu) {
+            return Verdict::Pass;
+        }
+        match packet.ecn() {
+            Ecn::Ect1 | Ecn::Ce if self.params.ecn => self.state.scalable(&self.law, true, draws),
+            Ecn::Ect0 => self.state.classic(&self.law, self.params.ecn, draws),
+            _ => self.state.classic(&self.law, false, draws),
+        }
+    }
+}
+
+impl<P: Packet> Stored for Pi2<P> {
+    type Store = Store<P>;
+
+    #[inline]
+    fn store(&self) -> &Store<P> {
+        &self.store
+    }
+}
+
+impl<P: Packet> Discipline<P> for Pi2<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let reason = if self.store.len() >= self.params.limit as usize {
+            self.counters.overflow += 1;
+            DropReason::Overflow
+        } else {
+            match self.judge(&packet, draws) {
+                Verdict::Drop => {
+                    self.counters.early += 1;
+                    DropReason::Early
+                }
+                verdict => {
+                    if verdict == Verdict::Mark && packet.set_ce() {
+                        self.counters.ecn_mark += 1;
+                        sink.marked(&packet, MarkReason::Early);
+                    }
+                    self.store.push(now, packet);
+                    return Return::Success;
+                }
+            }
+        };
+        self.totals.drops += 1;
+        sink.dropped(packet, reason, false);
+        Return::Drop
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        _now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let Some(queued) = self.store.pop() else { return Dequeue::Empty };
+        self.totals.sent(queued.packet.len());
+        Dequeue::Packet(queued.packet)
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        Some(self.timer)
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let delay = self.store.enqueued_at(0).map_or(0, |at| now - at);
+        self.state.update(&self.law, delay, MAX_PROB);
+        self.timer = now + self.law.tupdate();
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.state.visit(visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("early", self.counters.early);
+        visit("overflow", self.counters.overflow);
+        visit("ecn_mark", self.counters.ecn_mark);
+    }
+}
