@@ -322,8 +322,14 @@ impl Engine<'_> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
         while let Some(segment) = end.tcp.poll_transmit(now) {
-            let ecn = if segment.flags.has(Flags::ECT) { Ecn::Ect0 as u8 } else { 0 };
-            let tos = end.tos | ecn;
+            let ecn = if segment.flags.has(Flags::ECT0) {
+                Ecn::Ect0
+            } else if segment.flags.has(Flags::ECT1) {
+                Ecn::Ect1
+            } else {
+                Ecn::NotEct
+            };
+            let tos = end.tos | ecn as u8;
             let len = segment.wire_len();
             let packet = Packet::new(Class::Tcp, end.nodes, end.place, end.hash, len, tos);
             let body = Body {

@@ -43,6 +43,8 @@ fn queue_text() -> impl Strategy<Value = String> {
         Just("fq_cobalt limit 100p blue_threshold 20ms".to_owned()),
         Just("daqm preset c2 limit 100p interval measured".to_owned()),
         Just("daqm limit 100p as-published".to_owned()),
+        Just("pi2 ecn".to_owned()),
+        Just("dualpi2".to_owned()),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"
                 .to_owned()
@@ -76,7 +78,7 @@ prop_compose! {
         delay in 0..50 * MS,
         queue in queue_text(),
         groups in groups(),
-        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
+        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "prague", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
         there in impairments(),
         back in impairments(),
         infinite in any::<bool>(),

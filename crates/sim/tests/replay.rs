@@ -44,6 +44,15 @@ fn streams() -> Plan {
     plan
 }
 
+fn l4s() -> Plan {
+    Dumbbell::new(2, 20_000_000, 20 * MS, "dualpi2")
+        .group("prague", 2, tcp("prague"), "bulk")
+        .group("cubic", 2, tcp("cubic ecn classic"), "bulk")
+        .group("cbr", 1, Transport::Udp, "cbr rate 3mbit jitter 50%")
+        .seconds(1, 5)
+        .plan
+}
+
 fn plans() -> Vec<(&'static str, Plan)> {
     vec![
         ("udp", udp()),
@@ -54,6 +63,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
         ("pie", tcp_mix("pie")),
         ("fq_pie", tcp_mix("fq_pie")),
         ("fq_cobalt", tcp_mix("fq_cobalt limit 60p")),
+        ("l4s", l4s()),
         (
             "red",
             tcp_mix("red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit"),
@@ -93,6 +103,7 @@ const GOLDEN: &[(&str, &str)] = &[
     ("pie", "895fab33a6e67f648d7b6b4a3fe23e37"),
     ("fq_pie", "544d1b0b2f36bb5bcd7724d46a4778a9"),
     ("fq_cobalt", "f67ec61f929a1a3b7ac73739ffa8b278"),
+    ("l4s", "0c9a8cd876a4ef9da1b741c3ad502e5a"),
     ("red", "7300cabebc88c52add8707f3c2fb3a00"),
     ("choke", "fb80412452c26e145dcaeea88b87cea8"),
     ("sfb", "52c514eb1e3ad0a88b439b4eecbb4bec"),

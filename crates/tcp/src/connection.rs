@@ -225,7 +225,7 @@ impl Connection {
         let scale = scaled.then(|| window_scale(&params));
         self.receiver.establish(sack, params.dsack, self.ecn, scale);
         let lost = self.syn_tries.saturating_sub(1);
-        self.sender.establish(&params, u64::from(mss), sack, self.ecn != Ecn::Off, lost);
+        self.sender.establish(&params, u64::from(mss), sack, self.ecn, lost);
         self.sender.set_edge(1, window);
         self.syn_due = false;
         self.syn_at = NEVER;
@@ -371,9 +371,9 @@ impl Connection {
         } else if params.ecn != Ecn::Off {
             flags |= Flags::ECE | Flags::CWR;
         }
-        if params.ecn == Ecn::Accurate && (!passive || self.offered_ecn) {
+        if params.ecn.is_exact() && (!passive || self.offered_ecn) {
             // RFC 8257, section 3.5: a queue that marks would drop it otherwise.
-            flags |= Flags::ECT;
+            flags |= params.ecn.codepoint();
         }
         let mut segment = Segment::new(0, self.receiver.nxt, flags);
         let offer = self.offer;
@@ -406,8 +406,8 @@ impl Connection {
         }
         if self.ecn != Ecn::Off {
             // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; RFC 8257 lets them be.
-            if !output.repeat || self.ecn == Ecn::Accurate {
-                flags |= Flags::ECT;
+            if !output.repeat || self.ecn.is_exact() {
+                flags |= self.ecn.codepoint();
             }
             if output.cwr {
                 flags |= Flags::CWR;
@@ -435,13 +435,15 @@ impl Connection {
         segment
     }
 
+    /// What the IP header of a bare acknowledgement says: RFC 3168 has it not ECN-capable, DCTCP's
+    /// hosts send all alike.
+    fn ack_codepoint(&self) -> Flags {
+        if self.ecn == Ecn::Accurate { self.ecn.codepoint() } else { Flags::NONE }
+    }
+
     #[inline]
     fn build_ack(&mut self, now: Nanos) -> Segment {
-        let mut flags = Flags::NONE;
-        if self.ecn == Ecn::Accurate {
-            flags |= Flags::ECT;
-        }
-        let mut segment = Segment::new(self.sender.nxt, 0, flags);
+        let mut segment = Segment::new(self.sender.nxt, 0, self.ack_codepoint());
         self.receiver.stamp(&mut segment);
         if self.timestamps {
             segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
@@ -454,7 +456,7 @@ impl Connection {
 
     /// The ACK of what came before a change of marks (RFC 8257, section 3.2).
     fn build_owed(&mut self, now: Nanos, ack: u64, echo: bool) -> Segment {
-        let mut segment = Segment::new(self.sender.nxt, ack, Flags::ACK | Flags::ECT);
+        let mut segment = Segment::new(self.sender.nxt, ack, Flags::ACK | self.ack_codepoint());
         if echo {
             segment.flags |= Flags::ECE;
         }

@@ -4,8 +4,9 @@
 //! [`profile`](crate::profile) gives every value that is not written.
 
 use crate::profile::{self, Profile};
+use crate::segment::Flags;
 use serde::{Deserialize, Serialize};
-use sojourn_control::congestion::{self, bbr, cubic, dctcp, hystart};
+use sojourn_control::congestion::{self, bbr, cubic, dctcp, hystart, prague};
 use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
 use sojourn_units::{Bytes, Nanos};
 
@@ -39,8 +40,29 @@ pub enum Ecn {
     Off,
     /// RFC 3168: the receiver echoes until the sender has answered.
     Classic,
-    /// RFC 8257: the receiver echoes each mark, and each change at once.
+    /// RFC 8257: the receiver echoes each mark, and each change at once; all packets are ECT(0).
     Accurate,
+    /// The same echo; data asks for L4S by ECT(1) (RFC 9331), bare acknowledgements are not
+    /// ECN-capable.
+    L4s,
+}
+
+impl Ecn {
+    /// Whether the receiver echoes each mark.
+    #[inline]
+    pub fn is_exact(self) -> bool {
+        matches!(self, Self::Accurate | Self::L4s)
+    }
+
+    /// What the IP header of data says.
+    #[inline]
+    pub fn codepoint(self) -> Flags {
+        match self {
+            Self::Off => Flags::NONE,
+            Self::Classic | Self::Accurate => Flags::ECT0,
+            Self::L4s => Flags::ECT1,
+        }
+    }
 }
 
 /// Whether segments are spread over the round-trip time.
@@ -156,7 +178,7 @@ macro_rules! table {
                 Word { name: "dsack", kind: ON_OFF, default: "on", doc: "Duplicates are reported (RFC 2883)." },
                 Word { name: "timestamps", kind: ON_OFF, default: "on", doc: "Timestamps (RFC 7323)." },
                 Word { name: "window_scaling", kind: ON_OFF, default: "on", doc: "Receive windows above 65535 bytes (RFC 7323)." },
-                Word { name: "ecn", kind: Kind::Choice { of: &["off", "classic", "accurate"] }, default: "off", doc: "Explicit congestion notification: RFC 3168, or RFC 8257's exact echo." },
+                Word { name: "ecn", kind: Kind::Choice { of: &["off", "classic", "accurate", "l4s"] }, default: "off", doc: "Explicit congestion notification: RFC 3168, RFC 8257's exact echo, or that with ECT(1) on data." },
                 Word { name: "recovery", kind: Kind::Choice { of: &["newreno", "rfc6675", "prr"] }, default: "prr", doc: "How losses are repaired: RFC 6582, RFC 6675, or RFC 6675 with RFC 6937." },
                 Word { name: "rack", kind: ON_OFF, default: "on", doc: "Loss by time and tail loss probes (RFC 8985); needs SACK." },
                 Word { name: "frto", kind: ON_OFF, default: "on", doc: "Detection of spurious timeouts (RFC 5682)." },
@@ -266,9 +288,30 @@ pub const DCTCP: Table = table!(
     ]
 );
 
+/// Words of `prague`.
+pub const PRAGUE: Table = table!(
+    "prague",
+    "TCP Prague, for L4S: answers each of many marks a little, paced; ECN is on (l4s) unless set",
+    "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
+    [
+        Word {
+            name: "rtt_target",
+            kind: Kind::Time,
+            default: "25ms",
+            doc: "Flows with a shorter round-trip time behave as if it were this; 0 for none."
+        },
+        Word {
+            name: "rtt_transition",
+            kind: Kind::Integer { min: 0, max: 4_294_967_295 },
+            default: "500",
+            doc: "Rounds after slow start until they do."
+        },
+    ]
+);
+
 /// The tables of all congestion controls.
-pub fn tables() -> [&'static Table; 4] {
-    [&RENO, &CUBIC, &BBR, &DCTCP]
+pub fn tables() -> [&'static Table; 5] {
+    [&RENO, &CUBIC, &BBR, &DCTCP, &PRAGUE]
 }
 
 fn switch(given: &Given, word: &str, target: &mut bool) {
@@ -285,11 +328,13 @@ fn set<T>(value: Option<T>, target: &mut T) {
 
 impl Params {
     /// The parameters of `profile` with another congestion control, and what belongs to it:
-    /// DCTCP's ECN, HyStart for CUBIC only.
+    /// DCTCP's and Prague's ECN, HyStart for CUBIC only.
     pub fn with(profile: &Profile, congestion: congestion::Params) -> Self {
         let mut params = profile.params();
-        if matches!(congestion, congestion::Params::Dctcp(_)) {
-            params.ecn = Ecn::Accurate;
+        match congestion {
+            congestion::Params::Dctcp(_) => params.ecn = Ecn::Accurate,
+            congestion::Params::Prague(_) => params.ecn = Ecn::L4s,
+            _ => {}
         }
         if !matches!(congestion, congestion::Params::Cubic(_)) {
             params.slow_start.kind = hystart::Kind::None;
@@ -321,11 +366,17 @@ impl Params {
                 set(given.time("probe_rtt"), &mut p.probe_rtt);
                 congestion::Params::Bbr(p)
             }
-            _ => {
+            "dctcp" => {
                 let mut p = dctcp::Params::default();
                 set(given.integer("shift").map(|v| v as u32), &mut p.shift);
                 set(given.integer("initial_alpha"), &mut p.initial_alpha);
                 congestion::Params::Dctcp(p)
+            }
+            _ => {
+                let mut p = prague::Params::default();
+                set(given.time("rtt_target"), &mut p.rtt_target);
+                set(given.integer("rtt_transition").map(|v| v as u32), &mut p.rtt_transition);
+                congestion::Params::Prague(p)
             }
         };
         let mut params = Self::with(profile, congestion);
@@ -352,7 +403,8 @@ impl Params {
         match given.text("ecn") {
             Some("off") => self.ecn = Ecn::Off,
             Some("classic") => self.ecn = Ecn::Classic,
-            Some(_) => self.ecn = Ecn::Accurate,
+            Some("accurate") => self.ecn = Ecn::Accurate,
+            Some(_) => self.ecn = Ecn::L4s,
             None => {}
         }
         match given.text("recovery") {
@@ -447,6 +499,11 @@ mod tests {
         assert_eq!(p.slow_start.kind, hystart::Kind::PlusPlus);
         assert_eq!(p.delayed_ack_timeout, 0);
         assert_eq!(Params::parse("dctcp").unwrap().ecn, Ecn::Accurate);
+        assert_eq!(Params::parse("dctcp ecn l4s").unwrap().ecn, Ecn::L4s);
+        let p = Params::parse("prague rtt_target 10ms rtt_transition 0").unwrap();
+        let expected = prague::Params { rtt_target: 10 * MILLISECOND, rtt_transition: 0 };
+        assert_eq!((p.ecn, p.congestion), (Ecn::L4s, congestion::Params::Prague(expected)));
+        assert_eq!(Params::parse("prague ecn off").unwrap().ecn, Ecn::Off);
         assert_eq!(Params::parse("bbr min_rto 5ms").unwrap().min_rto, 5 * MILLISECOND);
     }
 
@@ -467,7 +524,7 @@ mod tests {
         for table in tables() {
             let plain = Params::parse(table.name).unwrap();
             for word in table.words.iter().filter(|w| !w.default.contains(' ')) {
-                if table.name == "dctcp" && word.name == "ecn" {
+                if ["dctcp", "prague"].contains(&table.name) && word.name == "ecn" {
                     continue;
                 }
                 let text = format!("{} {} {}", table.name, word.name, word.default);

@@ -318,7 +318,7 @@ impl Receiver {
                 }
                 self.echo |= ce;
             }
-            Ecn::Accurate => {
+            Ecn::Accurate | Ecn::L4s => {
                 if ce != self.echo {
                     if self.unacked > 0 {
                         self.owed = Some((self.nxt, self.echo));

@@ -32,9 +32,11 @@ impl Flags {
     /// Reset the connection.
     pub const RST: Self = Self(4);
     /// The packet is ECN-capable: its IP header carries ECT(0).
-    pub const ECT: Self = Self(8);
+    pub const ECT0: Self = Self(8);
     /// The acknowledgement field counts.
     pub const ACK: Self = Self(16);
+    /// The packet is ECN-capable and asks for L4S: its IP header carries ECT(1) (RFC 9331).
+    pub const ECT1: Self = Self(32);
     /// Congestion was experienced.
     pub const ECE: Self = Self(64);
     /// The congestion window was reduced.

@@ -14,7 +14,7 @@ mod output;
 mod phase;
 mod timer;
 
-use crate::params::{IdleRestart, Pacing, Params, Recovery};
+use crate::params::{Ecn, IdleRestart, Pacing, Params, Recovery};
 use crate::rack::Rack;
 use crate::receiver::NEVER;
 use crate::recovery::{Phase, Prr, Undo};
@@ -136,6 +136,7 @@ pub struct Sender {
 
     ecn: bool,
     owns_window: bool,
+    answers_marks: bool,
     wants_rate: bool,
     cwr_due: bool,
 
@@ -185,6 +186,7 @@ impl Sender {
             board: Scoreboard::new(mss, false),
             window,
             owns_window: control.owns_window(),
+            answers_marks: control.answers_marks(),
             wants_rate: control.wants_rate(),
             control,
             rtt: Rtt::new(params),
@@ -246,20 +248,22 @@ impl Sender {
         params: &Params,
         mss: u64,
         sack: bool,
-        ecn: bool,
+        ecn: Ecn,
         lost_syns: u32,
     ) {
         self.mss = mss.max(1);
         // RFC 6928, section 2: more than one lost SYN leaves one segment.
         let initial = if lost_syns > 1 { 1 } else { self.initial_window };
         self.window = Window::new(self.mss, initial);
-        self.control = Congestion::new(&params.congestion, params.slow_start, &self.window);
+        let congestion = params.congestion.agreed(ecn.is_exact());
+        self.control = Congestion::new(&congestion, params.slow_start, &self.window);
+        self.answers_marks = self.control.answers_marks();
         self.sack = sack && params.recovery != Recovery::NewReno;
         if !self.sack {
             self.recovery = Recovery::NewReno;
         }
         self.rack_enabled = params.rack && self.sack;
-        self.ecn = ecn;
+        self.ecn = ecn != Ecn::Off;
         self.board = Scoreboard::new(self.mss, self.wants_rate);
         self.paced = match self.pace {
             Pacing::Auto => self.control.pacing_rate().is_some(),

@@ -144,3 +144,26 @@ fn dctcp_holds_the_queue_at_the_threshold() {
     // 2 ms and at most twice the threshold of 10 frames of 121 us.
     assert!(most < 2 * MILLISECOND + 20 * 121_120, "srtt {most}");
 }
+
+/// Prague under random marks: with x marks a round, a window is reduced by x/2W every 1 + 1/x rounds (one
+/// for the round in which it is not again, 1/x until the next mark) and grows by one segment a round, so x
+/// = 1 + sqrt 3 and the window is x/p; 2/p if marks came evenly.
+#[test]
+fn prague_follows_its_marks() {
+    for period in [20u64, 50, 200] {
+        let mut pipe = Pipe::simple(&format!("prague profile rfc {EACH}"), "", 50 * MILLISECOND, 0);
+        let mut draws = Draws(7);
+        pipe.paths[0].fate = Box::new(move |_, segment| {
+            let marked = draws.chance(1.0 / period as f64) && segment.len > 0;
+            if marked { Fate::Mark } else { Fate::Deliver }
+        });
+        pipe.ends[0].write_unlimited();
+        pipe.run(50 * SECOND);
+        let before = pipe.ends[1].bytes_delivered();
+        pipe.run(500 * SECOND);
+        let segments = (pipe.ends[1].bytes_delivered() - before) / u64::from(pipe.ends[0].mss());
+        let expected = (1.0 + 3.0f64.sqrt()) * period as f64;
+        near(segments as f64 / 5e3, expected, 0.1, &format!("prague, 1 in {period} marked"));
+        assert_eq!(pipe.ends[0].counters().retransmits, 0);
+    }
+}

@@ -15,9 +15,10 @@
 //! | `+TIME expect NAME VALUE ...` | `cwnd`, `ssthresh`, `pipe` in segments, or bytes with `b`; `state`, `phase`, counters |
 //!
 //! A segment is `FLAGS SEQ:END [ack N] [win N] [sack A:B ...] [ts VALUE ECHO] [mss N] [sackok]
-//! [wscale N]`; flags are letters of `SFR.EC` (`.` is ACK) and `T` for an ECN-capable packet. What
-//! an expected segment does not name is not compared, but for flags (`T` excepted), SEQ:END and,
-//! if there are SACK blocks, all of them. Times are relative to the line before.
+//! [wscale N] [noect]`; flags are letters of `SFR.EC` (`.` is ACK), `T` for ECT(0) and `L` for ECT(1)
+//! (`noect` for neither). What an expected segment does not name is not compared, but for flags (`T` and
+//! `L` excepted), SEQ:END and, if there are SACK blocks, all of them. Times are relative to the line
+//! before.
 
 use sojourn_tcp::segment::SynOptions;
 use sojourn_tcp::{Connection, Flags, Params, Role, Segment};
@@ -52,7 +53,8 @@ fn letters(text: &str) -> Result<Flags, String> {
             '.' => Flags::ACK,
             'E' => Flags::ECE,
             'C' => Flags::CWR,
-            'T' => Flags::ECT,
+            'T' => Flags::ECT0,
+            'L' => Flags::ECT1,
             _ => return Err(format!("`{letter}` is no flag")),
         };
     }
@@ -84,7 +86,7 @@ fn written(words: &[&str]) -> Result<Written, String> {
         no_sack: false,
         ts: false,
         options: false,
-        ect: flags.has(Flags::ECT),
+        ect: flags.any(Flags::ECT0 | Flags::ECT1),
         ce: false,
     };
     let span = u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
@@ -130,6 +132,7 @@ fn written(words: &[&str]) -> Result<Written, String> {
                 options.window_scale = Some(number(take(&mut i)?)? as u8);
                 w.options = true;
             }
+            "noect" => w.ect = true,
             "ce" => w.ce = true,
             word => return Err(format!("unknown word `{word}` in a segment")),
         }
@@ -325,7 +328,8 @@ impl Script {
                 return complain(name);
             }
         }
-        if w.ect && !got.flags.has(Flags::ECT) {
+        let codepoint = |s: &Segment| [Flags::ECT0, Flags::ECT1].map(|bit| s.flags.has(bit));
+        if w.ect && codepoint(want) != codepoint(&got) {
             return complain("ECT");
         }
         if (want.seq, want.end()) != (got.seq, got.end()) {

@@ -10,12 +10,15 @@
 //! - A congestion event or a timeout never raises cwnd, and ssthresh is at least two segments.
 //! - An acknowledgement that may not grow the window ([`Ack::may_grow`], [`Ack::cwnd_limited`])
 //!   does not grow it (controls that model the path, [`Congestion::owns_window`], are exempt).
+//! - An acknowledgement lowers cwnd only if it brings marks and the control answers them itself
+//!   ([`Congestion::answers_marks`]; the same exemption).
 //! - Same calls, same results; no call overflows or panics, whatever the numbers.
 
 pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod hystart;
+pub mod prague;
 pub mod reno;
 
 #[cfg(test)]
@@ -149,6 +152,8 @@ pub enum Params {
     Bbr(bbr::Params),
     /// Data Center TCP.
     Dctcp(dctcp::Params),
+    /// Prague.
+    Prague(prague::Params),
 }
 
 impl Params {
@@ -159,6 +164,17 @@ impl Params {
             Self::Cubic(_) => "cubic",
             Self::Bbr(_) => "bbr",
             Self::Dctcp(_) => "dctcp",
+            Self::Prague(_) => "prague",
+        }
+    }
+
+    /// What runs on a connection whose peer echoes each mark, or does not: Prague needs it to, and
+    /// gives way to Reno otherwise.
+    #[must_use]
+    pub fn agreed(self, is_exact: bool) -> Self {
+        match self {
+            Self::Prague(_) if !is_exact => Self::Reno,
+            same => same,
         }
     }
 }
@@ -199,6 +215,12 @@ pub trait Control {
         false
     }
 
+    /// Whether it answers marks in `on_ack` itself; otherwise an echo begins a reduction of the
+    /// transport's, in which the window does not grow.
+    fn answers_marks(&self) -> bool {
+        false
+    }
+
     /// Whether it needs [`Ack::rate`].
     fn wants_rate(&self) -> bool {
         false
@@ -220,6 +242,8 @@ pub enum Congestion {
     Bbr(bbr::Bbr),
     /// See [`dctcp`].
     Dctcp(dctcp::Dctcp),
+    /// See [`prague`].
+    Prague(prague::Prague),
 }
 
 impl Congestion {
@@ -231,6 +255,7 @@ impl Congestion {
             Params::Cubic(p) => Self::Cubic(cubic::Cubic::new(*p, hystart)),
             Params::Bbr(p) => Self::Bbr(bbr::Bbr::new(*p, window)),
             Params::Dctcp(p) => Self::Dctcp(dctcp::Dctcp::new(*p, hystart)),
+            Params::Prague(p) => Self::Prague(prague::Prague::new(*p, hystart, window)),
         }
     }
 }
@@ -242,6 +267,7 @@ macro_rules! each {
             Self::Cubic($control) => $body,
             Self::Bbr($control) => $body,
             Self::Dctcp($control) => $body,
+            Self::Prague($control) => $body,
         }
     };
 }
@@ -284,6 +310,11 @@ impl Control for Congestion {
     #[inline]
     fn owns_window(&self) -> bool {
         each!(self, c => c.owns_window())
+    }
+
+    #[inline]
+    fn answers_marks(&self) -> bool {
+        each!(self, c => c.answers_marks())
     }
 
     #[inline]

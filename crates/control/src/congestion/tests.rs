@@ -18,6 +18,8 @@ fn all() -> Vec<Params> {
         Params::Bbr(bbr::Params::default()),
         Params::Dctcp(dctcp::Params::default()),
         Params::Dctcp(dctcp::Params { shift: 0, initial_alpha: 0 }),
+        Params::Prague(prague::Params::default()),
+        Params::Prague(prague::Params { rtt_target: SECOND, rtt_transition: 0 }),
     ]
 }
 
@@ -115,8 +117,12 @@ fn run(
                 let ack = Ack { now, ..*ack };
                 control.on_ack(&mut window, &ack);
                 if !control.owns_window() {
-                    prop_assert!(window.cwnd >= before.cwnd, "an ACK shrinks the window");
-                    let grown = window.cwnd - before.cwnd;
+                    let answered = control.answers_marks() && ack.marked > 0;
+                    prop_assert!(
+                        answered || window.cwnd >= before.cwnd,
+                        "an ACK shrinks the window"
+                    );
+                    let grown = window.cwnd.saturating_sub(before.cwnd);
                     // Bytes of earlier ACKs that did not yet make a segment count with this one.
                     let counted = ack.acked.saturating_add(mss);
                     prop_assert!(grown <= counted, "grows beyond what was delivered");
@@ -399,4 +405,131 @@ fn bbr_goes_through_its_modes() {
     for gain in [320, 192, 256] {
         assert!(gains.contains(&gain));
     }
+}
+
+fn prague(params: prague::Params, cwnd: u64) -> Path {
+    let mut path = Path::new(Params::Prague(params), Kind::None);
+    path.window.set_cwnd(cwnd);
+    path.window.ssthresh = cwnd;
+    path
+}
+
+fn alpha(path: &Path) -> f64 {
+    match &path.control {
+        Congestion::Prague(p) => p.alpha(),
+        _ => unreachable!(),
+    }
+}
+
+const PATIENT: prague::Params = prague::Params { rtt_target: 0, rtt_transition: 0 };
+
+/// Alpha stands at one until a mark is seen, so the first answer is Reno's; then it follows the
+/// fraction with gain 1/16, and small fractions are not lost to rounding.
+#[test]
+fn prague_averages_from_the_first_mark() {
+    let mut path = prague(PATIENT, 100_000);
+    for _ in 0..50 {
+        path.round(50 * MILLISECOND, 50 * MILLISECOND, 0, false);
+    }
+    assert!((alpha(&path) - 1.0).abs() < 1e-9);
+    let before = path.window.cwnd;
+    path.round(50 * MILLISECOND, 50 * MILLISECOND, 0, true);
+    assert_eq!(path.window.cwnd, before.div_ceil(2), "one reduction, no growth under marks");
+    assert_eq!(path.window.ssthresh, path.window.cwnd);
+    for _ in 0..200 {
+        path.round(50 * MILLISECOND, 50 * MILLISECOND, 0, false);
+    }
+    // 15/16 to the power of 200, but for what integers cut off: alpha keeps falling.
+    assert!(alpha(&path) < 1e-5, "{}", alpha(&path));
+}
+
+/// A window also grows in a round that reduced it, by what is acknowledged without a mark.
+#[test]
+fn prague_grows_by_what_is_not_marked() {
+    let mut path = prague(PATIENT, 100_000);
+    let ack = |path: &mut Path, marked| {
+        path.una += 1000;
+        let ack = Ack {
+            acked: 1000,
+            marked,
+            una: path.una,
+            nxt: path.una + 100_000,
+            srtt: 50 * MILLISECOND,
+            may_grow: true,
+            cwnd_limited: true,
+            ..Ack::default()
+        };
+        path.control.on_ack(&mut path.window, &ack);
+        path.window.cwnd
+    };
+    assert_eq!(ack(&mut path, 1000), 50_000);
+    assert_eq!(ack(&mut path, 1000), 50_000, "a second mark of the round changes nothing");
+    assert_eq!(ack(&mut path, 0), 50_020, "a fiftieth of a segment");
+    assert_eq!(ack(&mut path, 500), 50_029, "not quite half of that");
+}
+
+/// A flow with a fifth of the target's round-trip time gains the 25th part of a segment a round trip,
+/// which is as much rate a second as one at the target gains; but only after the transition.
+#[test]
+fn prague_is_patient_on_short_paths() {
+    let rtt = 5 * MILLISECOND;
+    let params = prague::Params { rtt_target: 25 * MILLISECOND, rtt_transition: 10 };
+    let mut path = prague(params, 100_000);
+    let gain = |path: &mut Path, rounds: u64| {
+        let before = path.window.cwnd;
+        (0..rounds).for_each(|_| path.round(rtt, rtt, 0, false));
+        (path.window.cwnd - before) as f64 / rounds as f64
+    };
+    let young = gain(&mut path, 5);
+    assert!((young - 1000.0).abs() < 30.0, "{young}");
+    gain(&mut path, 10);
+    let old = gain(&mut path, 1000);
+    assert!((old - 40.0).abs() < 1.0, "{old}");
+    // At and beyond the target nothing is scaled.
+    for rtt in [25, 200] {
+        let before = path.window.cwnd;
+        path.round(rtt * MILLISECOND, rtt * MILLISECOND, 0, false);
+        assert!((path.window.cwnd - before).abs_diff(1000) < 30);
+    }
+}
+
+/// Reductions and updates of alpha are at least a target's time apart.
+#[test]
+fn prague_reduces_once_a_round() {
+    for (rtt_target, expected) in [(0, 20), (25 * MILLISECOND, 4)] {
+        let mut path = prague(prague::Params { rtt_target, rtt_transition: 0 }, 1_000_000);
+        let mut reductions = 0;
+        for _ in 0..20 {
+            let before = path.window.cwnd;
+            path.round(5 * MILLISECOND, 5 * MILLISECOND, MILLISECOND, true);
+            reductions += u32::from(path.window.cwnd < before);
+            path.window.set_cwnd(path.window.cwnd.max(100_000));
+        }
+        assert!(reductions.abs_diff(expected) <= 1, "{rtt_target}: {reductions}");
+    }
+}
+
+#[test]
+fn prague_paces_over_the_round_trip() {
+    let mut path = Path::new(Params::Prague(PATIENT), Kind::None);
+    assert_eq!(path.control.pacing_rate(), Some(10_000_000), "a millisecond, before there is any");
+    let rtt = 100 * MILLISECOND;
+    path.round(rtt, rtt, MILLISECOND, false);
+    assert_eq!(path.control.pacing_rate(), Some(2 * 10 * path.window.cwnd), "slow start");
+    path.window.ssthresh = path.window.cwnd;
+    path.round(rtt, rtt, MILLISECOND, false);
+    assert_eq!(path.control.pacing_rate(), Some(10 * path.window.cwnd));
+}
+
+/// A loss is answered as Reno does, and what was agreed on decides who runs.
+#[test]
+fn prague_falls_back() {
+    let mut path = prague(PATIENT, 100_000);
+    for cause in [Cause::Loss, Cause::Timeout] {
+        assert_eq!(path.control.reduce(&path.window, 100_000, cause, path.now), 50_000);
+    }
+    let params = Params::Prague(PATIENT);
+    assert_eq!((params.agreed(true), params.agreed(false)), (params, Params::Reno));
+    let cubic = Params::Cubic(cubic::Params::default());
+    assert_eq!(cubic.agreed(false), cubic);
 }

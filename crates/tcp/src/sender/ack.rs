@@ -111,12 +111,22 @@ impl Sender {
             app_limited: self.app_limited > 0,
             rate,
         };
-        self.control.on_ack(&mut self.window, &report);
+        self.tell_control(&report);
         if in_recovery && !self.owns_window && self.recovery == Recovery::Prr {
             let safe = acked > 0 && lost == 0;
             self.prr.on_ack(&mut self.window, tally.delivered, pipe, safe);
         }
         self.rearm(now, acked);
+    }
+
+    /// Tells the control, which may itself answer marks by a smaller window.
+    fn tell_control(&mut self, report: &Ack) {
+        let before = self.window.cwnd;
+        self.control.on_ack(&mut self.window, report);
+        if self.answers_marks && self.window.cwnd < before {
+            self.on_ecn_reduction();
+            self.event();
+        }
     }
 
     fn tally(&self, now: Nanos) -> Tally {
@@ -261,12 +271,16 @@ impl Sender {
             return 0;
         }
         self.counters.ece_acks += 1;
-        if self.phase == Phase::Open && !self.owns_window {
+        if self.phase == Phase::Open && !self.owns_window && !self.answers_marks {
             self.reduce(now, Cause::Ecn);
-            self.counters.ecn_reductions += 1;
-            self.cwr_due = true;
+            self.on_ecn_reduction();
         }
         acked
+    }
+
+    fn on_ecn_reduction(&mut self) {
+        self.counters.ecn_reductions += 1;
+        self.cwr_due = true;
     }
 
     /// Losses by the rules in force; the bytes newly lost.

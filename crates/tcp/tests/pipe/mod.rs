@@ -1,7 +1,7 @@
 //! Two connections and a pipe each way: rate, delay, a drop-tail queue, and a fate for each packet.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use sojourn_tcp::{Connection, Params, Role, Segment};
+use sojourn_tcp::{Connection, Flags, Params, Role, Segment};
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl Pipe {
             Fate::Mark => ce = true,
         }
         if ce {
-            if !segment.flags.has(sojourn_tcp::Flags::ECT) {
+            if !segment.flags.any(Flags::ECT0 | Flags::ECT1) {
                 path.dropped += 1;
                 return;
             }

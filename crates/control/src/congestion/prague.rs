@@ -1,0 +1,204 @@
+//! Prague: DCTCP for the Internet, the scalable control that L4S is made for.
+//!
+//! Source: the reference implementation for Linux (`tcp_prague.c`, L4STeam), which
+//! draft-briscoe-iccrg-prague-congestion-control describes; RFC 9331, section 4.
+//! Idea: as with DCTCP, a moving average alpha of the marked fraction, and alpha/2 of the window taken
+//! away at most once a round. But marks here come one by one and all the time, so the window also
+//! grows in rounds that reduce it (by what was acknowledged without a mark): it rests at two to three
+//! marks a round. Rounds and growth are those of a flow with a round-trip time of at least
+//! `rtt_target`, so that a short path gets no more than a long one; a new flow has that patience only
+//! after `rtt_transition` rounds. Segments are paced over the round-trip time. A loss halves the
+//! window.
+//! Invariants: alpha is within 0 and 1; one reduction a round; a window grows by no more than a segment
+//! a round outside slow start.
+//!
+//! Left out: detection of a queue that marks as RFC 3168 says (off by default in the reference too).
+//! Where no exact echo of marks was agreed on, [`super::Params::agreed`] puts Reno in its place.
+
+use super::hystart::HyStart;
+use super::{Ack, Cause, Control, MAX_WINDOW, Window, reno};
+use serde::{Deserialize, Serialize};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+
+/// Fixed-point one of alpha and of the growth's scale.
+const ONE: u64 = 1 << 20;
+/// The average's gain is `2^-GAIN`.
+const GAIN: u32 = 4;
+
+/// What the user sets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Flows with a shorter round-trip time behave as if it were this; 0 for none.
+    pub rtt_target: Nanos,
+    /// Rounds after slow start until they do.
+    pub rtt_transition: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { rtt_target: 25 * MILLISECOND, rtt_transition: 500 }
+    }
+}
+
+/// What it remembers.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    params: Params,
+    hystart: HyStart,
+    /// Smoothed fraction of marked bytes, times `2^GAIN`, so that small fractions are not lost.
+    upscaled: u64,
+    /// Whether a mark was ever seen: before, alpha says nothing.
+    is_marked: bool,
+    acked: u64,
+    marked: u64,
+    /// The present round ends here, and alpha was updated last at that time.
+    round_end: u64,
+    updated_at: Nanos,
+    /// Rounds since slow start.
+    rounds: u32,
+    /// The last reduction, and what had been sent by then.
+    reduced_at: Nanos,
+    reduced_end: u64,
+    /// Growth that is not a whole byte yet, in 1/`ONE`.
+    fraction: u64,
+    pacing: u64,
+}
+
+impl Prague {
+    /// A new control.
+    pub fn new(params: Params, hystart: HyStart, window: &Window) -> Self {
+        Self {
+            params,
+            hystart,
+            upscaled: ONE << GAIN,
+            is_marked: false,
+            acked: 0,
+            marked: 0,
+            round_end: 0,
+            updated_at: 0,
+            rounds: 0,
+            reduced_at: 0,
+            reduced_end: 0,
+            fraction: 0,
+            // Before there is a round-trip time, the initial window is spread over a millisecond.
+            pacing: window.cwnd.saturating_mul(1000),
+        }
+    }
+
+    /// Smoothed fraction of marked bytes.
+    pub fn alpha(&self) -> f64 {
+        self.upscaled as f64 / (ONE << GAIN) as f64
+    }
+
+    /// How long a round lasts at least.
+    fn patience(&self) -> Nanos {
+        if self.rounds >= self.params.rtt_transition { self.params.rtt_target } else { 0 }
+    }
+
+    /// A round trip is over: counts it, and takes it into alpha.
+    fn end_round(&mut self, window: &Window, ack: &Ack) {
+        if ack.una <= self.round_end {
+            return;
+        }
+        self.round_end = ack.nxt;
+        if !window.in_slow_start() {
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        if ack.now.saturating_sub(self.updated_at) < self.patience() {
+            return;
+        }
+        self.updated_at = ack.now;
+        if self.is_marked {
+            let fraction =
+                u128::from(self.marked) * u128::from(ONE) / u128::from(self.acked.max(1));
+            self.upscaled = self.upscaled - (self.upscaled >> GAIN) + fraction as u64;
+        }
+        self.acked = 0;
+        self.marked = 0;
+    }
+
+    /// Takes alpha/2 of the window away, once a round.
+    fn on_mark(&mut self, window: &mut Window, ack: &Ack) {
+        self.is_marked = true;
+        if ack.una <= self.reduced_end || ack.now.saturating_sub(self.reduced_at) < self.patience()
+        {
+            return;
+        }
+        self.reduced_at = ack.now;
+        self.reduced_end = ack.nxt;
+        self.hystart.on_congestion();
+        let cut =
+            u128::from(window.cwnd) * u128::from(self.upscaled) / u128::from((2 * ONE) << GAIN);
+        window.ssthresh = (window.cwnd - cut as u64).max(window.floor());
+        window.set_cwnd(window.cwnd.min(window.ssthresh));
+    }
+
+    /// One segment a round of `rtt_target`, in shares of what is acknowledged without a mark.
+    fn increase(&mut self, window: &mut Window, acked: u64, srtt: Nanos) {
+        let target = self.patience();
+        let scale = if srtt == 0 || srtt >= target {
+            ONE
+        } else {
+            // A round trip is srtt/target of a round, and its segment srtt/target of the rate's.
+            (u128::from(srtt) * u128::from(srtt) * u128::from(ONE)
+                / (u128::from(target) * u128::from(target))) as u64
+        };
+        let acked = u128::from(acked.min(window.cwnd));
+        let grown = acked * u128::from(window.mss) * u128::from(scale) / u128::from(window.cwnd);
+        self.fraction += grown as u64;
+        window.grow(self.fraction / ONE);
+        self.fraction %= ONE;
+    }
+
+    fn pace(&mut self, window: &Window, srtt: Nanos) {
+        if srtt == 0 {
+            return;
+        }
+        // Slow start sends two segments for each that arrives.
+        let gain = if window.cwnd < window.ssthresh / 2 { 2 } else { 1 };
+        let rate =
+            u128::from(window.cwnd.min(MAX_WINDOW)) * u128::from(gain * SECOND) / u128::from(srtt);
+        self.pacing = u64::try_from(rate).unwrap_or(u64::MAX).max(1);
+    }
+}
+
+impl Control for Prague {
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("alpha", i128::from(self.upscaled >> GAIN));
+        visit("rounds", i128::from(self.rounds));
+        visit("fraction", i128::from(self.fraction));
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let marked = ack.marked.min(ack.acked);
+        self.acked = self.acked.saturating_add(ack.acked);
+        self.marked = self.marked.saturating_add(marked);
+        self.end_round(window, ack);
+        if marked > 0 && !ack.in_recovery {
+            self.on_mark(window, ack);
+        }
+        let unmarked = Ack { acked: ack.acked - marked, ..*ack };
+        if ack.may_grow && unmarked.acked > 0 {
+            let left = self.hystart.on_ack(window, &unmarked);
+            if left > 0 {
+                self.increase(window, left, ack.srtt);
+            }
+        }
+        self.pace(window, ack.srtt);
+    }
+
+    fn reduce(&mut self, window: &Window, flight: u64, _cause: Cause, _now: Nanos) -> u64 {
+        self.fraction = 0;
+        self.hystart.on_congestion();
+        reno::half(window, flight)
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.pacing)
+    }
+
+    fn answers_marks(&self) -> bool {
+        true
+    }
+}
