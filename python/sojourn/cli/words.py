@@ -163,7 +163,9 @@ def _show(kind: str, item: dict[str, Any]) -> None:
             if word["kind"] in ("named", "list"):
                 typer.echo()
                 named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
-                common.table(named, ["name", "meaning"], title=f"names for {word['name']}")
+                also = ", or all, or none" if word["kind"] == "list" else ""
+                title = f"names for {word['name']}{also}"
+                common.table(named, ["name", "meaning"], title=title)
     if item.get("shown"):
         typer.echo()
         common.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
@@ -193,7 +195,7 @@ _TAKES = {
     "rate": "rate, such as 10mbit",
     "probability": "0 to 1, or percent",
     "named": "a name, see below",
-    "list": "names, see below, joined by +; all; none",
+    "list": "names joined by +, see below",
 }
 """What follows a word, by its kind, where the kind says it all."""
 

@@ -134,6 +134,7 @@ mod tests {
         while clock.due() <= EPOCH + until * MS {
             let at = clock.due();
             times.extend((0..clock.samples(at)).map(|_| (at - EPOCH) / MS));
+            assert!(clock.due() > at, "what was due is done");
         }
         times
     }

@@ -88,7 +88,7 @@ pub(crate) const QUIRKS: &[Meaning] = &[
     },
     Meaning {
         name: "flag",
-        doc: "The packet sent after a hit is not evaluated, even if the dropping phase is over.",
+        doc: "The next packet to leave after a hit is not evaluated, even if the phase is over.",
     },
     Meaning {
         name: "absolute",

@@ -46,13 +46,13 @@ macro_rules! words {
                     name: concat!($name, "-rate"),
                     kind: Kind::Probability,
                     default: "0.05",
-                    doc: concat!("Drop probability of arrivals after a hit of ", $name, "."),
+                    doc: concat!("Drop probability after a hit of ", $name, "."),
                 },
                 Word {
                     name: concat!($name, "-duration"),
                     kind: Kind::Time,
                     default: "400ms",
-                    doc: concat!("How long arrivals are dropped after a hit of ", $name, "."),
+                    doc: concat!("Dropping phase after a hit of ", $name, "."),
                 },
             )*
             $($after,)*
@@ -83,7 +83,7 @@ pub const TABLE: Table = Table {
                 name: "target",
                 kind: Kind::Time,
                 default: "5ms",
-                doc: "Age of the queue up to which nothing is evaluated.",
+                doc: "Age of the queue before which nothing is evaluated.",
             },
             Word {
                 name: "interval",
@@ -107,13 +107,13 @@ pub const TABLE: Table = Table {
                 name: "rate",
                 kind: Kind::Probability,
                 default: "0.05",
-                doc: "Drop probability of arrivals after a hit; a feature's own word goes before it.",
+                doc: "Drop probability in dropping phases; a feature's own word goes before it.",
             },
             Word {
                 name: "duration",
                 kind: Kind::Time,
                 default: "400ms",
-                doc: "How long arrivals are dropped after a hit; a feature's own word goes before it.",
+                doc: "Length of dropping phases; a feature's own word goes before it.",
             },
         }
         features {
