@@ -1,7 +1,7 @@
 //! What a link counts, and the identities that must hold at every instant:
 //!
 //! - offered = departed + dropped + queued,
-//! - departed + duplicated = delivered + lost + in flight,
+//! - departed + duplicated = delivered + lost + abandoned + in flight,
 //!
 //! in packets and in bytes.
 
@@ -46,8 +46,10 @@ pub struct Counters {
     pub refused: Count,
     /// Dropped by the queue after they had been queued.
     pub dropped: Count,
-    /// Left the queue for the wire.
+    /// Left the queue for the wire, or for the transmit ring.
     pub departed: Count,
+    /// Given up by the transmitter, which found the shared medium busy too often.
+    pub abandoned: Count,
     /// Lost by the wire.
     pub lost: Count,
     /// Copies that the wire made.
@@ -72,11 +74,14 @@ impl Counters {
             "queue: offered {} but departed + dropped + queued = {out}",
             self.offered
         );
-        let (sent, arrived) =
-            (self.departed + self.duplicated, self.delivered + self.lost + in_flight);
+        let (sent, arrived) = (
+            self.departed + self.duplicated,
+            self.delivered + self.lost + self.abandoned + in_flight,
+        );
         assert!(
             sent == arrived,
-            "wire: departed + duplicated = {sent} but delivered + lost + in flight = {arrived}"
+            "wire: departed + duplicated = {sent} but delivered + lost + abandoned + in flight = \
+             {arrived}"
         );
     }
 }

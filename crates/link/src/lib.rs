@@ -24,6 +24,15 @@
 //! next arrival (RED's idle time and `CoDel`'s state start from it). The same holds for periodic tasks.
 //! An uncongested link therefore costs one event a packet, a congested one two.
 //!
+//! # Ring and shared medium
+//! A device may take packets from the queue ahead of their transmission, into a *transmit ring*: they
+//! have left the queue, and no discipline sees them. Several links may transmit on one [`Medium`]: each
+//! asks it before it transmits, and tries again later when it is busy. A link with either is a
+//! [`Station`]. Without a ring the packet stays in the queue until the medium is free, and its sojourn
+//! time ends there; with one the packet waits outside the queue, as in ns-3. All that send on a medium
+//! must be driven in the order of time: of a caller that comes late each link's own times still hold,
+//! but not who comes first on the medium.
+//!
 //! # Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are decided
 //! when a packet's transmission starts, in the order of netem: duplication, loss, corruption, then
@@ -31,6 +40,7 @@
 //! count as queued.
 
 pub mod conservation;
+pub mod csma;
 mod impair;
 mod line;
 pub mod link;
@@ -39,6 +49,8 @@ pub mod params;
 pub mod sink;
 
 pub use conservation::{Count, Counters};
+pub use csma::Medium;
+pub use link::station::Station;
 pub use link::{Link, StreamDraws};
 pub use netem::Netem;
 pub use params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder};

@@ -1,5 +1,7 @@
 //! The link itself: queue, transmitter, delay line.
 
+pub mod station;
+
 use crate::conservation::{Count, Counters};
 use crate::impair::{Impair, Passage};
 use crate::line::{DelayLine, NEVER};
@@ -112,11 +114,20 @@ impl<P: Packet + Clone> Link<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<(), OtherDiscipline> {
         self.advance(now, sink);
+        self.apply(now, params, sink)
+    }
+
+    fn apply(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        sink: &mut impl Sink<P>,
+    ) -> Result<(), OtherDiscipline> {
         let mut tap =
             Tap { at: now, backlog: &mut self.backlog, counters: &mut self.counters, sink };
         self.queue.change(&params.queue, now, &mut tap)?;
         self.timer = self.queue.next_timer().unwrap_or(NEVER);
-        self.set_wire(now, params, sink);
+        self.set(params);
         Ok(())
     }
 }
@@ -174,11 +185,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     #[inline]
     pub fn offer(&mut self, now: Nanos, packet: P, sink: &mut impl Sink<P>) -> Return {
         self.advance(now, sink);
-        let bytes = packet.len();
-        self.counters.offered.add(bytes);
-        sink.offered(now, &packet, self.backlog);
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(bytes);
+        self.arrive(now, &packet, sink);
         let verdict =
             self.tap(now, sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
         if !self.transmitting {
@@ -187,21 +194,26 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         verdict
     }
 
+    /// A packet comes to the queue.
+    #[inline]
+    fn arrive(&mut self, now: Nanos, packet: &P, sink: &mut impl Sink<P>) {
+        let bytes = packet.len();
+        self.counters.offered.add(bytes);
+        sink.offered(now, packet, self.backlog);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(bytes);
+    }
+
     /// Runs everything that is due up to and at `now`, each at its theoretical time.
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
     pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink<P>) {
-        assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
-        self.clock = now;
+        self.set_clock(now);
         while self.due.min(self.line.head()) <= now {
             if self.line.head() <= self.due {
-                let at = self.line.head();
-                if let Some(packet) = self.line.pop() {
-                    self.counters.delivered.add(packet.len());
-                    sink.delivered(at, packet);
-                }
+                self.deliver_next(sink);
             } else {
                 let at = self.due;
                 self.run_timers(at);
@@ -209,6 +221,21 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
             }
         }
         self.run_timers(now);
+    }
+
+    #[inline]
+    fn set_clock(&mut self, now: Nanos) {
+        assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
+        self.clock = now;
+    }
+
+    #[inline]
+    fn deliver_next(&mut self, sink: &mut impl Sink<P>) {
+        let at = self.line.head();
+        if let Some(packet) = self.line.pop() {
+            self.counters.delivered.add(packet.len());
+            sink.delivered(at, packet);
+        }
     }
 
     /// When [`Link::advance`] must be called next, if at all; every other call may change it. What may
@@ -260,20 +287,8 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         let next = self.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match next {
             Dequeue::Packet(packet) => {
-                let bytes = packet.len();
-                self.counters.departed.add(bytes);
-                self.backlog.packets -= 1;
-                self.backlog.bytes -= u64::from(bytes);
-                sink.departed(at, &packet, self.backlog);
-                self.transmitting = true;
-                let takes = self.transmission_time(bytes);
-                self.due = at + takes;
-                self.busy += takes;
-                if self.impair.is_some() {
-                    self.carry_impaired(at, packet, sink);
-                } else {
-                    self.line.push(self.due + self.delay, packet);
-                }
+                self.depart(at, &packet, sink);
+                self.busy += self.transmit(at, packet, sink);
             }
             Dequeue::Empty => {
                 self.transmitting = false;
@@ -286,6 +301,30 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
                 self.due = time.max(at + 1);
             }
         }
+    }
+
+    /// A packet has left the queue.
+    #[inline]
+    fn depart(&mut self, at: Nanos, packet: &P, sink: &mut impl Sink<P>) {
+        let bytes = packet.len();
+        self.counters.departed.add(bytes);
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(bytes);
+        sink.departed(at, packet, self.backlog);
+    }
+
+    /// Starts the transmission of `packet` and says how long it takes.
+    #[inline]
+    fn transmit(&mut self, at: Nanos, packet: P, sink: &mut impl Sink<P>) -> Nanos {
+        self.transmitting = true;
+        let takes = self.transmission_time(packet.len());
+        self.due = at + takes;
+        if self.impair.is_some() {
+            self.carry_impaired(at, packet, sink);
+        } else {
+            self.line.push(self.due + self.delay, packet);
+        }
+        takes
     }
 
     #[inline]
@@ -395,12 +434,17 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If a packet or a byte was lost or made on the way, by the link's own counts or by the queue's.
     pub fn assert_conserved(&self) {
+        self.assert_conserved_with(Count::default());
+    }
+
+    /// As [`Link::assert_conserved`], where the device holds some packets in its ring.
+    fn assert_conserved_with(&self, ring: Count) {
         let queued = Count { packets: u64::from(self.backlog.packets), bytes: self.backlog.bytes };
         assert_eq!(self.queue.packets(), self.backlog.packets as usize, "packets in the queue");
         assert_eq!(self.queue.bytes(), self.backlog.bytes, "bytes in the queue");
         let mut in_flight = Count::default();
         self.line.packets().for_each(|packet| in_flight.add(packet.len()));
         assert_eq!(in_flight.packets, self.line.len() as u64);
-        self.counters.assert(queued, in_flight);
+        self.counters.assert(queued, in_flight + ring);
     }
 }

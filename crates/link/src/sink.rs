@@ -14,8 +14,8 @@ pub struct Backlog {
 
 /// Receives what happens on a link, in the order of time, each event with its theoretical time.
 ///
-/// Every packet offered ends in exactly one of `dropped`, `lost` and `delivered`, and every copy that
-/// `duplicated` announces in one of the last two.
+/// Every packet offered ends in exactly one of `dropped`, `abandoned`, `lost` and `delivered`, and every
+/// copy that `duplicated` announces in one of the last two.
 pub trait Sink<P> {
     /// `packet` comes to the queue, which holds `before`. If the queue refuses it, `dropped` follows
     /// with `queued` false.
@@ -30,10 +30,15 @@ pub trait Sink<P> {
     #[inline]
     fn marked(&mut self, _at: Nanos, _packet: &P, _reason: MarkReason) {}
 
-    /// `packet` left the queue, which still holds `after`, and its transmission starts; the time
-    /// since `offered` is its sojourn time.
+    /// `packet` left the queue, which still holds `after`, and its transmission starts, or it waits in
+    /// the transmit ring for that; the time since `offered` is its sojourn time.
     #[inline]
     fn departed(&mut self, _at: Nanos, _packet: &P, _after: Backlog) {}
+
+    /// The transmitter gave `packet` up after it had departed: the shared medium was busy at every
+    /// attempt.
+    #[inline]
+    fn abandoned(&mut self, _at: Nanos, _packet: P) {}
 
     /// The wire will lose `packet`.
     #[inline]
@@ -55,4 +60,37 @@ pub trait Sink<P> {
 
     /// `packet` is at the far end.
     fn delivered(&mut self, at: Nanos, packet: P);
+}
+
+/// Any sink, whose type the code that tells it is not compiled for.
+pub(crate) struct Erased<'a, P>(pub &'a mut dyn Sink<P>);
+
+impl<P> Sink<P> for Erased<'_, P> {
+    fn offered(&mut self, at: Nanos, packet: &P, before: Backlog) {
+        self.0.offered(at, packet, before);
+    }
+    fn dropped(&mut self, at: Nanos, packet: P, reason: DropReason, queued: bool) {
+        self.0.dropped(at, packet, reason, queued);
+    }
+    fn marked(&mut self, at: Nanos, packet: &P, reason: MarkReason) {
+        self.0.marked(at, packet, reason);
+    }
+    fn departed(&mut self, at: Nanos, packet: &P, after: Backlog) {
+        self.0.departed(at, packet, after);
+    }
+    fn abandoned(&mut self, at: Nanos, packet: P) {
+        self.0.abandoned(at, packet);
+    }
+    fn lost(&mut self, at: Nanos, packet: P) {
+        self.0.lost(at, packet);
+    }
+    fn duplicated(&mut self, at: Nanos, packet: &P) {
+        self.0.duplicated(at, packet);
+    }
+    fn corrupted(&mut self, at: Nanos, packet: &mut P, entropy: u32) {
+        self.0.corrupted(at, packet, entropy);
+    }
+    fn delivered(&mut self, at: Nanos, packet: P) {
+        self.0.delivered(at, packet);
+    }
 }

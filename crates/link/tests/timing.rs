@@ -1,7 +1,7 @@
 //! When things happen: theoretical times, ties, late callers, rate, order, change.
 
 mod common;
-use common::{Frame, Log, SHAPER, What, all_queues, drain, link, params, run};
+use common::{Drive, Frame, Log, SHAPER, What, all_queues, drain, link, params, run, station};
 use proptest::prelude::*;
 use sojourn_link::Backlog;
 use sojourn_queue::{DropReason, Ecn, Return};
@@ -196,10 +196,68 @@ fn a_change_to_another_discipline_is_refused() {
     assert_eq!(log.delivered(), [(0, EPOCH + FULL)]);
 }
 
+#[test]
+fn a_ring_takes_packets_out_of_the_queue_ahead_of_time() {
+    let params = params(10 * MBIT, "delay 1ms", "pfifo limit 1");
+    let mut log = Log::default();
+    let mut station = station(&params, 2, 1);
+    let verdicts: Vec<_> = (0..5)
+        .map(|number| station.offer(EPOCH, Frame::new(number, 1514), None, &mut log))
+        .collect();
+    // One is sent, two wait in the ring, one in the queue; for the fifth there is no room.
+    assert_eq!(verdicts[4], Return::Drop);
+    assert!(verdicts[..4].iter().all(|verdict| *verdict == Return::Success));
+    assert_eq!((station.link().backlog().packets, station.in_flight()), (1, 3));
+    assert_eq!((station.link().counters().departed.packets, station.begun().packets), (3, 1));
+    drain(&mut station, &mut log);
+    assert_eq!(log.departed(), [(0, EPOCH), (1, EPOCH), (2, EPOCH), (3, EPOCH + FULL)]);
+    let arrivals: Vec<_> =
+        (0..4).map(|n| (n, EPOCH + u64::from(n + 1) * FULL + MILLISECOND)).collect();
+    assert_eq!(log.delivered(), arrivals);
+    assert_eq!(station.busy(EPOCH + SECOND), 4 * FULL);
+    assert_eq!(station.begun(), station.link().counters().departed);
+}
+
+#[test]
+fn a_ring_changes_when_packets_leave_the_queue_not_when_they_arrive() {
+    let params = params(10 * MBIT, "delay 1ms", "pfifo limit 1000");
+    let arrivals = |ring| {
+        let mut log = Log::default();
+        let mut station = station(&params, ring, 1);
+        for number in 0..200u32 {
+            let now = EPOCH + u64::from(number / 3) * 3 * MILLISECOND;
+            run(&mut station, now, &mut log);
+            station.offer(now, Frame::new(number, 60 + number * 7), None, &mut log);
+        }
+        drain(&mut station, &mut log);
+        (log.delivered(), station.busy(EPOCH + 10 * SECOND))
+    };
+    assert_eq!(arrivals(0), arrivals(1));
+    assert_eq!(arrivals(0), arrivals(50));
+}
+
+#[test]
+fn a_station_changes_as_a_link_does() {
+    let slow = params(10 * MBIT, "delay 1ms", "pfifo limit 10");
+    let fast = params(100 * MBIT, "delay 1ms", "pfifo limit 10");
+    let mut log = Log::default();
+    let mut station = station(&slow, 1, 1);
+    for number in 0..3 {
+        station.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+    }
+    station.change(EPOCH + 1, &fast, None, &mut log).unwrap();
+    assert!(station.change(EPOCH + 2, &params(MBIT, "", "codel"), None, &mut log).is_err());
+    drain(&mut station, &mut log);
+    let ends = [FULL, FULL + FULL / 10, FULL + FULL / 5];
+    assert_eq!(log.delivered(), [0, 1, 2].map(|n| (n, EPOCH + ends[n as usize] + MILLISECOND)));
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     rate: u64,
     netem: &'static str,
+    /// Packets in the transmit ring of a station; a plain link if `None`.
+    ring: Option<u32>,
     queue: String,
     seed: u64,
     /// Gap to the arrival before, length, ECN-capable.
@@ -229,17 +287,26 @@ fn cases() -> impl Strategy<Value = Case> {
     (
         prop_oneof![Just(10 * MBIT), Just(0), MBIT..50 * MBIT],
         proptest::sample::select(WIRES),
+        prop_oneof![3 => Just(None), 1 => Just(Some(1)), 1 => (2u32..30).prop_map(Some)],
         proptest::sample::select(all_queues()),
         any::<u64>(),
         proptest::collection::vec((arrival, wake), 1..150),
     )
-        .prop_map(|(rate, netem, queue, seed, steps)| {
+        .prop_map(|(rate, netem, ring, queue, seed, steps)| {
             let (arrivals, wakes) = steps.into_iter().unzip();
-            Case { rate, netem, queue, seed, arrivals, wakes }
+            Case { rate, netem, ring, queue, seed, arrivals, wakes }
         })
 }
 
 impl Case {
+    fn link(&self) -> Box<dyn Drive> {
+        let params = params(self.rate, self.netem, &self.queue);
+        match self.ring {
+            None => Box::new(link(&params, self.seed)),
+            Some(ring) => Box::new(station(&params, ring, self.seed)),
+        }
+    }
+
     fn frames(&self) -> impl Iterator<Item = (Nanos, Frame)> {
         self.arrivals.iter().enumerate().scan(EPOCH, |now, (i, (gap, bytes, ect))| {
             *now += gap;
@@ -254,20 +321,20 @@ impl Case {
     /// Every event at its time.
     fn punctual(&self) -> Log {
         let mut log = Log::default();
-        let mut link = link(&params(self.rate, self.netem, &self.queue), self.seed);
+        let mut link = self.link();
         for (now, frame) in self.frames() {
-            run(&mut link, now, &mut log);
+            run(link.as_mut(), now, &mut log);
             link.offer(now, frame, &mut log);
             link.assert_conserved();
         }
-        drain(&mut link, &mut log);
+        drain(link.as_mut(), &mut log);
         log
     }
 
     /// Wakes come when they come, as on a loaded machine.
     fn late(&self) -> Log {
         let mut log = Log::default();
-        let mut link = link(&params(self.rate, self.netem, &self.queue), self.seed);
+        let mut link = self.link();
         let mut frames = self.frames().peekable();
         for wake in &self.wakes {
             let (now, frame) = frames.next().unwrap();
@@ -279,7 +346,7 @@ impl Case {
             link.assert_conserved();
         }
         link.advance(EPOCH + 4000 * SECOND, &mut log);
-        drain(&mut link, &mut log);
+        drain(link.as_mut(), &mut log);
         log
     }
 }
@@ -295,6 +362,14 @@ proptest! {
     }
 
     #[test]
+    fn a_station_without_ring_and_company_is_a_link(mut case in cases()) {
+        case.ring = None;
+        let link = case.punctual();
+        case.ring = Some(0);
+        prop_assert_eq!(link.0, case.punctual().0);
+    }
+
+    #[test]
     fn events_are_in_order_and_packets_are_conserved(case in cases()) {
         let log = case.punctual().0;
         prop_assert!(log.windows(2).all(|w| w[0].0 <= w[1].0));
@@ -306,7 +381,8 @@ proptest! {
     /// No window carries more than the rate allows and one frame, and the link never idles while
     /// a packet waits (unless the discipline is a shaper).
     #[test]
-    fn the_rate_holds_and_work_is_conserved(case in cases()) {
+    fn the_rate_holds_and_work_is_conserved(mut case in cases()) {
+        case.ring = None;
         let rate = Rate::new(case.rate);
         let log = case.punctual();
         let mut free_at = 0;

@@ -62,8 +62,10 @@ pub struct LinkAccount {
     pub dropped: [Count; REASONS],
     /// Marked by the queue.
     pub marked: Count,
-    /// Taken from the queue and put on the line.
+    /// Taken from the queue and put on the line, the device's transmit ring included.
     pub departed: Count,
+    /// Given up by the transmitter before a busy medium.
+    pub abandoned: Count,
     /// Copied by the line.
     pub duplicated: Count,
     /// Lost on the line.
@@ -79,7 +81,7 @@ macro_rules! by_field {
 impl Sub for LinkAccount {
     type Output = Self;
     fn sub(self, o: Self) -> Self {
-        let mut d = by_field!(self, -, o, LinkAccount { arrived, marked, departed, duplicated, lost, delivered });
+        let mut d = by_field!(self, -, o, LinkAccount { arrived, marked, departed, abandoned, duplicated, lost, delivered });
         for (i, reason) in d.dropped.iter_mut().enumerate() {
             *reason = self.dropped[i] - o.dropped[i];
         }
@@ -90,7 +92,7 @@ impl Sub for LinkAccount {
 impl Add for LinkAccount {
     type Output = Self;
     fn add(self, o: Self) -> Self {
-        let mut d = by_field!(self, +, o, LinkAccount { arrived, marked, departed, duplicated, lost, delivered });
+        let mut d = by_field!(self, +, o, LinkAccount { arrived, marked, departed, abandoned, duplicated, lost, delivered });
         for (i, reason) in d.dropped.iter_mut().enumerate() {
             *reason = self.dropped[i] + o.dropped[i];
         }
@@ -111,7 +113,7 @@ impl LinkAccount {
 
     /// What the books say is on the line.
     pub fn on_line(&self) -> Count {
-        self.departed + self.duplicated - self.lost - self.delivered
+        self.departed + self.duplicated - self.abandoned - self.lost - self.delivered
     }
 }
 
@@ -124,7 +126,7 @@ pub struct FlowAccount {
     pub duplicated: Count,
     /// Dropped by queues.
     pub dropped: Count,
-    /// Lost on lines.
+    /// Lost on lines, or given up by transmitters.
     pub lost: Count,
     /// Taken by the other host.
     pub received: Count,

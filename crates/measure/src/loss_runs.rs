@@ -53,6 +53,20 @@ impl LossRuns {
         *self = Self { current: self.current, ..Self::default() };
     }
 
+    /// Adds the events of another port that have ended.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (to, from) in self.counts.iter_mut().zip(&other.counts) {
+            *to += from;
+        }
+        self.events += other.events;
+        self.packets += other.packets;
+        self.squares += other.squares;
+        self.greatest = self.greatest.max(other.greatest);
+    }
+
     /// Number of loss events that have ended.
     pub fn events(&self) -> u64 {
         self.events

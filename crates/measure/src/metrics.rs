@@ -10,8 +10,8 @@ use serde::Serialize;
 pub struct Metric {
     /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
-    /// Whose it is: of the `run`, a `link`, a `flow` (and groups of them); of `series` only; of the
-    /// `monitor`'s series of flows; a `text` or number that says what a row is about.
+    /// Whose it is: of the `run`, a `link`, a shared `medium`, a `flow` (and groups of them); of `series`
+    /// only; of the `monitor`'s series of flows; a `text` or number that says what a row is about.
     pub of: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
     pub unit: &'static str,
@@ -34,10 +34,11 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "link" {
         "throughput" "bit/s" "Frame bits whose transmission on the link began, per second."
-        "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included."
+        "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included; on a shared medium, that they occupy it, propagation included; the mean over several links."
         "arrivals" "1" "Packets offered to the link's queue."
         "arrival_rate" "bit/s" "Frame bits offered to the link's queue, per second."
         "departures" "1" "Packets whose transmission on the link began."
+        "abandoned" "1" "Packets that the transmitter gave up because the shared medium was busy at every attempt."
         "drops" "1" "Packets that the queue dropped, for any reason."
         "drops_early" "1" "Packets that the policy dropped by its probability or schedule, before it had to."
         "drops_forced" "1" "Packets that the policy dropped because its upper threshold was reached."
@@ -56,20 +57,25 @@ pub const METRICS: &[Metric] = metrics! {
         "consecutive_loss_max" "1" "Greatest number of packets lost in a row."
         "consecutive_loss" "1" "Number of packets lost in a row, as a distribution over loss events."
         "loss_events" "1" "Number of loss events that ended."
-        "sojourn" "s" "Time from a packet's arrival at the queue to the start of its transmission, as a distribution over packets that left."
-        "sojourn_mean" "s" "Mean time from a packet's arrival at the queue to the start of its transmission (queueing delay), over packets that left."
+        "sojourn" "s" "Time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring), as a distribution over packets that left."
+        "sojourn_mean" "s" "Mean time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring): queueing delay, over packets that left."
         "sojourn_sd" "s" "Standard deviation of the queueing delay."
         "sojourn_p50" "s" "Median of the queueing delay."
         "sojourn_p95" "s" "95th percentile of the queueing delay."
         "sojourn_p99" "s" "99th percentile of the queueing delay."
         "sojourn_p999" "s" "99.9th percentile of the queueing delay."
         "sojourn_max" "s" "Greatest queueing delay."
-        "queue_mean" "1" "Mean number of packets queued, over time; the packet in transmission is not queued."
+        "queue_mean" "1" "Mean number of packets queued, over time, in several queues together; the packet in transmission is not queued."
         "queue_sd" "1" "Standard deviation over time of the number of packets queued."
         "queue_max" "1" "Greatest number of packets queued."
         "backlog_mean" "B" "Mean number of bytes queued, over time."
         "backlog_sd" "B" "Standard deviation over time of the number of bytes queued."
         "backlog_max" "B" "Greatest number of bytes queued."
+    }
+    "medium" {
+        "occupancy" "1" "Share of the time that the shared medium is occupied, by transmissions and their propagation."
+        "attempts" "1" "Times that a station sensed the shared medium to send a frame."
+        "deferrals" "1" "Attempts that found the shared medium busy."
     }
     "flow" {
         "flows" "1" "Number of flows; for Web traffic, of objects transferred."

@@ -28,6 +28,8 @@ pub enum Kind {
     Received = 9,
     /// Its host threw it away: damaged, or for a connection that is gone.
     Discarded = 10,
+    /// A transmitter gave it up: the shared medium was busy at every attempt.
+    Abandoned = 11,
 }
 
 /// The hash, fed with packet events in the order in which they happen.

@@ -20,6 +20,9 @@ pub struct Plan {
     pub warmup: Nanos,
     /// Hosts and routers.
     pub nodes: Vec<Node>,
+    /// Media that several links share.
+    #[serde(default)]
+    pub media: Vec<Medium>,
     /// Links, one direction each.
     pub links: Vec<Link>,
     /// Groups of flows.
@@ -36,6 +39,17 @@ pub struct Node {
     pub name: String,
 }
 
+/// A medium that its links share: one of them transmits at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Medium {
+    /// Its name.
+    pub name: String,
+    /// How its links share it. Its *stations* are the nodes that send on it to no node in particular:
+    /// each reaches all the others.
+    pub access: sojourn_link::csma::Params,
+}
+
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,8 +58,16 @@ pub struct Link {
     pub name: String,
     /// Index of the node that sends.
     pub from: usize,
-    /// Index of the node that receives.
-    pub to: usize,
+    /// Index of the node that receives; `None` on a shared medium: whichever other station of it a
+    /// packet's way leads by.
+    pub to: Option<usize>,
+    /// Index of the medium that it transmits on; one of its own if `None`.
+    #[serde(default)]
+    pub medium: Option<usize>,
+    /// Packets that the sending device takes from the queue ahead of their transmission, out of the
+    /// discipline's sight.
+    #[serde(default)]
+    pub ring: u32,
     /// Rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
 }
@@ -92,8 +114,8 @@ pub enum Transport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observe {
-    /// Index of the link whose queue is the subject: its metrics are the run's own.
-    pub bottleneck: usize,
+    /// The queue that is the subject: its metrics are the run's own.
+    pub bottleneck: Bottleneck,
     /// Spacing of time series (queue, rates, cwnd of the first flows); none if 0.
     pub series_interval: Nanos,
     /// Histograms per flow as well as per group.
@@ -109,6 +131,16 @@ pub struct Observe {
     pub snaplen: u32,
     /// Trace hash over every packet event.
     pub trace_hash: bool,
+}
+
+/// The subject of a run: a link's queue, or those of several links taken together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bottleneck {
+    /// What it is called in results: the link's name if it is one.
+    pub name: String,
+    /// Indices of the links.
+    pub links: Vec<usize>,
 }
 
 fn default_snaplen() -> u32 {

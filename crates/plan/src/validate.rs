@@ -1,6 +1,6 @@
 //! Whether a plan can be run: indices in range, routes that exist, sizes that fit.
 
-use crate::{Plan, Transport};
+use crate::{Bottleneck, Plan, Transport};
 use serde::Serialize;
 use sojourn_link::{Chance, Loss};
 use sojourn_traffic::App;
@@ -32,6 +32,12 @@ pub mod limits {
     pub const NODES: usize = 1_000_000;
     /// Links.
     pub const LINKS: usize = 1_000_000;
+    /// Shared media.
+    pub const MEDIA: usize = 10_000;
+    /// Links that have columns of their own in series and summary.
+    pub const SHOWN_LINKS: usize = 64;
+    /// Packets in a device's transmit ring.
+    pub const RING: u32 = 1_000_000;
     /// Groups of flows.
     pub const GROUPS: usize = 10_000;
     /// Flows in all groups together.
@@ -69,10 +75,24 @@ impl Plan {
     pub fn validate(&self) -> Result<(), PlanError> {
         self.check_times()?;
         self.check_nodes()?;
+        self.check_media()?;
         self.check_links()?;
         self.check_groups()?;
         self.check_routes()?;
         self.check_observe()
+    }
+
+    /// The links that have columns of their own in series and summary: all if they are few, else
+    /// those of the bottleneck, if they are few.
+    pub fn shown_links(&self) -> Vec<usize> {
+        let bottleneck = &self.observe.bottleneck.links;
+        if self.links.len() <= limits::SHOWN_LINKS {
+            (0..self.links.len()).collect()
+        } else if bottleneck.len() <= limits::SHOWN_LINKS {
+            bottleneck.clone()
+        } else {
+            Vec::new()
+        }
     }
 
     fn check_times(&self) -> Result<(), PlanError> {
@@ -98,22 +118,55 @@ impl Plan {
         Ok(())
     }
 
+    fn check_media(&self) -> Result<(), PlanError> {
+        at_most("media", "media", self.media.len(), limits::MEDIA)?;
+        for (i, medium) in self.media.iter().enumerate() {
+            if let Err(why) = medium.access.check() {
+                return fail(format!("media[{i}].access"), why);
+            }
+        }
+        Ok(())
+    }
+
     fn check_links(&self) -> Result<(), PlanError> {
         at_most("links", "links", self.links.len(), limits::LINKS)?;
+        // Both stand before the point in the summary's columns.
         let mut names = BTreeSet::new();
+        for (i, medium) in self.media.iter().enumerate() {
+            check_name(|| format!("media[{i}].name"), &medium.name, &mut names)?;
+        }
         for (i, link) in self.links.iter().enumerate() {
             check_name(|| format!("links[{i}].name"), &link.name, &mut names)?;
-            for (end, node) in [("from", link.from), ("to", link.to)] {
-                if node >= self.nodes.len() {
-                    let n = self.nodes.len();
+            let n = self.nodes.len();
+            for (end, node) in [("from", Some(link.from)), ("to", link.to)] {
+                if let Some(node) = node.filter(|&node| node >= n) {
                     return fail(
                         format!("links[{i}].{end}"),
                         format!("there is no node {node}: there are {n}"),
                     );
                 }
             }
-            if link.from == link.to {
+            if link.to == Some(link.from) {
                 return fail(format!("links[{i}]"), "leads from a node to itself");
+            }
+            let media = self.media.len();
+            match link.medium {
+                Some(medium) if medium >= media => {
+                    return fail(
+                        format!("links[{i}].medium"),
+                        format!("there is no medium {medium}: there are {media}"),
+                    );
+                }
+                None if link.to.is_none() => {
+                    return fail(format!("links[{i}].to"), "only a shared medium leads to several");
+                }
+                _ => {}
+            }
+            if link.ring > limits::RING {
+                return fail(
+                    format!("links[{i}].ring"),
+                    format!("at most {} packets", limits::RING),
+                );
             }
             check_wire(&format!("links[{i}].params"), &link.params)?;
         }
@@ -126,8 +179,10 @@ impl Plan {
         if flows > limits::FLOWS {
             return fail("groups", format!("{flows} flows: at most {} are allowed", limits::FLOWS));
         }
-        // Links and groups share the summary's columns, so they may not share names.
-        let mut names: BTreeSet<&str> = self.links.iter().map(|l| l.name.as_str()).collect();
+        // Links, media and groups share the summary's columns, so they may not share names.
+        let links = self.links.iter().map(|link| link.name.as_str());
+        let media = self.media.iter().map(|medium| medium.name.as_str());
+        let mut names: BTreeSet<&str> = links.chain(media).collect();
         for (i, group) in self.groups.iter().enumerate() {
             let at = |field: &str| format!("groups[{i}].{field}");
             check_name(|| at("name"), &group.name, &mut names)?;
@@ -226,14 +281,9 @@ impl Plan {
     }
 
     fn check_observe(&self) -> Result<(), PlanError> {
+        self.check_bottleneck()?;
         let observe = &self.observe;
         let n = self.links.len();
-        if observe.bottleneck >= n {
-            return fail(
-                "observe.bottleneck",
-                format!("there is no link {}: there are {n}", observe.bottleneck),
-            );
-        }
         let mut seen = BTreeSet::new();
         for (i, &link) in observe.capture.iter().enumerate() {
             if link >= n {
@@ -252,7 +302,7 @@ impl Plan {
         if let Some(samples) = self.duration.checked_div(observe.series_interval) {
             let instants = samples + 1;
             // Five values a link shown, some of its queue's state, and ten a group.
-            let shown = if n > 64 { 1 } else { n as u64 };
+            let shown = self.shown_links().len() as u64 + 1;
             let values = instants.saturating_mul(15 * shown + 10 * self.groups.len() as u64);
             if values > limits::SERIES_VALUES {
                 return fail(
@@ -278,6 +328,35 @@ impl Plan {
             return fail("observe.monitor", "needs a series: its samples are taken with it");
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    fn check_bottleneck(&self) -> Result<(), PlanError> {
+        let Bottleneck { name, links } = &self.observe.bottleneck;
+        let at = "observe.bottleneck";
+        let n = self.links.len();
+        if let Some(link) = links.iter().find(|&&link| link >= n) {
+            return fail(at, format!("there is no link {link}: there are {n}"));
+        }
+        if links.iter().collect::<BTreeSet<_>>().len() < links.len() {
+            return fail(at, "a link is named twice");
+        }
+        match links[..] {
+            [] => fail(at, "there is no link"),
+            [link] if self.links[link].name != *name => fail(
+                at,
+                format!("a single link is called by its name, `{}`", self.links[link].name),
+            ),
+            [_] => Ok(()),
+            // A medium's columns are others than its links', so it may lend its name.
+            _ => {
+                let mut names = BTreeSet::new();
+                names.extend(self.links.iter().map(|link| link.name.as_str()));
+                names.extend(self.groups.iter().map(|group| group.name.as_str()));
+                check_name(|| at.to_owned(), name, &mut names)
+            }
+        }
     }
 }
 
@@ -329,7 +408,7 @@ fn check_name<'a>(
 }
 
 /// Which nodes reach which. Nearly always all do, by links in both directions; so nodes that reach
-/// node 0 and back are settled at once, and only others are searched for.
+/// node 0 and back are settled at once, and only others are searched for. Media follow the nodes.
 struct Reach {
     out: Vec<Vec<u32>>,
     hub: Vec<bool>,
@@ -354,11 +433,18 @@ fn search(edges: &[Vec<u32>], from: usize) -> Vec<bool> {
 
 impl Reach {
     fn new(plan: &Plan) -> Self {
-        let mut out = vec![Vec::new(); plan.nodes.len()];
+        let mut out = vec![Vec::new(); plan.nodes.len() + plan.media.len()];
         let mut into = out.clone();
+        let mut edge = |from: usize, to: usize| {
+            out[from].push(to as u32);
+            into[to].push(from as u32);
+        };
         for link in &plan.links {
-            out[link.from].push(link.to as u32);
-            into[link.to].push(link.from as u32);
+            let medium = || plan.nodes.len() + link.medium.expect("checked with the links");
+            edge(link.from, link.to.unwrap_or_else(medium));
+            if link.to.is_none() {
+                edge(medium(), link.from);
+            }
         }
         let hub = search(&out, 0).iter().zip(search(&into, 0)).map(|(&a, b)| a && b).collect();
         Self { out, hub }

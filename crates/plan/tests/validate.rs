@@ -1,6 +1,6 @@
 //! What a plan may be, and what it says of one that may not.
 
-use sojourn_plan::{Group, Link, Node, Observe, Plan, Transport};
+use sojourn_plan::{Bottleneck, Group, Link, Medium, Node, Observe, Plan, Transport};
 use sojourn_queue::Device;
 use sojourn_traffic::App;
 use sojourn_units::{Rate, SECOND};
@@ -10,7 +10,9 @@ fn plan() -> Plan {
     let link = |name: &str, from, to| Link {
         name: name.into(),
         from,
-        to,
+        to: Some(to),
+        medium: None,
+        ring: 0,
         params: sojourn_link::Params {
             rate: Rate::new(10_000_000),
             overhead: 0,
@@ -35,6 +37,7 @@ fn plan() -> Plan {
         duration: 60 * SECOND,
         warmup: 10 * SECOND,
         nodes: vec![node("home"), node("router"), node("server")],
+        media: Vec::new(),
         links: vec![
             link("up", 0, 1),
             link("up.reverse", 1, 0),
@@ -46,7 +49,7 @@ fn plan() -> Plan {
             group("call", Transport::Udp, "voip"),
         ],
         observe: Observe {
-            bottleneck: 0,
+            bottleneck: Bottleneck { name: "up".into(), links: vec![0] },
             series_interval: SECOND / 10,
             per_flow_histograms: false,
             monitor: false,
@@ -103,8 +106,22 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.warmup = p.duration, "warmup", "shorter than the duration"),
         (|p| p.nodes[1].name = "home".into(), "nodes[1].name", "`home` is taken"),
         (|p| p.nodes[1].name.clear(), "nodes[1].name", "is empty"),
-        (|p| p.links[1].to = 9, "links[1].to", "there is no node 9: there are 3"),
-        (|p| p.links[1].to = 1, "links[1]", "to itself"),
+        (|p| p.links[1].to = Some(9), "links[1].to", "there is no node 9: there are 3"),
+        (|p| p.links[1].to = Some(1), "links[1]", "to itself"),
+        (|p| p.links[1].to = None, "links[1].to", "only a shared medium"),
+        (|p| p.links[1].medium = Some(0), "links[1].medium", "there is no medium 0: there are 0"),
+        (|p| p.links[1].ring = u32::MAX, "links[1].ring", "at most 1000000 packets"),
+        (|p| p.media = vec![medium("up")], "links[0].name", "`up` is taken"),
+        (|p| p.media = vec![medium("a"), medium("a")], "media[1].name", "`a` is taken"),
+        (|p| p.media = vec![medium("ftp")], "groups[0].name", "`ftp` is taken"),
+        (
+            |p| {
+                p.media = vec![medium("bus")];
+                p.media[0].access.slot = 0;
+            },
+            "media[0].access",
+            "`slot` lies above 0",
+        ),
         (|p| p.links[1].name = "up".into(), "links[1].name", "`up` is taken"),
         (|p| p.links[0].params.delay = u64::MAX, "links[0].params.delay", "one hour"),
         (
@@ -124,7 +141,20 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.groups[0].dscp = 64, "groups[0].dscp", "at most 63"),
         (|p| p.groups[0].transport = Transport::Udp, "groups[0].transport", "`bulk` goes over TCP"),
         (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from server to home"),
-        (|p| p.observe.bottleneck = 4, "observe.bottleneck", "there is no link 4: there are 4"),
+        (
+            |p| p.observe.bottleneck.links = vec![4],
+            "observe.bottleneck",
+            "there is no link 4: there are 4",
+        ),
+        (|p| p.observe.bottleneck.links.clear(), "observe.bottleneck", "there is no link"),
+        (|p| p.observe.bottleneck.links = vec![0, 1, 0], "observe.bottleneck", "named twice"),
+        (|p| p.observe.bottleneck.name = "it".into(), "observe.bottleneck", "by its name, `up`"),
+        (|p| p.observe.bottleneck.links = vec![0, 1], "observe.bottleneck", "`up` is taken"),
+        (
+            |p| p.observe.bottleneck = Bottleneck { name: "ftp".into(), links: vec![0, 1] },
+            "observe.bottleneck",
+            "`ftp` is taken",
+        ),
         (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),
         (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "captured already"),
         (|p| p.observe.snaplen = 0, "observe.snaplen", "must lie in 1 to 65535"),
@@ -137,6 +167,45 @@ fn each_mistake_is_named_with_its_place() {
         assert_eq!(error.at, *at, "{error}");
         assert!(error.message.contains(message), "{error}");
     }
+}
+
+fn medium(name: &str) -> Medium {
+    Medium { name: name.into(), access: sojourn_link::csma::Params::default() }
+}
+
+/// Home and router on a bus, server behind the router.
+fn on_a_bus() -> Plan {
+    let mut plan = plan();
+    plan.media = vec![medium("bus")];
+    for link in &mut plan.links[..2] {
+        link.to = None;
+        link.medium = Some(0);
+    }
+    plan
+}
+
+#[test]
+fn stations_of_a_medium_reach_each_other() {
+    assert_eq!(on_a_bus().validate(), Ok(()));
+    // One that only listens is no station.
+    let mut plan = on_a_bus();
+    plan.links.remove(0);
+    plan.observe.bottleneck.name = "up.reverse".into();
+    plan.observe.capture.clear();
+    let error = plan.validate().unwrap_err();
+    assert_eq!(error.message, "no links lead from home to server");
+    // The directions of a link may share a medium, too.
+    let mut plan = on_a_bus();
+    plan.links[2].medium = Some(0);
+    plan.links[3].medium = Some(0);
+    assert_eq!(plan.validate(), Ok(()));
+}
+
+#[test]
+fn several_links_may_be_the_bottleneck() {
+    let mut plan = on_a_bus();
+    plan.observe.bottleneck = Bottleneck { name: "bus".into(), links: vec![0, 1] };
+    assert_eq!(plan.validate(), Ok(()));
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::series::Series;
 use crate::slab::{Body, Class, Copies, Packet, node};
 use crate::stream::Stream;
 use crate::tcp_host::Connections;
+use sojourn_link::Medium;
 use sojourn_measure::{Imbalance, Moments};
 use sojourn_plan::{Plan, PlanError, Transport};
 use sojourn_random::Key;
@@ -61,6 +62,8 @@ pub struct Engine<'a> {
     pub monitor: Monitor,
     /// Since when things are measured.
     pub since: Nanos,
+    /// The media as they were then.
+    pub(crate) media_before: Vec<Medium>,
     /// Whether the run reached its end.
     pub complete: bool,
     end: Nanos,
@@ -178,6 +181,7 @@ impl<'a> Engine<'a> {
             connections: Connections::new(plan, flows.len() as u32),
             series: Series::new(plan),
             monitor: Monitor::default(),
+            media_before: net.media().to_vec(),
             net,
             timers,
             flows,
@@ -286,6 +290,7 @@ impl<'a> Engine<'a> {
         let now = self.now;
         self.since = now;
         self.net.restart(now);
+        self.media_before = self.net.media().to_vec();
         for group in &mut self.groups {
             group.restart(now);
         }

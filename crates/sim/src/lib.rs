@@ -11,6 +11,7 @@ pub mod load;
 pub mod monitor;
 pub mod network;
 pub mod pcap;
+pub mod port;
 pub mod probe;
 pub mod receiver;
 pub mod record;

@@ -1,9 +1,8 @@
 //! A link's metrics, from its probe.
 
-use crate::probe::LinkProbe;
-use crate::slab::{Class, Packet};
+use crate::probe::{LinkProbe, Work};
+use crate::slab::Class;
 use crate::tables::Row;
-use sojourn_link::Link;
 use sojourn_measure::LinkAccount;
 use sojourn_measure::ledger::REASONS;
 use sojourn_queue::DropReason;
@@ -32,16 +31,24 @@ fn loss(account: &LinkAccount) -> f64 {
     share(drops, drops + account.departed.packets)
 }
 
-/// Appends the metrics of one link, measured over `span` up to `now`.
-pub fn append(row: &mut Row, probe: &LinkProbe, link: &Link<Packet>, now: Nanos, span: Nanos) {
+/// Appends the metrics of a link, or of several taken together, measured over `span` up to `now`; `work`
+/// is what has been done until then by the `transmitters` that take time, of which there may be none.
+pub fn append(
+    row: &mut Row,
+    probe: &LinkProbe,
+    work: Work,
+    transmitters: u64,
+    now: Nanos,
+    span: Nanos,
+) {
     let all = probe.measured_all();
-    let busy = share(probe.measured_busy(link.busy(now)), span);
-    let throughput = rate(all.departed.bytes, span);
-    row.real("throughput", throughput);
-    row.real("utilisation", if link.is_timed() { busy } else { f64::NAN });
+    let work = probe.measured_work(work);
+    row.real("throughput", rate(work.begun.bytes, span));
+    row.real("utilisation", share(work.busy, transmitters * span));
     row.integer("arrivals", all.arrived.packets);
     row.real("arrival_rate", rate(all.arrived.bytes, span));
-    row.integer("departures", all.departed.packets);
+    row.integer("departures", work.begun.packets);
+    row.integer("abandoned", all.abandoned.packets);
     row.integer("drops", all.drops().packets);
     let dropped = |reason: DropReason| all.dropped[reason as usize].packets;
     row.integer("drops_early", dropped(DropReason::Early));

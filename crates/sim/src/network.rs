@@ -3,15 +3,15 @@
 use crate::deadlines::Deadlines;
 use crate::monitor::Watched;
 use crate::pcap::{Capture, Frame};
-use crate::probe::LinkProbe;
+use crate::port::Port;
+use crate::probe::{Joint, LinkProbe, Work};
 use crate::routes::{END, Routes};
 use crate::slab::{Body, Packet, Slab};
-use sojourn_link::{Backlog, Link, Sink};
+use sojourn_link::{Backlog, Link, Medium, Sink};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
 use sojourn_queue::{DropReason, MarkReason, TcpView};
-use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 
 /// What a packet carries, as far as a capture needs to know.
@@ -26,15 +26,23 @@ pub trait Load: Copy {
 /// A link with its probe.
 #[derive(Clone, Debug)]
 struct Hop {
-    link: Link<Packet>,
+    port: Port,
     probe: LinkProbe,
     capture: Option<Capture>,
+    /// Its number in a bottleneck of several links, or [`NONE`].
+    member: u32,
 }
+
+/// Not one of several.
+const NONE: u32 = u32::MAX;
 
 /// Links, and the packets in them.
 #[derive(Clone, Debug)]
 pub struct Network<T> {
     hops: Vec<Hop>,
+    media: Vec<Medium>,
+    /// What is measured of a bottleneck of several links together.
+    joint: Joint,
     /// When each link is due.
     pub due: Deadlines,
     /// Paths.
@@ -77,6 +85,24 @@ struct Tap<'a, T> {
     watched: &'a mut [Watched],
     trace: &'a mut TraceHash,
     delivered: &'a mut Vec<Packet>,
+}
+
+/// The tap of a hop: a macro, for the rest of the network stays free to be used.
+macro_rules! tap {
+    ($net:ident, $hop:ident, $id:ident) => {
+        Tap {
+            link: $id,
+            options: $net.options,
+            refused: false,
+            probe: &mut $hop.probe,
+            capture: &mut $hop.capture,
+            slab: &mut $net.slab,
+            accounts: &mut $net.accounts,
+            watched: &mut $net.watched,
+            trace: &mut $net.trace,
+            delivered: &mut $net.moving,
+        }
+    };
 }
 
 impl<T: Load> Tap<'_, T> {
@@ -131,6 +157,14 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
         self.slab.release(packet.slot);
     }
 
+    fn abandoned(&mut self, at: Nanos, packet: Packet) {
+        self.probe.account[packet.class() as usize].abandoned.count(packet.len);
+        self.trace(at, Kind::Abandoned, &packet, 0);
+        let flow = self.slab.get(packet.slot).flow;
+        self.accounts[flow as usize].lost.count(packet.len);
+        self.slab.release(packet.slot);
+    }
+
     fn marked(&mut self, at: Nanos, packet: &Packet, reason: MarkReason) {
         self.probe.account[packet.class() as usize].marked.count(packet.len);
         self.trace(at, Kind::Marked, packet, reason as u8);
@@ -171,21 +205,31 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
 impl<T: Load> Network<T> {
     /// The links of a plan, empty.
     pub fn new(plan: &Plan, seed: u64, options: Options) -> Self {
-        let hops: Vec<_> = plan
+        let mut hops: Vec<_> = plan
             .links
             .iter()
-            .enumerate()
-            .map(|(i, link)| Hop {
-                link: Link::new(&link.params, Key::new(seed, &link.name), EPOCH),
+            .map(|link| Hop {
+                port: Port::new(link, seed),
                 probe: LinkProbe::new(EPOCH),
-                capture: (plan.observe.capture.contains(&i))
-                    .then(|| Capture::new(plan.observe.snaplen)),
+                capture: None,
+                member: NONE,
             })
             .collect();
+        for &link in &plan.observe.capture {
+            hops[link].capture = Some(Capture::new(plan.observe.snaplen));
+        }
+        let bottleneck = &plan.observe.bottleneck.links;
+        if bottleneck.len() > 1 {
+            for (member, &link) in bottleneck.iter().enumerate() {
+                hops[link].member = member as u32;
+            }
+        }
         Self {
             due: Deadlines::new(hops.len() as u32),
             hops,
-            routes: Routes::new(plan.nodes.len(), &plan.links),
+            media: plan.media.iter().map(|medium| Medium::new(medium.access)).collect(),
+            joint: Joint::new(EPOCH, bottleneck.len()),
+            routes: Routes::new(plan),
             slab: Slab::default(),
             accounts: Vec::new(),
             watched: Vec::new(),
@@ -220,7 +264,7 @@ impl<T: Load> Network<T> {
     /// Runs link `id`, which is due at `now`.
     #[inline]
     pub fn run(&mut self, now: Nanos, id: u32) {
-        self.with_link(now, id, |link, tap| link.advance(now, tap));
+        self.with_link(now, id, None, |link, tap| link.advance(now, tap));
         self.settle(now);
     }
 
@@ -260,32 +304,50 @@ impl<T: Load> Network<T> {
         None
     }
 
+    /// Lets `call` do something with link `id`, and says whether it refused a packet. If it is a station,
+    /// it is offered `packet`, or runs.
     #[inline]
     fn with_link(
         &mut self,
         now: Nanos,
         id: u32,
+        packet: Option<Packet>,
         call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T>),
     ) -> bool {
         let hop = &mut self.hops[id as usize];
-        let mut tap = Tap {
-            link: id,
-            options: self.options,
-            refused: false,
-            probe: &mut hop.probe,
-            capture: &mut hop.capture,
-            slab: &mut self.slab,
-            accounts: &mut self.accounts,
-            watched: &mut self.watched,
-            trace: &mut self.trace,
-            delivered: &mut self.moving,
-        };
-        call(&mut hop.link, &mut tap);
+        let Port::Link(link) = &mut hop.port else { return self.with_station(now, id, packet) };
+        let mut tap = tap!(self, hop, id);
+        call(link, &mut tap);
         let refused = tap.refused;
-        if self.options.probes {
-            hop.probe.backlog(now, hop.link.backlog());
+        if self.options.probes && hop.probe.backlog(now, link.backlog()) && hop.member != NONE {
+            self.joint.backlog(now, hop.member, link.backlog());
         }
-        match hop.link.next_event() {
+        match link.next_event() {
+            Some(at) => self.due.set(id, at),
+            None => self.due.clear(id),
+        }
+        refused
+    }
+
+    /// Offers a packet to station `id`, or lets it run, and says whether it refused the packet.
+    #[inline(never)]
+    fn with_station(&mut self, now: Nanos, id: u32, packet: Option<Packet>) -> bool {
+        let hop = &mut self.hops[id as usize];
+        let Port::Station(station, medium) = &mut hop.port else {
+            unreachable!("called for stations only")
+        };
+        let medium = medium.map(|medium| &mut self.media[medium as usize]);
+        let mut tap = tap!(self, hop, id);
+        match packet {
+            Some(packet) => drop(station.offer(now, packet, medium, &mut tap)),
+            None => station.advance(now, medium, &mut tap),
+        }
+        let refused = tap.refused;
+        let backlog = station.link().backlog();
+        if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
+            self.joint.backlog(now, hop.member, backlog);
+        }
+        match station.next_event() {
             Some(at) => self.due.set(id, at),
             None => self.due.clear(id),
         }
@@ -297,7 +359,7 @@ impl<T: Load> Network<T> {
     fn enter(&mut self, now: Nanos, mut packet: Packet) {
         let id = self.routes.link(packet.place);
         packet.queued_at = now;
-        let refused = self.with_link(now, id, |link, tap| {
+        let refused = self.with_link(now, id, Some(packet), |link, tap| {
             link.offer(now, packet, tap);
         });
         if !refused {
@@ -329,7 +391,27 @@ impl<T: Load> Network<T> {
 
     /// A link.
     pub fn link(&self, id: usize) -> &Link<Packet> {
-        &self.hops[id].link
+        self.hops[id].port.link()
+    }
+
+    /// What the transmitters of `links` have done until `now`.
+    pub fn work(&self, links: &[usize], now: Nanos) -> Work {
+        links.iter().map(|&id| self.hops[id].port.work(now)).sum()
+    }
+
+    /// All media.
+    pub fn media(&self) -> &[Medium] {
+        &self.media
+    }
+
+    /// A medium.
+    pub fn medium(&self, id: usize) -> &Medium {
+        &self.media[id]
+    }
+
+    /// What is measured of a bottleneck of several links together.
+    pub fn joint(&self) -> &Joint {
+        &self.joint
     }
 
     /// Whether the trace is hashed.
@@ -340,8 +422,9 @@ impl<T: Load> Network<T> {
     /// The warm-up is over.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
-            hop.probe.restart(now, hop.link.busy(now));
+            hop.probe.restart(now, hop.port.work(now));
         }
+        self.joint.restart(now);
     }
 
     /// Whether any capture lacks packets.
@@ -364,13 +447,13 @@ impl<T: Load> Network<T> {
     pub fn audit(&self, plan: &Plan) -> Result<(), Imbalance> {
         let mut inside = Count::default();
         for (hop, link) in self.hops.iter().zip(&plan.links) {
-            hop.link.assert_conserved();
+            hop.port.assert_conserved();
             let books = hop.probe.all();
-            let queued = hop.link.backlog();
+            let queued = hop.port.link().backlog();
             let queued = Count { packets: u64::from(queued.packets), bytes: queued.bytes };
             balance(|| format!("queue of link {}", link.name), books.queued(), queued)?;
             let on_line = books.on_line();
-            let found = Count { packets: hop.link.in_flight() as u64, bytes: on_line.bytes };
+            let found = Count { packets: hop.port.in_flight() as u64, bytes: on_line.bytes };
             balance(|| format!("line of link {}", link.name), on_line, found)?;
             inside += queued + on_line;
         }

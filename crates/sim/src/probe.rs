@@ -1,9 +1,40 @@
-//! What is measured at a link: the books, the queue's length over time, sojourn times, loss events.
+//! What is measured at a link, or at several taken together: the books, the queue's length over time,
+//! sojourn times, loss events.
 
 use crate::slab::{CLASSES, Class};
 use sojourn_link::Backlog;
-use sojourn_measure::{Histogram, LinkAccount, LossRuns, TimeWeighted};
+use sojourn_measure::{Count, Histogram, LinkAccount, LossRuns, TimeWeighted};
 use sojourn_units::Nanos;
+use std::ops::{Add, Sub};
+
+/// What a transmitter has done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// How long it was busy.
+    pub busy: Nanos,
+    /// Packets whose transmission has begun.
+    pub begun: Count,
+}
+
+impl Add for Work {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { busy: self.busy + other.busy, begun: self.begun + other.begun }
+    }
+}
+
+impl Sub for Work {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { busy: self.busy - other.busy, begun: self.begun - other.begun }
+    }
+}
+
+impl std::iter::Sum for Work {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::default(), Add::add)
+    }
+}
 
 /// The probe of one link.
 #[derive(Clone, Debug)]
@@ -12,8 +43,8 @@ pub struct LinkProbe {
     pub account: [LinkAccount; CLASSES],
     /// The books at the end of the warm-up.
     before: [LinkAccount; CLASSES],
-    /// Time that the link had transmitted at the end of the warm-up.
-    busy_before: Nanos,
+    /// What the transmitter had done at the end of the warm-up.
+    work_before: Work,
     /// Packets queued.
     pub packets: TimeWeighted,
     /// Bytes queued.
@@ -34,7 +65,7 @@ impl LinkProbe {
         Self {
             account: Default::default(),
             before: Default::default(),
-            busy_before: 0,
+            work_before: Work::default(),
             packets: TimeWeighted::new(now, 0),
             bytes: TimeWeighted::new(now, 0),
             sojourn: Histogram::new(),
@@ -44,31 +75,35 @@ impl LinkProbe {
         }
     }
 
-    /// The warm-up is over; `busy` is how long the link has transmitted.
-    pub fn restart(&mut self, now: Nanos, busy: Nanos) {
+    /// The warm-up is over; `work` is what the transmitter has done.
+    pub fn restart(&mut self, now: Nanos, work: Work) {
         self.before = self.account;
-        self.busy_before = busy;
+        self.work_before = work;
         self.packets.restart(now);
         self.bytes.restart(now);
         self.sojourn.clear();
         self.runs.clear();
     }
 
-    /// The queue's length after something happened. A packet that passes an idle link is in the
-    /// queue for no time, and is not seen here.
+    /// The queue's length after something happened; says whether it is another. A packet that passes
+    /// an idle link is in the queue for no time, and is not seen here.
     #[inline]
-    pub fn backlog(&mut self, now: Nanos, backlog: Backlog) {
+    pub fn backlog(&mut self, now: Nanos, backlog: Backlog) -> bool {
+        let mut changed = false;
         if u64::from(backlog.packets) != self.packets.value() {
             self.packets.set(now, u64::from(backlog.packets));
+            changed = true;
         }
         if backlog.bytes != self.bytes.value() {
             self.bytes.set(now, backlog.bytes);
+            changed = true;
         }
+        changed
     }
 
-    /// How much of a link's time in transmission is since the end of the warm-up.
-    pub fn measured_busy(&self, busy: Nanos) -> Nanos {
-        busy - self.busy_before
+    /// How much of a transmitter's work is since the end of the warm-up.
+    pub fn measured_work(&self, work: Work) -> Work {
+        work - self.work_before
     }
 
     /// The books since the end of the warm-up, of one class.
@@ -89,5 +124,57 @@ impl LinkProbe {
     /// The books since the start, of all classes.
     pub fn all(&self) -> LinkAccount {
         self.account[0] + self.account[1]
+    }
+}
+
+/// The queues of several links as one: how long they are together.
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// Each member's length as last told.
+    members: Vec<Backlog>,
+    packets: TimeWeighted,
+    bytes: TimeWeighted,
+}
+
+impl Joint {
+    /// Of so many links, whose queues are empty at `now`.
+    pub fn new(now: Nanos, members: usize) -> Self {
+        Self {
+            members: vec![Backlog::default(); members],
+            packets: TimeWeighted::new(now, 0),
+            bytes: TimeWeighted::new(now, 0),
+        }
+    }
+
+    /// A member's queue has another length.
+    #[cold]
+    pub fn backlog(&mut self, now: Nanos, member: u32, backlog: Backlog) {
+        let before = std::mem::replace(&mut self.members[member as usize], backlog);
+        let packets = self.packets.value() + u64::from(backlog.packets);
+        self.packets.set(now, packets - u64::from(before.packets));
+        self.bytes.set(now, self.bytes.value() + backlog.bytes - before.bytes);
+    }
+
+    /// The warm-up is over.
+    pub fn restart(&mut self, now: Nanos) {
+        self.packets.restart(now);
+        self.bytes.restart(now);
+    }
+
+    /// What its members have measured, as if they were one link.
+    pub fn merged<'a>(&self, members: impl Iterator<Item = &'a LinkProbe>) -> LinkProbe {
+        let mut all = LinkProbe::new(0);
+        for member in members {
+            for class in 0..CLASSES {
+                all.account[class] = all.account[class] + member.account[class];
+                all.before[class] = all.before[class] + member.before[class];
+            }
+            all.work_before = all.work_before + member.work_before;
+            all.sojourn.merge(&member.sojourn);
+            all.runs.merge(&member.runs);
+        }
+        all.packets = self.packets;
+        all.bytes = self.bytes;
+        all
     }
 }

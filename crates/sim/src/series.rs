@@ -2,13 +2,13 @@
 
 use crate::engine::Engine;
 use crate::flow::Flow;
+use crate::link_report::{rate, share};
+use crate::probe::Work;
 use sojourn_measure::{Table, Values};
 use sojourn_plan::{Plan, Transport};
 use sojourn_queue::Discipline;
-use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
+use sojourn_units::{EPOCH, SECOND, time::seconds};
 
-/// Beyond this number of links, only the bottleneck has columns in series and summary.
-pub const SHOWN_LINKS: usize = 64;
 /// Flows of each group whose windows are shown.
 const SHOWN_FLOWS: u32 = 4;
 
@@ -16,25 +16,15 @@ const SHOWN_FLOWS: u32 = 4;
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     columns: Vec<(String, &'static str, Vec<f64>)>,
-    links: Vec<usize>,
-    /// Bytes that had departed at the last sample, by link shown.
-    departed: Vec<u64>,
-    /// How long they had transmitted.
-    busy: Vec<Nanos>,
+    /// Links shown, one at a time; then the bottleneck's together, if they are several.
+    places: Vec<Vec<usize>>,
+    /// What their transmitters had done at the last sample.
+    work: Vec<Work>,
     /// Payload that had been delivered at the last sample, by group.
     delivered: Vec<u64>,
     flows: Vec<usize>,
     /// Columns before those of policies' states.
     fixed: usize,
-}
-
-/// The links that have columns of their own.
-pub fn shown_links(plan: &Plan) -> Vec<usize> {
-    if plan.links.len() <= SHOWN_LINKS {
-        (0..plan.links.len()).collect()
-    } else {
-        vec![plan.observe.bottleneck]
-    }
 }
 
 impl Series {
@@ -43,11 +33,19 @@ impl Series {
         if plan.observe.series_interval == 0 {
             return Self::default();
         }
-        let mut series = Self { links: shown_links(plan), ..Self::default() };
+        let mut series = Self::default();
+        let bottleneck = &plan.observe.bottleneck;
+        series.places = plan.shown_links().into_iter().map(|link| vec![link]).collect();
+        if bottleneck.links.len() > 1 {
+            series.places.push(bottleneck.links.clone());
+        }
         let mut add = |name: String, unit| series.columns.push((name, unit, Vec::new()));
         add("time".to_owned(), "s");
-        for &link in &series.links {
-            let name = &plan.links[link].name;
+        for links in &series.places {
+            let name = match links[..] {
+                [link] => &plan.links[link].name,
+                _ => &bottleneck.name,
+            };
             add(format!("{name}.queue"), "1");
             add(format!("{name}.backlog"), "B");
             add(format!("{name}.throughput"), "bit/s");
@@ -76,8 +74,7 @@ impl Series {
             first += group.count as usize;
         }
         series.fixed = series.columns.len();
-        series.departed = vec![0; series.links.len()];
-        series.busy = vec![0; series.links.len()];
+        series.work = vec![Work::default(); series.places.len()];
         series.delivered = vec![0; plan.groups.len()];
         series
     }
@@ -99,20 +96,19 @@ impl Engine<'_> {
         let rows = series.columns[0].2.len();
         let mut values = Vec::with_capacity(series.fixed);
         values.push(seconds(self.now - EPOCH));
-        let span = seconds(self.plan.observe.series_interval);
-        let before = series.departed.iter_mut().zip(&mut series.busy);
-        for (&id, (departed, busy)) in series.links.iter().zip(before) {
-            let (probe, link) = (self.net.probe(id), self.net.link(id));
-            let backlog = link.backlog();
-            let bytes = probe.all().departed.bytes;
-            let throughput = (bytes - std::mem::replace(departed, bytes)) as f64 * 8.0 / span;
-            let worked = link.busy(self.now);
-            let worked = seconds(worked - std::mem::replace(busy, worked));
-            values.push(f64::from(backlog.packets));
-            values.push(backlog.bytes as f64);
-            values.push(throughput);
-            values.push(if link.is_timed() { worked / span } else { f64::NAN });
-            values.push(probe.last_sojourn as f64 / SECOND as f64);
+        let interval = self.plan.observe.series_interval;
+        let span = seconds(interval);
+        for (links, before) in series.places.iter().zip(&mut series.work) {
+            let done = self.net.work(links, self.now);
+            let work = done - std::mem::replace(before, done);
+            let backlogs = || links.iter().map(|&id| self.net.link(id).backlog());
+            let left =
+                links.iter().map(|&id| self.net.probe(id)).max_by_key(|probe| probe.last_departed);
+            values.push(backlogs().map(|b| f64::from(b.packets)).sum());
+            values.push(backlogs().map(|b| b.bytes as f64).sum());
+            values.push(rate(work.begun.bytes, interval));
+            values.push(share(work.busy, self.transmitters(links) * interval));
+            values.push(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
         }
         for (group, delivered) in self.groups.iter().zip(&mut series.delivered) {
             let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
@@ -133,7 +129,8 @@ impl Engine<'_> {
         }
         let columns = &mut series.columns;
         let mut next = series.fixed;
-        for &id in &series.links {
+        for links in &series.places {
+            let [id] = links[..] else { continue };
             let link = &self.plan.links[id].name;
             self.net.link(id).queue().state(&mut |name, value| {
                 let name = format!("{link}.state.{name}");

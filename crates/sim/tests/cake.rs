@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use sojourn_plan::{Plan, Transport};
+use sojourn_plan::{Bottleneck, Plan, Transport};
 
 fn near(found: f64, expected: f64, margin: f64) {
     assert!((found / expected - 1.0).abs() <= margin, "{found}, expected {expected}");
@@ -65,7 +65,7 @@ fn asymmetric(filter: &str) -> Plan {
         .seconds(5, 35)
         .plan;
     plan.links[1].params = line(500_000, 5 * MS, &format!("cake bandwidth 450kbit {filter}"));
-    plan.observe.bottleneck = 1;
+    plan.observe.bottleneck = Bottleneck { name: plan.links[1].name.clone(), links: vec![1] };
     plan
 }
 

@@ -3,8 +3,9 @@
 mod common;
 use common::*;
 use proptest::prelude::*;
-use sojourn_link::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder};
-use sojourn_plan::{Plan, Transport};
+use sojourn_link::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, csma};
+use sojourn_plan::{Bottleneck, Medium, Plan, Transport};
+use sojourn_units::{Rate, SECOND};
 
 fn impairments() -> impl Strategy<Value = Impairments> {
     let chance = || (0.0..0.2f64, 0.0..0.9f64);
@@ -81,8 +82,8 @@ prop_compose! {
         words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "prague", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
         there in impairments(),
         back in impairments(),
-        infinite in any::<bool>(),
-        stop in any::<bool>(),
+        [infinite, stop, shared, joint] in any::<[bool; 4]>(),
+        ring in prop_oneof![2 => Just(0u32), 1 => 1..50u32],
     ) -> Plan {
         let mut net = Dumbbell::new(hosts, rate, delay, &queue);
         for (i, (app, count)) in groups.iter().enumerate() {
@@ -98,6 +99,56 @@ prop_compose! {
         if stop {
             plan.groups[0].stop = Some(2000 * MS);
         }
+        if shared {
+            plan.media = vec![Medium { name: "air".into(), access: csma::Params::default() }];
+            plan.links[0].medium = Some(0);
+            plan.links[1].medium = Some(0);
+        }
+        plan.links[0].ring = ring;
+        if joint {
+            plan.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1] };
+        }
+        plan.observe.series_interval = 100 * MS;
+        plan.observe.capture = vec![0];
+        plan
+    }
+}
+
+prop_compose! {
+    fn access()(
+        slot in 100..100_000u64,
+        max_slots in 1..2000u32,
+        ceiling in 1..12u32,
+        retries in 0..200u32,
+        gap in 0..200u32,
+    ) -> csma::Params {
+        csma::Params { slot, max_slots, ceiling, retries, gap }
+    }
+}
+
+prop_compose! {
+    fn lans()(
+        (clients, servers) in (1..6usize, 1..3usize),
+        rate in 1_000_000..2_000_000_000u64,
+        delay in 0..2 * MS,
+        queue in queue_text(),
+        groups in groups(),
+        access in access(),
+        wire in impairments(),
+        ring in prop_oneof![2 => Just(0u32), 1 => 1..50u32],
+    ) -> Plan {
+        let mut plan = lan(clients, servers, delay, &queue);
+        plan.media[0].access = access;
+        for link in &mut plan.links {
+            link.ring = ring;
+            link.params.rate = Rate::new(rate);
+            link.params.impairments = wire;
+        }
+        for (i, (app, count)) in groups.iter().enumerate() {
+            plan = with_clients(plan, &format!("g{i}"), transport(app, *count, "cubic"), app);
+            plan.groups[i].count = *count;
+        }
+        plan.duration = 4 * SECOND;
         plan.observe.series_interval = 100 * MS;
         plan.observe.capture = vec![0];
         plan
@@ -117,5 +168,18 @@ proptest! {
         // A frame counts when its transmission starts, so the last may reach over the end.
         prop_assert!(metric(&first, "utilisation") <= 1.01);
         prop_assert!(metric(&first, "loss").is_nan() || metric(&first, "loss") <= 1.0);
+    }
+
+    #[test]
+    fn any_lan_runs(plan in lans(), seed: u64) {
+        let first = run(&plan, seed).unwrap();
+        let second = run(&plan, seed).unwrap();
+        prop_assert!(first.complete);
+        prop_assert_eq!(first.trace_hash, second.trace_hash);
+        prop_assert_eq!(format!("{:?}", first.summary), format!("{:?}", second.summary));
+        let occupancy = metric(&first, "lan.occupancy");
+        prop_assert!((0.0..=1.0).contains(&occupancy));
+        prop_assert!((metric(&first, "utilisation") - occupancy).abs() < 1e-9);
+        prop_assert!(metric(&first, "lan.attempts") >= metric(&first, "lan.deferrals"));
     }
 }

@@ -1,8 +1,8 @@
 //! A packet, a recorder, and ways to drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Backlog, Impairments, Link, Params, Sink};
-use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet};
+use sojourn_link::{Backlog, Impairments, Link, Params, Sink, Station};
+use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet, Return};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
@@ -55,6 +55,7 @@ pub enum What {
     Dropped(DropReason, bool),
     Marked(u8),
     Departed(Backlog),
+    Abandoned,
     Lost,
     Duplicated,
     Corrupted(u32),
@@ -90,6 +91,9 @@ impl Sink<Frame> for Log {
     fn departed(&mut self, at: Nanos, p: &Frame, after: Backlog) {
         self.0.push((at, p.number, What::Departed(after)));
     }
+    fn abandoned(&mut self, at: Nanos, p: Frame) {
+        self.0.push((at, p.number, What::Abandoned));
+    }
     fn lost(&mut self, at: Nanos, p: Frame) {
         self.0.push((at, p.number, What::Lost));
     }
@@ -119,15 +123,57 @@ pub fn link(params: &Params, seed: u64) -> Link<Frame> {
     Link::new(params, Key::new(seed, "link"), EPOCH)
 }
 
+/// What a link and a station with a medium of its own have in common.
+pub trait Drive {
+    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return;
+    fn advance(&mut self, now: Nanos, log: &mut Log);
+    fn next_event(&self) -> Option<Nanos>;
+    fn assert_conserved(&self);
+}
+
+impl Drive for Link<Frame> {
+    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
+        self.offer(now, frame, log)
+    }
+    fn advance(&mut self, now: Nanos, log: &mut Log) {
+        self.advance(now, log);
+    }
+    fn next_event(&self) -> Option<Nanos> {
+        self.next_event()
+    }
+    fn assert_conserved(&self) {
+        self.assert_conserved();
+    }
+}
+
+impl Drive for Station<Frame> {
+    fn offer(&mut self, now: Nanos, frame: Frame, log: &mut Log) -> Return {
+        self.offer(now, frame, None, log)
+    }
+    fn advance(&mut self, now: Nanos, log: &mut Log) {
+        self.advance(now, None, log);
+    }
+    fn next_event(&self) -> Option<Nanos> {
+        self.next_event()
+    }
+    fn assert_conserved(&self) {
+        self.assert_conserved();
+    }
+}
+
+pub fn station(params: &Params, ring: u32, seed: u64) -> Station<Frame> {
+    Station::new(params, ring, Key::new(seed, "link"), EPOCH)
+}
+
 /// Runs every event at its time, up to `until`.
-pub fn run(link: &mut Link<Frame>, until: Nanos, log: &mut Log) {
+pub fn run(link: &mut (impl Drive + ?Sized), until: Nanos, log: &mut Log) {
     while let Some(at) = link.next_event().filter(|at| *at <= until) {
         link.advance(at, log);
     }
 }
 
 /// Runs every event there is.
-pub fn drain(link: &mut Link<Frame>, log: &mut Log) {
+pub fn drain(link: &mut (impl Drive + ?Sized), log: &mut Log) {
     run(link, Nanos::MAX - 1, log);
     link.assert_conserved();
 }

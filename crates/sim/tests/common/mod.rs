@@ -1,9 +1,9 @@
 //! Small plans for tests, benches and examples.
 #![allow(dead_code, missing_docs, clippy::missing_errors_doc)]
 
-use sojourn_link::{Impairments, Params};
+use sojourn_link::{Impairments, Params, csma};
 use sojourn_measure::{Table, Values};
-use sojourn_plan::{Group, Link, Node, Observe, Plan, Transport};
+use sojourn_plan::{Bottleneck, Group, Link, Medium, Node, Observe, Plan, Transport};
 use sojourn_queue::Device;
 use sojourn_sim::{Control, Record, RunError};
 use sojourn_traffic::App;
@@ -46,10 +46,11 @@ impl Dumbbell {
             duration: 10 * SECOND,
             warmup: 2 * SECOND,
             nodes: Vec::new(),
+            media: Vec::new(),
             links: Vec::new(),
             groups: Vec::new(),
             observe: Observe {
-                bottleneck: 0,
+                bottleneck: Bottleneck { name: "bottleneck".into(), links: vec![0] },
                 series_interval: 0,
                 per_flow_histograms: false,
                 monitor: false,
@@ -66,7 +67,7 @@ impl Dumbbell {
         let pairs: Vec<_> =
             (0..hosts).map(|i| (node(format!("s{i}")), node(format!("r{i}")))).collect();
         let mut link = |name: String, from, to, params| {
-            plan.links.push(Link { name, from, to, params });
+            plan.links.push(Link { name, from, to: Some(to), medium: None, ring: 0, params });
         };
         link("bottleneck".into(), left, right, line(rate, one_way / 2, text));
         link("back".into(), right, left, line(rate, one_way / 2, "pfifo limit 10000p"));
@@ -101,6 +102,43 @@ impl Dumbbell {
         self.plan.duration = duration * SECOND;
         self
     }
+}
+
+/// Stations `client1`, ... and `server1`, ... on a bus of 2 Gbit/s; their links are called after them.
+/// Clients come first, and client i sends to server i modulo their number.
+pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
+    let mut plan = Dumbbell::new(1, 1_000_000, 0, text).seconds(1, 11).plan;
+    let names = |kind: &'static str, n| (1..=n).map(move |i| format!("{kind}{i}"));
+    let names: Vec<_> = names("client", clients).chain(names("server", servers)).collect();
+    plan.nodes = names.iter().map(|name| Node { name: name.clone() }).collect();
+    plan.media = vec![Medium { name: "lan".into(), access: csma::Params::default() }];
+    plan.links = names
+        .into_iter()
+        .enumerate()
+        .map(|(from, name)| Link {
+            name,
+            from,
+            to: None,
+            medium: Some(0),
+            ring: 0,
+            params: line(2_000_000_000, delay, text),
+        })
+        .collect();
+    let links = (0..plan.links.len()).collect();
+    plan.observe.bottleneck = Bottleneck { name: "lan".into(), links };
+    plan
+}
+
+/// Adds a group with a flow for each client.
+pub fn with_clients(mut plan: Plan, name: &str, transport: Transport, text: &str) -> Plan {
+    let clients = plan.nodes.iter().filter(|node| node.name.starts_with("client")).count();
+    let servers = plan.nodes.len() - clients;
+    let mut net = Dumbbell::new(1, 1_000_000, 0, "pfifo limit 1p").group(name, 1, transport, text);
+    let mut group = net.plan.groups.remove(0);
+    group.pairs = (0..clients).map(|i| (i, clients + i % servers)).collect();
+    group.count = clients as u32;
+    plan.groups.push(group);
+    plan
 }
 
 pub fn run(plan: &Plan, seed: u64) -> Result<Record, RunError> {

@@ -1,0 +1,331 @@
+//! A medium that several links share: carrier sense and random backoff, after ns-3's CSMA model.
+//!
+//! The medium carries one frame at a time. It is busy from the start of a transmission until the
+//! frame has arrived at the far end, that instant included: for transmission *and* propagation. All
+//! stations sense this at once, so frames never collide. A station that finds the medium busy tries
+//! again after a random number of slots; the bound of that number doubles with every attempt up to a
+//! limit. After the last attempt the frame is given up.
+//!
+//! With a propagation delay far above the transmission time, the delay and not the rate decides how
+//! much the medium carries: 1 ms lets fewer than 1000 frames a second through, of any length.
+//!
+//! # Source
+//! ns-3's `CsmaChannel` (states idle, transmitting, propagating), `CsmaNetDevice` and `Backoff`.
+
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Key, Stream};
+use sojourn_units::quantity::{format_size, format_time};
+use sojourn_units::words::{self, Kind, Table, Word, WordError};
+use sojourn_units::{MICROSECOND, Nanos};
+
+/// The words of `csma`.
+pub const TABLE: Table = Table {
+    name: "csma",
+    summary: "a shared medium: carrier sense, random backoff, no collisions",
+    source: "ns-3, CSMA model: CsmaChannel, CsmaNetDevice, Backoff",
+    words: &[
+        Word { name: "slot", kind: Kind::Time, default: "1us", doc: "Length of a backoff slot." },
+        Word {
+            name: "maxslots",
+            kind: Kind::Integer { min: 1, max: 1 << 20 },
+            default: "1000",
+            doc: "A backoff is at least one slot and shorter than this many, or one.",
+        },
+        Word {
+            name: "ceiling",
+            kind: Kind::Integer { min: 1, max: 20 },
+            default: "10",
+            doc: "Attempts after which the bound on the backoff, 2^attempts - 1 slots, grows no more.",
+        },
+        Word {
+            name: "retries",
+            kind: Kind::Integer { min: 0, max: u32::MAX as u64 },
+            default: "1000",
+            doc: "Backoffs of one frame before it is given up.",
+        },
+        Word {
+            name: "gap",
+            kind: Kind::Size,
+            default: "12",
+            doc: "Bytes whose transmission time a station waits after a frame of its own.",
+        },
+    ],
+};
+
+/// How stations share a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Length of a backoff slot.
+    pub slot: Nanos,
+    /// A backoff is shorter than this many slots, or one.
+    pub max_slots: u32,
+    /// Attempts after which the backoff's bound grows no more.
+    pub ceiling: u32,
+    /// Backoffs of one frame before it is given up.
+    pub retries: u32,
+    /// Bytes whose transmission time a station waits after a frame of its own.
+    pub gap: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { slot: MICROSECOND, max_slots: 1000, ceiling: 10, retries: 1000, gap: 12 }
+    }
+}
+
+/// Bounds that keep backoffs within a clock's range.
+const LONGEST_SLOT: Nanos = sojourn_units::SECOND;
+const MOST_GAP: u64 = 1 << 20;
+
+impl Params {
+    /// Reads a description such as `csma slot 1us retries 1000`.
+    ///
+    /// # Errors
+    /// Where and why it cannot be read.
+    pub fn parse(text: &str) -> Result<Self, WordError> {
+        let (_, given) = words::describe("way to share a medium", &[&TABLE], text)?;
+        let default = Self::default();
+        let small = |word, default: u32| given.integer(word).map_or(default, |n| n as u32);
+        let params = Self {
+            slot: given.time("slot").unwrap_or(default.slot),
+            max_slots: small("maxslots", default.max_slots),
+            ceiling: small("ceiling", default.ceiling),
+            retries: small("retries", default.retries),
+            gap: given.integer("gap").map_or(default.gap, |n| n.min(MOST_GAP + 1) as u32),
+        };
+        if params.slot == 0 || params.slot > LONGEST_SLOT {
+            return Err(given.error("slot", "`slot` lies above 0, up to 1s"));
+        }
+        if u64::from(params.gap) > MOST_GAP {
+            let most = format_size(MOST_GAP);
+            return Err(given.error("gap", format!("`gap` is at most {most}")));
+        }
+        Ok(params)
+    }
+
+    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    ///
+    /// # Errors
+    /// A slot or a bound that [`Params::parse`] would refuse.
+    pub fn check(&self) -> Result<(), String> {
+        let read = Self::parse(&self.to_string()).map_err(|error| error.to_string())?;
+        debug_assert_eq!(read, *self);
+        Ok(())
+    }
+
+    /// Slots to wait before attempt number `attempt`, which is at least 1: uniform over 1 to M - 1
+    /// with M = min(2^attempt - 1, `max_slots`), but at least one.
+    fn slots(&self, attempt: u32, draws: &mut Stream) -> u64 {
+        let bound = ((1u64 << attempt.min(self.ceiling)) - 1).min(u64::from(self.max_slots));
+        1 + draws.below((bound - 1).max(1))
+    }
+}
+
+impl std::fmt::Display for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "csma slot {} maxslots {} ceiling {} retries {} gap {}",
+            format_time(self.slot),
+            self.max_slots,
+            self.ceiling,
+            self.retries,
+            self.gap
+        )
+    }
+}
+
+/// What happened on a medium since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times that a station sensed the medium to transmit a frame.
+    pub attempts: u64,
+    /// Attempts that found it busy.
+    pub deferrals: u64,
+    /// Frames given up after the last attempt.
+    pub abandoned: u64,
+}
+
+/// A shared medium. Its links must be driven in the order of time.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    params: Params,
+    /// The last instant at which it is busy; `None` before the first transmission.
+    busy_until: Option<Nanos>,
+    /// Time that all transmissions occupy it, the one in progress to its end.
+    occupied: Nanos,
+    counters: Counters,
+}
+
+impl Medium {
+    /// An idle medium.
+    pub fn new(params: Params) -> Self {
+        Self { params, busy_until: None, occupied: 0, counters: Counters::default() }
+    }
+
+    /// Whether a transmission may begin at `at`.
+    pub fn is_free(&self, at: Nanos) -> bool {
+        self.busy_until.is_none_or(|until| at > until)
+    }
+
+    /// How long it has been occupied until `now`, which is not before the last call's time.
+    pub fn occupied(&self, now: Nanos) -> Nanos {
+        self.occupied - self.busy_until.map_or(0, |until| until.saturating_sub(now))
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How it is shared.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A station begins to transmit at `at`; its frame arrives at `until`.
+    pub(crate) fn occupy(&mut self, at: Nanos, until: Nanos) {
+        assert!(self.is_free(at), "two transmissions at once");
+        self.counters.attempts += 1;
+        self.occupied += until - at;
+        self.busy_until = Some(until);
+    }
+}
+
+/// One station's patience with the frame it wants to send.
+#[derive(Clone, Debug)]
+pub(crate) struct Backoff {
+    /// Backoffs of this frame so far.
+    retries: u32,
+    draws: Stream,
+}
+
+impl Backoff {
+    pub(crate) fn new(key: Key) -> Self {
+        Self { retries: 0, draws: key.stream("backoff") }
+    }
+
+    /// Whether the station waits for its next attempt.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.retries > 0
+    }
+
+    /// The frame was sent, or there is none any more.
+    pub(crate) fn reset(&mut self) {
+        self.retries = 0;
+    }
+
+    /// The station found `medium` busy at `at`: when it tries again, or `None` if it gives up.
+    ///
+    /// Attempts that are bound to fail, because the transmission in progress lasts longer, are made
+    /// here and now: they take draws and count, but no event.
+    pub(crate) fn defer(&mut self, medium: &mut Medium, mut at: Nanos) -> Option<Nanos> {
+        debug_assert!(!medium.is_free(at));
+        let params = medium.params;
+        loop {
+            medium.counters.attempts += 1;
+            medium.counters.deferrals += 1;
+            if self.retries >= params.retries {
+                self.retries = 0;
+                medium.counters.abandoned += 1;
+                return None;
+            }
+            self.retries += 1;
+            at += params.slots(self.retries, &mut self.draws) * params.slot;
+            if medium.is_free(at) || self.retries == params.retries {
+                return Some(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::{EPOCH, MILLISECOND};
+
+    #[test]
+    fn the_defaults_are_those_of_the_table() {
+        assert_eq!(Params::parse("csma").unwrap(), Params::default());
+        let text = "csma slot 1us maxslots 1000 ceiling 10 retries 1000 gap 12";
+        assert_eq!(Params::default().to_string(), text);
+        for word in TABLE.words {
+            let given = format!("csma {} {}", word.name, word.default);
+            assert_eq!(Params::parse(&given).unwrap(), Params::default(), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for text in ["csma slot 0s", "csma slot 2s", "csma gap 2mb", "csma retry 3", "tdma"] {
+            assert!(Params::parse(text).is_err(), "{text}");
+        }
+        for params in [
+            Params { slot: 0, ..Params::default() },
+            Params { max_slots: 0, ..Params::default() },
+            Params { ceiling: 0, ..Params::default() },
+            Params { ceiling: 63, ..Params::default() },
+            Params { gap: u32::MAX, ..Params::default() },
+        ] {
+            assert!(params.check().is_err(), "{params:?}");
+        }
+        let odd = Params { slot: 51_200, max_slots: 1, ceiling: 1, retries: 0, gap: 0 };
+        assert_eq!(odd.check(), Ok(()));
+    }
+
+    /// ns-3 draws a real number from 1 up to and without M and cuts its fraction off.
+    #[test]
+    fn backoffs_are_uniform_below_a_bound_that_doubles() {
+        let params = Params::default();
+        let mut draws = Key::new(1, "station").stream("backoff");
+        for (attempt, greatest) in
+            [(1, 1), (2, 2), (3, 6), (4, 14), (9, 510), (10, 999), (11, 999), (900, 999)]
+        {
+            let n = 200 * greatest;
+            let (mut sum, mut least, mut most) = (0, u64::MAX, 0);
+            for _ in 0..n {
+                let slots = params.slots(attempt, &mut draws);
+                (sum, least, most) = (sum + slots, least.min(slots), most.max(slots));
+            }
+            assert_eq!((least, most), (1, greatest), "attempt {attempt}");
+            // Mean (1 + greatest) / 2, deviation greatest / sqrt(12).
+            let (mean, expected) = (sum as f64 / n as f64, (1 + greatest) as f64 / 2.0);
+            let error = greatest as f64 / (12.0 * n as f64).sqrt();
+            assert!((mean - expected).abs() <= 4.5 * error, "attempt {attempt}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_medium_is_busy_up_to_and_at_the_arrival() {
+        let mut medium = Medium::new(Params::default());
+        assert!(medium.is_free(EPOCH));
+        medium.occupy(EPOCH, EPOCH + MILLISECOND);
+        assert!(!medium.is_free(EPOCH) && !medium.is_free(EPOCH + MILLISECOND));
+        assert!(medium.is_free(EPOCH + MILLISECOND + 1));
+        assert_eq!(medium.occupied(EPOCH), 0);
+        assert_eq!(medium.occupied(EPOCH + MILLISECOND / 4), MILLISECOND / 4);
+        assert_eq!(medium.occupied(EPOCH + 9 * MILLISECOND), MILLISECOND);
+    }
+
+    #[test]
+    fn attempts_bound_to_fail_count_and_the_last_one_gives_up() {
+        let params = Params { retries: 30, ..Params::default() };
+        let mut medium = Medium::new(params);
+        medium.occupy(EPOCH, EPOCH + MILLISECOND);
+        let mut backoff = Backoff::new(Key::new(1, "station"));
+        let at = backoff.defer(&mut medium, EPOCH).unwrap();
+        assert!(backoff.is_waiting());
+        assert!(at > EPOCH + MILLISECOND && at < EPOCH + 2 * MILLISECOND);
+        assert_eq!(medium.counters.attempts, medium.counters.deferrals + 1);
+        assert!(medium.counters.deferrals > 7, "2^7 slots are less than a millisecond");
+        // A frame that lasts for ever: the attempts are used up, and the next frame starts anew.
+        medium.occupy(at, at + 1_000 * MILLISECOND);
+        let last = backoff.defer(&mut medium, at).unwrap();
+        assert!(last > at && last < at + 30 * MILLISECOND);
+        assert_eq!(backoff.defer(&mut medium, last), None);
+        assert!(!backoff.is_waiting());
+        assert_eq!(medium.counters.deferrals, 31);
+        assert_eq!(medium.counters.abandoned, 1);
+    }
+}

@@ -1,0 +1,257 @@
+//! A link whose transmitter has a ring before it, or shares its medium with others.
+
+use super::Link;
+use crate::conservation::Count;
+use crate::csma::{Backoff, Medium};
+use crate::line::NEVER;
+use crate::params::Params;
+use crate::sink::{Erased, Sink};
+use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::{Dequeue, Discipline, Packet, Queue, Return};
+use sojourn_random::Key;
+use sojourn_units::Nanos;
+use std::collections::VecDeque;
+
+/// One direction of a link with a transmit ring, on a shared medium, or both; see the [crate] for its
+/// rules. Each call takes the medium, always the same; `None` is one of its own.
+///
+/// Sinks are `dyn`: that keeps this code apart from [`Link`]'s, which pays for none of it.
+#[derive(Clone, Debug)]
+pub struct Station<P, Q = Queue<P>> {
+    link: Link<P, Q>,
+    /// Packets taken from the queue ahead of their transmission.
+    ring: VecDeque<P>,
+    /// How many of them there may be.
+    room: usize,
+    /// When the queue, which shapes, lets the next packet into the ring.
+    refill: Nanos,
+    backoff: Backoff,
+    /// Until when the frame sent last occupies the medium.
+    until: Nanos,
+    begun: Count,
+}
+
+impl<P: Packet + Clone> Station<P> {
+    /// A station, idle and empty at `now`, whose device takes up to `ring` packets from the queue ahead
+    /// of their transmission; `key` is of the run's seed and the link's name.
+    pub fn new(params: &Params, ring: u32, key: Key, now: Nanos) -> Self {
+        Self {
+            link: Link::new(params, key, now),
+            ring: VecDeque::new(),
+            room: ring as usize,
+            refill: NEVER,
+            backoff: Backoff::new(key),
+            until: 0,
+            begun: Count::default(),
+        }
+    }
+
+    /// As [`Link::change`].
+    ///
+    /// # Errors
+    /// If the queue is to become another discipline; nothing but the passage of time has happened
+    /// then.
+    pub fn change(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        medium: Option<&mut Medium>,
+        sink: &mut dyn Sink<P>,
+    ) -> Result<(), OtherDiscipline> {
+        let mut sink = Erased(sink);
+        self.run(now, medium, &mut sink);
+        self.link.apply(now, params, &mut sink)
+    }
+}
+
+impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
+    /// As [`Link::offer`].
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
+    pub fn offer(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        mut medium: Option<&mut Medium>,
+        sink: &mut dyn Sink<P>,
+    ) -> Return {
+        let mut sink = Erased(sink);
+        self.run(now, medium.as_deref_mut(), &mut sink);
+        self.link.arrive(now, &packet, &mut sink);
+        let verdict = self
+            .link
+            .tap(now, &mut sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+        self.stir(now, medium, &mut sink);
+        verdict
+    }
+
+    /// As [`Link::advance`].
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
+    pub fn advance(&mut self, now: Nanos, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
+        self.run(now, medium, &mut Erased(sink));
+    }
+
+    /// As [`Link::next_event`].
+    pub fn next_event(&self) -> Option<Nanos> {
+        let queued = self.link.backlog.packets > 0;
+        let due = if queued || !self.ring.is_empty() { self.link.due } else { NEVER };
+        let refill = if queued { self.refill } else { NEVER };
+        let next = due.min(refill).min(self.link.line.head());
+        (next != NEVER).then_some(next)
+    }
+
+    fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+        self.link.set_clock(now);
+        loop {
+            let acts = self.link.due.min(self.refill);
+            let at = self.link.line.head().min(acts);
+            if at > now {
+                break;
+            }
+            if self.link.line.head() <= acts {
+                self.link.deliver_next(sink);
+                continue;
+            }
+            self.link.run_timers(at);
+            if self.link.due <= at {
+                self.attempt(at, medium.as_deref_mut(), sink);
+            } else {
+                self.stir(at, medium.as_deref_mut(), sink);
+            }
+        }
+        self.link.run_timers(now);
+    }
+
+    /// Something may have come that the device can take.
+    fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+        if self.link.transmitting || self.backoff.is_waiting() {
+            self.fill(at, sink);
+        } else {
+            self.attempt(at, medium, sink);
+        }
+    }
+
+    /// Asks the queue for a packet.
+    fn dequeue(&mut self, at: Nanos, sink: &mut Erased<'_, P>) -> Dequeue<P> {
+        let next = self.link.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
+        match &next {
+            Dequeue::Packet(packet) => self.link.depart(at, packet, sink),
+            Dequeue::Empty => debug_assert_eq!(self.link.backlog.packets, 0, "it is not empty"),
+            Dequeue::NotBefore(time) => debug_assert!(*time > at, "it asks to wait until {time}"),
+        }
+        next
+    }
+
+    /// Takes packets into the ring while there is room.
+    fn fill(&mut self, at: Nanos, sink: &mut Erased<'_, P>) {
+        self.refill = NEVER;
+        while self.ring.len() < self.room {
+            match self.dequeue(at, sink) {
+                Dequeue::Packet(packet) => self.ring.push_back(packet),
+                Dequeue::Empty => break,
+                Dequeue::NotBefore(time) => {
+                    self.refill = time.max(at + 1);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The next packet to send, if there is one; if a queue without a ring shapes, `due` says when to
+    /// ask again.
+    fn next_packet(&mut self, at: Nanos, sink: &mut Erased<'_, P>) -> Option<P> {
+        if self.room > 0 {
+            return self.ring.pop_front();
+        }
+        match self.dequeue(at, sink) {
+            Dequeue::Packet(packet) => Some(packet),
+            Dequeue::Empty => None,
+            Dequeue::NotBefore(time) => {
+                self.link.due = time.max(at + 1);
+                None
+            }
+        }
+    }
+
+    /// The transmitter is free: it sends the next packet, if there is one and the medium is free too.
+    fn attempt(&mut self, at: Nanos, mut medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+        self.link.transmitting = false;
+        self.link.due = NEVER;
+        loop {
+            self.fill(at, sink);
+            let waits = !self.ring.is_empty() || self.room == 0 && self.link.backlog.packets > 0;
+            if waits
+                && let Some(medium) = medium.as_deref_mut()
+                && !medium.is_free(at)
+            {
+                if let Some(next) = self.backoff.defer(medium, at) {
+                    self.link.due = next;
+                    return;
+                }
+                let Some(packet) = self.next_packet(at, sink) else { return };
+                self.link.counters.abandoned.add(packet.len());
+                sink.abandoned(at, packet);
+                // The next packet makes its first attempt at once.
+                continue;
+            }
+            self.backoff.reset();
+            if let Some(packet) = self.next_packet(at, sink) {
+                self.begin(at, packet, medium, sink);
+                self.fill(at, sink);
+            }
+            return;
+        }
+    }
+
+    fn begin(
+        &mut self,
+        at: Nanos,
+        packet: P,
+        medium: Option<&mut Medium>,
+        sink: &mut Erased<'_, P>,
+    ) {
+        self.begun.add(packet.len());
+        let mut occupied = self.link.transmit(at, packet, sink);
+        if let Some(medium) = medium {
+            occupied += self.link.delay;
+            medium.occupy(at, at + occupied);
+            let gap = medium.params().gap;
+            self.link.due += self.link.rate.map_or(0, |rate| rate.transmission_time(gap));
+        }
+        self.link.busy += occupied;
+        self.until = at + occupied;
+    }
+
+    /// The link, to look at: its queue, backlog and counters. What is on the wire and how long it was
+    /// busy the station says itself.
+    pub fn link(&self) -> &Link<P, Q> {
+        &self.link
+    }
+
+    /// Packets on the wire, the one in transmission included, and those in the transmit ring.
+    pub fn in_flight(&self) -> usize {
+        self.link.in_flight() + self.ring.len()
+    }
+
+    /// How long its frames have been transmitted until `now`, which is not before the last call's time;
+    /// on a shared medium, how long they have occupied it.
+    pub fn busy(&self, now: Nanos) -> Nanos {
+        self.link.busy - self.until.saturating_sub(now)
+    }
+
+    /// Packets whose transmission has begun.
+    pub fn begun(&self) -> Count {
+        self.begun
+    }
+
+    /// # Panics
+    /// As [`Link::assert_conserved`].
+    pub fn assert_conserved(&self) {
+        let mut ring = Count::default();
+        self.ring.iter().for_each(|packet| ring.add(packet.len()));
+        self.link.assert_conserved_with(ring);
+    }
+}
