@@ -301,6 +301,7 @@ def test_list_and_explain() -> None:
         "tcp",
         "app",
         "netem",
+        "medium",
         "profile",
         "preset",
         "metric",

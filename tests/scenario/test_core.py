@@ -114,6 +114,7 @@ def test_offsets_count_characters() -> None:
     [
         (_core.parse_queue, "codel limit 300p"),
         (_core.parse_netem, "delay 5ms"),
+        (_core.parse_medium, "csma slot 2us"),
         (_core.parse_tcp, "cubic"),
         (_core.parse_app, "bulk"),
     ],
@@ -135,8 +136,11 @@ def test_no_words_are_no_json() -> None:
 
 def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
-    assert set(known) == {"queue", "tcp", "app", "netem", "profiles", "presets", "metrics"}
-    for kind in ("queue", "tcp", "app", "netem"):
+    assert set(known) == {
+        *("queue", "tcp", "app", "netem", "medium"),
+        *("profiles", "presets", "metrics"),
+    }
+    for kind in ("queue", "tcp", "app", "netem", "medium"):
         for table in known[kind]:
             assert table["name"]
             assert table["summary"]

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from sojourn.scenario import NoKernelEquivalent, Scenario, ScenarioError
-from tests.scenario.texts import HOME
+from tests.scenario.texts import HOME, LAN, SWITCH
 
 QUEUES = [
     "pfifo limit 300p",
@@ -61,6 +61,31 @@ def test_cake_shapes_by_itself(queue: str, overhead: int, line: str) -> None:
     ingress = scenario.to_tc("wan0", ingress=True)
     assert ingress.commands[-1].startswith("tc qdisc replace dev ifb-wan0 root handle 1: cake ")
     assert " ingress " in ingress.queue
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "rate"),
+    [
+        (
+            SWITCH,
+            "on `switch`, on its interface towards each of `server1` to `server2` (servers)",
+            3800,
+        ),
+        (
+            LAN,
+            (
+                "on each of `client1` to `server2`, "
+                "on its interface towards the shared medium `lan` (lan)"
+            ),
+            1900000,
+        ),
+    ],
+)
+def test_a_queue_at_several_places(text: str, where: str, rate: int) -> None:
+    deployment = Scenario.from_toml(text).to_tc("eth1")
+    assert deployment.where == where
+    # The slowest of the links.
+    assert f"rate {rate}kbit ceil {rate}kbit" in str(deployment)
 
 
 def test_ingress_goes_through_an_ifb() -> None:

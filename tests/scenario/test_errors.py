@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.scenario import Problem, Scenario, ScenarioError, limits
-from tests.scenario.texts import DUMBBELL, HOME
+from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 
 def problems(text: str) -> tuple[Problem, ...]:
@@ -75,6 +75,50 @@ def test_messages_are_for_people() -> None:
         '   10 | queue = "codle limit 1000p target 5ms"\n'
         "      |          ^^^^^"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "key", "words"),
+    [
+        (LAN, '"lan"', '"lann"', "topology.template", "did you mean `lan`?"),
+        (LAN, "queue =", 'access = "cmsa"\nqueue =', "topology.access", "did you mean `csma`?"),
+        (LAN, "queue =", 'access = "csma slot 0s"\nqueue =', "topology.access", "above 0"),
+        (LAN, "queue =", "ring = -1\nqueue =", "topology.ring", "whole number of packets"),
+        (LAN, "queue =", 'reverse.queue = "pie"\nqueue =', "topology.reverse", "unknown key"),
+        (LAN, '"up"', '"lan"', "flows.0.name", "a link's name already"),
+        (LAN, "warmup", 'bottleneck = "cleints"\nwarmup', "bottleneck", "mean `clients`?"),
+        (LAN, "warmup", 'bottleneck = "lan.reverse"\nwarmup', "bottleneck", "unknown link"),
+        (LAN, 'to = "servers"', 'to = "lan"', "flows.0.to", "no link ends at `lan`"),
+        (SWITCH, "hosts = 2", "hosst = 2", "topology.servers.hosst", "did you mean `hosts`?"),
+        (SWITCH, "hosts = 2", 'queue2 = "pie"', "topology.servers.queue2", "mean `queue`?"),
+        (SWITCH, '"up"', '"servers"', "flows.0.name", "the bottleneck's name already"),
+        (
+            SWITCH,
+            "warmup",
+            'bottleneck = ["servers", "server1"]\nwarmup',
+            "bottleneck.1",
+            "`server1` is named already",
+        ),
+        (
+            SWITCH,
+            "warmup",
+            'bottleneck = "ports"\nwarmup',
+            "bottleneck",
+            "have one queue; these have `pfifo limit 1000p` (client10) and `codel` (server2)",
+        ),
+        (
+            SWITCH,
+            "[[flows]]",
+            '[links.servers]\nfrom = "switch"\nto = "isp"\nrate = "1gbit"\n[[flows]]',
+            "links.servers",
+            "the template's name for several links",
+        ),
+    ],
+)
+def test_shared_media_and_sides(text: str, old: str, new: str, key: str, words: str) -> None:
+    found = problems(text.replace(old, new, 1))
+    assert [problem.key for problem in found] == [key], found
+    assert words in str(found[0])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sojourn.scenario import Scenario, ScenarioError
-from tests.scenario.texts import DUMBBELL, HOME
+from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 MS = 1_000_000
 
@@ -40,7 +40,7 @@ def test_a_link_is_two_directions() -> None:
     # A queue sits on one interface: the way back has the default.
     assert back["params"]["queue"]["unit"] == "packets"
     assert back["params"]["queue"]["limit"] == 1000
-    assert plan["observe"]["bottleneck"] == 0
+    assert plan["observe"]["bottleneck"] == {"name": "uplink", "links": [0]}
 
 
 def test_directions_override() -> None:
@@ -166,6 +166,123 @@ def test_templates(template: str, bottleneck: str, sender: str, receiver: str) -
     assert len(scenario.plan()["links"]) == 6
 
 
+def test_a_lan_has_one_link_a_host() -> None:
+    scenario = Scenario.from_toml(LAN)
+    plan = scenario.plan()
+    hosts = [f"client{i}" for i in range(1, 11)] + ["server1", "server2"]
+    assert [node["name"] for node in plan["nodes"]] == hosts
+    assert [link["name"] for link in plan["links"]] == hosts
+    assert plan["media"] == [
+        {
+            "name": "lan",
+            "access": {"slot": 1000, "max_slots": 1000, "ceiling": 10, "retries": 1000, "gap": 12},
+        }
+    ]
+    for i, link in enumerate(plan["links"]):
+        assert (link["from"], link["to"], link["medium"], link["ring"]) == (i, None, 0, 0)
+        assert (link["params"]["rate"], link["params"]["delay"]) == (2_000_000_000, MS)
+        assert link["params"]["queue"]["name"] == "codel"
+    pairs = plan["groups"][0]["pairs"]
+    assert [[hosts[a], hosts[b]] for a, b in pairs[:3]] == [
+        ["client1", "server1"],
+        ["client2", "server2"],
+        ["client3", "server1"],
+    ]
+    # All stations together are the subject, and one key is their queue's.
+    assert plan["observe"]["bottleneck"] == {"name": "lan", "links": list(range(12))}
+    assert scenario.bottlenecks == hosts
+    assert scenario.queue_keys == ("topology.queue",)
+    pie = scenario.with_queue("pie").plan()
+    assert {link["params"]["queue"]["name"] for link in pie["links"]} == {"pie"}
+    assert "12 links" in repr(scenario)
+
+
+def test_a_lan_is_set_in_words() -> None:
+    changes = {"topology.access": "csma slot 51200ns retries 16", "topology.ring": 100}
+    plan = Scenario.from_toml(LAN).replace(changes).plan()
+    assert plan["media"][0]["access"]["slot"] == 51_200
+    assert plan["media"][0]["access"]["retries"] == 16
+    assert {link["ring"] for link in plan["links"]} == {100}
+
+
+def test_sides_of_a_star() -> None:
+    scenario = Scenario.from_toml(SWITCH)
+    by_name = links(scenario)
+    assert len(by_name) == 24
+    assert by_name["client3"]["params"]["rate"] == 2_000_000_000
+    assert by_name["client3"]["params"]["queue"]["name"] == "fifo"
+    for i, rate in ((1, 4_000_000), (2, 6_000_000)):
+        port, back = by_name[f"server{i}"]["params"], by_name[f"server{i}.reverse"]["params"]
+        assert port["rate"] == back["rate"] == rate
+        assert port["delay"] == back["delay"] == MS
+        assert (port["queue"]["name"], back["queue"]["name"]) == ("codel", "fifo")
+    # The ports of the side whose queue it is, together.
+    assert scenario.bottleneck == "servers"
+    assert scenario.bottlenecks == ["server1", "server2"]
+    assert scenario.queue_keys == ("topology.servers.queue",)
+    back = scenario.replace(
+        {"topology.servers.queue": None, "topology.clients.reverse.queue": "pie"}
+    )
+    assert back.bottleneck == "clients.reverse"
+    assert back.bottlenecks[:2] == ["client1.reverse", "client2.reverse"]
+    assert back.queue_keys == ("topology.clients.reverse.queue",)
+
+
+def test_what_a_side_says_goes_before_what_the_star_says() -> None:
+    changes = {
+        "topology.reverse.rate": "1gbit",
+        "topology.forward.overhead": 4,
+        "topology.servers.forward.netem": "delay 3ms",
+        "topology.servers.reverse.ring": 7,
+        "topology.clients.overhead": 24,
+        "topology.hosts": 1,
+    }
+    by_name = links(Scenario.from_toml(SWITCH).replace(changes))
+    assert by_name["client1.reverse"]["params"]["rate"] == 1_000_000_000
+    assert by_name["server1.reverse"]["params"]["rate"] == 4_000_000
+    assert by_name["server1"]["params"]["delay"] == 3 * MS
+    assert by_name["server1.reverse"]["params"]["delay"] == MS
+    assert (by_name["server1"]["ring"], by_name["server1.reverse"]["ring"]) == (0, 7)
+    assert [by_name[name]["params"]["overhead"] for name in ("client1", "server1", "port1")] == [
+        24,
+        4,
+        4,
+    ]
+    assert by_name["client1.reverse"]["params"]["overhead"] == 24
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "called", "members"),
+    [
+        (SWITCH, "servers", "servers", ["server1", "server2"]),
+        (SWITCH, "servers.reverse", "servers.reverse", ["server1.reverse", "server2.reverse"]),
+        (SWITCH, "server2", "server2", ["server2"]),
+        (SWITCH, ["server2", "server1"], "bottlenecks", ["server2", "server1"]),
+        (LAN, "servers", "servers", ["server1", "server2"]),
+        (LAN, "client2", "client2", ["client2"]),
+        (DUMBBELL, "right", "right", ["right1", "right2"]),
+    ],
+)
+def test_a_bottleneck_may_be_several_links(
+    text: str, named: object, called: str, members: list[str]
+) -> None:
+    scenario = Scenario.from_toml(text).replace({"bottleneck": named})
+    assert scenario.bottleneck == called
+    assert scenario.bottlenecks == members
+    assert Scenario.from_dict(scenario.as_dict()).plan_json == scenario.plan_json
+
+
+def test_a_queue_is_changed_wherever_the_bottleneck_has_it() -> None:
+    second = '[links.second]\nfrom = "isp"\nto = "net"\nrate = "1mbit"\n'
+    text = 'bottleneck = ["uplink", "second.reverse"]\n' + HOME + second
+    text += 'reverse.queue = "codel limit 1000p target 5ms"\n'
+    scenario = Scenario.from_toml(text).with_queue("pie")
+    assert scenario.queue_keys == ("links.uplink.queue", "links.second.reverse.queue")
+    assert {links(scenario)[name]["params"]["queue"]["name"] for name in scenario.bottlenecks} == {
+        "pie"
+    }
+
+
 def test_templates_and_links_go_together() -> None:
     text = DUMBBELL + '[links.extra]\nfrom = "router2"\nto = "server"\nrate = "1gbit"\n'
     scenario = Scenario.from_toml(text).replace({"flows.0.to": "server"})
@@ -181,7 +298,7 @@ def test_the_bottleneck_is_the_first_link_with_a_queue() -> None:
     assert Scenario.from_toml(text + second + 'queue = "pie"\n').bottleneck == "second"
     back = Scenario.from_toml(text + second + 'reverse.queue = "pie"\n')
     assert back.bottleneck == "second.reverse"
-    assert back.queue_key == "links.second.reverse.queue"
+    assert back.queue_keys == ("links.second.reverse.queue",)
     assert back.with_queue("codel").queue == "codel"
     named = Scenario.from_toml('bottleneck = "second.reverse"\n' + text + second)
     assert named.bottleneck == "second.reverse"

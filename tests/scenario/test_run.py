@@ -13,7 +13,7 @@ import pytest
 
 from sojourn import _core
 from sojourn.scenario import Run, Scenario
-from tests.scenario.texts import DUMBBELL, HOME
+from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 SHORT = {"duration": "6s", "warmup": "2s"}
 
@@ -224,6 +224,32 @@ def test_templates_run(text: str) -> None:
     run = Scenario.from_toml(text).run()
     assert run.complete
     assert (run.flows["bytes"] > 0).any()
+
+
+def test_a_lan_in_words_and_tables() -> None:
+    run = Scenario.from_toml(LAN).run()
+    # Ten clients offer 897 frames a second between them; the bus carries a little more.
+    assert run.metrics["up.received"] == pytest.approx(2 * 10e6 / (8 * 1400), rel=0.02)
+    assert 0.85 < run.metrics["lan.occupancy"] < 1
+    assert run.metrics["utilisation"] == pytest.approx(run.metrics["lan.occupancy"])
+    assert run.units["lan.attempts"] == "1"
+    assert "lan: codel, 2gbit, 12 stations of one medium" in run.summary()
+    assert {"lan.queue", "lan.last_sojourn", "client1.queue"} <= set(run.series.columns)
+    assert "lan" in set(run.distributions["place"])
+    assert list(run.queues["link"]) == run.scenario.bottlenecks
+
+
+def test_ports_together_in_words_and_tables() -> None:
+    run = Scenario.from_toml(SWITCH).run()
+    assert "servers: codel, 4mbit and 6mbit, 2 links together" in run.summary()
+    for name in ("arrivals", "departures", "drops", "throughput", "queue_mean"):
+        both = [run.metrics[f"server{i}.{name}"] for i in (1, 2)]
+        assert run.metrics[name] == pytest.approx(sum(both)), name
+        assert run.metrics[name] > 0
+    assert run.metrics["server1.sojourn_mean"] > run.metrics["sojourn_mean"]
+    assert run.metrics["sojourn_mean"] > run.metrics["server2.sojourn_mean"]
+    series = run.series
+    assert (series["servers.queue"] == series["server1.queue"] + series["server2.queue"]).all()
 
 
 def test_examples_run(examples: list[Path]) -> None:

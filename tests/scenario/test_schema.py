@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from sojourn.scenario import Scenario, ScenarioError
-from tests.scenario.texts import DUMBBELL, HOME
+from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 SCHEMA = Scenario.json_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -35,7 +35,7 @@ def test_every_key_is_described() -> None:
 
 
 def test_examples_pass(examples: list[Path]) -> None:
-    for text in [HOME, DUMBBELL, *(path.read_text() for path in examples)]:
+    for text in [HOME, DUMBBELL, LAN, SWITCH, *(path.read_text() for path in examples)]:
         VALIDATOR.validate(tomllib.loads(text))
 
 

@@ -28,6 +28,49 @@ to = "isp"
 app = "voip"
 """
 
+LAN = """\
+duration = "3s"
+warmup = "1s"
+
+[topology]
+template = "lan"
+clients = 10
+servers = 2
+rate = "2gbit"
+netem = "delay 1ms"
+queue = "codel"
+
+[[flows]]
+name = "up"
+from = "clients"
+to = "servers"
+app = "cbr rate 1mbit payload 1400"
+count = 10
+"""
+
+SWITCH = """\
+duration = "3s"
+warmup = "1s"
+
+[topology]
+template = "star"
+rate = "2gbit"
+netem = "delay 1ms"
+clients.hosts = 10
+
+[topology.servers]
+hosts = 2
+rate = ["4mbit", "6mbit"]
+queue = "codel"
+
+[[flows]]
+name = "up"
+from = "clients"
+to = "servers"
+app = "cbr rate 1100kbit payload 1400"
+count = 10
+"""
+
 DUMBBELL = """\
 duration = "10s"
 

@@ -29,8 +29,8 @@ class FakeScenario:
         return str(self.data.get("name", "fake"))
 
     @property
-    def queue_key(self) -> str:
-        return "queue"
+    def queue_keys(self) -> tuple[str, ...]:
+        return ("queue",)
 
     @property
     def queue(self) -> str:
@@ -57,7 +57,7 @@ class FakeScenario:
             {"name": "call", "app": {"name": "voip"}},
             {"name": "bulk", "app": {"name": "bulk"}},
         ]
-        observe = {"bottleneck": 0}
+        observe = {"bottleneck": {"name": "uplink", "links": [0]}}
         return json.dumps({**rest, "links": links, "groups": groups, "observe": observe})
 
 

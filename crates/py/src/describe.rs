@@ -95,6 +95,7 @@ pub(crate) fn describe() -> PyResult<String> {
         "tcp": sojourn_tcp::params::tables(),
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],
+        "medium": [sojourn_link::csma::TABLE],
         "profiles": profiles()?,
         "presets": presets(),
         "metrics": sojourn_measure::metrics::METRICS,

@@ -23,7 +23,7 @@ mod _core {
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::parse::{
-        app_carriers, format_quantity, load_capture, nearest, parse_app, parse_netem,
+        app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
         parse_quantity, parse_queue, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]

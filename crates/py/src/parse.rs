@@ -114,6 +114,13 @@ pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
 }
 
+/// How a medium is shared, in one line, as the JSON of its parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
+    json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
+}
+
 /// A transport in one line as the JSON of TCP's parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]

@@ -103,7 +103,7 @@ def default_queues(scenario: Scenario) -> list[str]:
 
 def _bottleneck(scenario: Scenario) -> dict[str, Any]:
     plan = scenario.plan()
-    params: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]]["params"]
+    params: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]
     return params
 
 

@@ -71,8 +71,9 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     if not _INTERFACE.fullmatch(dev):
         raise ScenarioError([Problem(f"`{dev}` is no name of an interface")])
     plan = scenario.plan()
-    link = plan["links"][plan["observe"]["bottleneck"]]
-    sender, receiver = (plan["nodes"][link[end]]["name"] for end in ("from", "to"))
+    links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
+    sender, receiver = _ends(plan, links)
+    link = min(links, key=lambda link: int(link["params"]["rate"]))
     line = link["params"]["rate"]
     rate = line * SHARE_PERCENT // 100
     # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
@@ -85,8 +86,8 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     if ingress:
         shaped = f"ifb-{dev}"[:15]
         where = (
-            f"on `{receiver}`, on its interface towards `{sender}`, for the direction that comes "
-            f"in ({link['name']}); use this where `{sender}` is not yours"
+            f"on {receiver}, on its interface towards {sender}, for the direction that comes "
+            f"in ({scenario.bottleneck}); use this where {sender} is not yours"
         )
         before = [
             f"ip link add name {shaped} type ifb",
@@ -104,7 +105,7 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
         )
     else:
         shaped = dev
-        where = f"on `{sender}`, on its interface towards `{receiver}` ({link['name']})"
+        where = f"on {sender}, on its interface towards {receiver} ({scenario.bottleneck})"
         before = []
         undo = (f"tc qdisc del dev {dev} root",)
     if shapes_itself:
@@ -121,6 +122,19 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     if interface is None:
         notes.insert(0, f"Replace {dev} by your interface (`ip link` lists them).")
     return Deployment(queue, where, tuple(commands), undo, tuple(notes))
+
+
+def _ends(plan: dict[str, Any], links: list[dict[str, Any]]) -> tuple[str, str]:
+    """Who sends on the links and who receives, in words."""
+
+    def called(ends: list[int | None]) -> str:
+        names = [plan["nodes"][end]["name"] for end in dict.fromkeys(ends) if end is not None]
+        if None in ends:
+            media = {plan["media"][link["medium"]]["name"] for link in links}
+            return f"the shared medium `{media.pop()}`"
+        return f"each of `{names[0]}` to `{names[-1]}`" if len(names) > 1 else f"`{names[0]}`"
+
+    return called([link["from"] for link in links]), called([link["to"] for link in links])
 
 
 def _text(rate: int) -> str:

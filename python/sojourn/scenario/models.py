@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from sojourn.scenario import limits
 from sojourn.scenario.words import (
+    Access,
     App,
     Dscp,
     LinkName,
@@ -71,6 +72,13 @@ LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
 Netems = Annotated[list[Netem], BeforeValidator(_listed)]
 Rates = Annotated[list[Rate], BeforeValidator(_listed)]
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
+Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
+
+OVERHEAD = "Bytes that each packet takes on the link beyond its length; not in the queue."
+RING = (
+    "Packets that the sending device takes from the queue ahead of their transmission, into its "
+    "transmit ring: the discipline does not see them any more."
+)
 
 
 class Part(BaseModel):
@@ -85,10 +93,8 @@ class Direction(Part):
     rate: Rate | None = Field(None, description="Rate of this direction.")
     netem: Netem | None = Field(None, description="Impairments of this direction.")
     queue: Queue | None = Field(None, description="Queue of this direction.")
-    overhead: Overhead | None = Field(
-        None,
-        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
-    )
+    overhead: Overhead | None = Field(None, description=OVERHEAD)
+    ring: Ring | None = Field(None, description=RING)
 
 
 class Link(Part):
@@ -107,10 +113,8 @@ class Link(Part):
             f"default {DEFAULT_QUEUE}. The other direction's is `reverse.queue`."
         ),
     )
-    overhead: Overhead = Field(
-        0,
-        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
-    )
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only from `from` to `to`.")
     reverse: Direction = Field(Direction(), description="Only from `to` to `from`.")
 
@@ -146,10 +150,8 @@ class _Bottleneck(Part):
     rate: Rate = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the forward direction.")
-    overhead: Overhead = Field(
-        0,
-        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
-    )
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only forward.")
     reverse: Direction = Field(Direction(), description="Only back.")
 
@@ -178,36 +180,84 @@ class Pairs(Part):
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the direction a → b.")
-    overhead: Overhead = Field(
-        0,
-        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
-    )
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only a → b.")
     reverse: Direction = Field(Direction(), description="Only b → a.")
+
+
+class Ports(Part):
+    """Hosts of one kind around a switch, and what their ports have that others have not.
+
+    Lists are dealt out in turn among them. What is not said holds as for the whole star.
+    """
+
+    hosts: HostCount = Field(1, description="Number of hosts.")
+    rate: Rates | None = Field(None, description="Rate of both directions.")
+    netem: Netems | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(
+        None, description="Queue of the switch's output ports towards these hosts."
+    )
+    overhead: Overhead | None = Field(None, description=OVERHEAD)
+    ring: Ring | None = Field(None, description=RING)
+    forward: Direction = Field(Direction(), description="Only from the switch to these hosts.")
+    reverse: Direction = Field(Direction(), description="Only from these hosts to the switch.")
 
 
 class Star(Part):
     """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from it to `host1`.
 
-    `hosts` names all of them. Forward is from the switch to the host: its queue is the switch's
-    output port. `rate` and `netem` may be lists, dealt out in turn.
+    Hosts may also be `client1`, … and `server1`, …, whose links are called as they are. `hosts`,
+    `clients` and `servers` name all of a kind, `ports` all links. Forward is from the switch to the
+    host: its queue is the switch's output port. `rate` and `netem` may be lists, dealt out in turn.
     """
 
     template: Literal["star"]
-    hosts: HostCount = Field(2, description="Number of hosts.")
+    hosts: HostCount | None = Field(
+        None, description="Number of hosts; 2 if there are neither clients nor servers."
+    )
+    clients: Ports | None = Field(None, description="Clients around the switch.")
+    servers: Ports | None = Field(None, description="Servers around the switch.")
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
-    overhead: Overhead = Field(
-        0,
-        description="Bytes that each packet takes on the link beyond its length; not in the queue.",
-    )
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only from the switch to the hosts.")
     reverse: Direction = Field(Direction(), description="Only from the hosts to the switch.")
 
 
-TEMPLATES: dict[str, type[Part]] = {"dumbbell": Dumbbell, "pairs": Pairs, "star": Star}
-Topology = Annotated[Dumbbell | Pairs | Star, Field(discriminator="template")]
+class Lan(Part):
+    """Hosts `client1`, `client2`, … and `server1`, … on one shared bus, the medium `lan`.
+
+    A host has one link, called as it is: its queue and transmitter, from which it reaches all the
+    others. `clients` and `servers` name all hosts of a kind or all their links, `lan` all links.
+    """
+
+    template: Literal["lan"]
+    clients: HostCount = Field(2, description="Number of clients.")
+    servers: HostCount = Field(1, description="Number of servers.")
+    rate: Rate = Field(description="Rate of the bus.")
+    netem: Netem | None = Field(
+        None,
+        description=(
+            "Impairments, first of all the propagation delay: a frame occupies the bus until it "
+            "has arrived."
+        ),
+    )
+    queue: Queue | None = Field(None, description=f"Queue of every host; default {DEFAULT_QUEUE}.")
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
+    access: Access = Field("csma", description="How the hosts share the bus.")
+
+
+TEMPLATES: dict[str, type[Part]] = {
+    "dumbbell": Dumbbell,
+    "pairs": Pairs,
+    "star": Star,
+    "lan": Lan,
+}
+Topology = Annotated[Dumbbell | Pairs | Star | Lan, Field(discriminator="template")]
 
 
 class Flow(Part):
@@ -267,11 +317,12 @@ class Model(Part):
     description: Text = Field("", description="What it is for.")
     duration: Time = Field(description="Length of a run.")
     warmup: Time = Field("0s", description="What happens before is not measured.")
-    bottleneck: LinkName | None = Field(
+    bottleneck: LinkNames | None = Field(
         None,
         description=(
-            "The link whose queue is the subject; by default the first with a `queue`. "
-            "`NAME.reverse` is its other direction."
+            "The link whose queue is the subject, or several that are taken together: a list, or a "
+            "template's name for them. `NAME.reverse` is the other direction. By default the first "
+            "link with a `queue`; all of a `lan`; all ports of a star's `clients` or `servers`."
         ),
     )
     topology: Topology | None = Field(None, description="A template that brings hosts and links.")

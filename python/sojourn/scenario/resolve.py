@@ -15,7 +15,14 @@ from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow, Model
 from sojourn.scenario.source import Source
-from sojourn.scenario.topology import OneWay, aliases_of, links_of
+from sojourn.scenario.topology import (
+    OneWay,
+    aliases_of,
+    default_bottleneck,
+    link_aliases_of,
+    links_of,
+    media_of,
+)
 from sojourn.scenario.words import starts_of
 
 Json = dict[str, Any]
@@ -30,12 +37,14 @@ class _Resolver:
         self.source = source
         self.problems: list[Problem] = []
         self.links = links_of(model)
-        self.nodes = list(
-            dict.fromkeys(end for link in self.links for end in (link.source, link.target))
-        )
+        ends = (end for link in self.links for end in (link.source, link.target))
+        self.nodes = list(dict.fromkeys(end for end in ends if end is not None))
         self.node_index = {name: i for i, name in enumerate(self.nodes)}
         self.link_index = {link.name: i for i, link in enumerate(self.links)}
+        self.media = media_of(model)
+        self.medium_index = {name: i for i, name in enumerate(self.media)}
         self.aliases = aliases_of(model)
+        self.link_aliases = link_aliases_of(model)
         self.parsed: dict[tuple[Any, ...], Any] = {}
 
     def complain(self, path: Path, message: str, **details: Any) -> None:
@@ -86,14 +95,17 @@ class _Resolver:
                 if link.name in seen:
                     self.complain(link.rate_at[:-1], f"there are two links called `{link.name}`")
                 seen.add(link.name)
-        for link in self.links[::2]:
-            if link.source == link.target:
+        for link in self.links:
+            if link.source == link.target and not link.name.endswith(".reverse"):
                 self.complain(link.rate_at[:-1], f"joins `{link.source}` to itself")
         for alias in self.aliases:
             if alias in self.node_index:
                 self.complain(
                     ("links",), f"`{alias}` is the template's name for several hosts; no node's"
                 )
+        for name in self.model.links:
+            if name in self.link_aliases or name in self.media:
+                self.complain(("links", name), f"`{name}` is the template's name for several links")
 
     def link(self, link: OneWay) -> Json:
         rate = int(_core.parse_quantity("rate", link.rate))
@@ -102,7 +114,9 @@ class _Resolver:
         return {
             "name": link.name,
             "from": self.node_index[link.source],
-            "to": self.node_index[link.target],
+            "to": None if link.target is None else self.node_index[link.target],
+            "medium": None if link.medium is None else self.medium_index[link.medium],
+            "ring": link.ring,
             "params": {
                 "rate": rate,
                 "overhead": link.overhead,
@@ -111,19 +125,55 @@ class _Resolver:
             },
         }
 
-    def bottleneck(self) -> int:
-        """Index of the link whose queue is the subject."""
-        named = self.model.bottleneck
-        if named is not None:
-            return self.find_link(("bottleneck",), named)
-        with_queue = (i for i, link in enumerate(self.links) if link.explicit_queue)
-        return next(with_queue, 0)
+    def medium(self, name: str) -> Json:
+        access, path = self.media[name]
+        return {"name": name, "access": self.words(path, _core.parse_medium, access)}
 
-    def find_link(self, path: Path, name: str) -> int:
+    def bottleneck(self) -> Json:
+        """The link whose queue is the subject, or several links with what they are called."""
+        path: Path = ("bottleneck",)
+        default = default_bottleneck(self.model, self.links)
+        if default is None:
+            return {"name": "", "links": []}
+        named = self.model.bottleneck or [default]
+        indices: list[int] = []
+        for i, name in enumerate(named):
+            at = path if len(named) == 1 else (*path, i)
+            if (several := self.links_called(name)) is None:
+                indices.append(self.find_link(at, name, self.link_aliases))
+            else:
+                indices += several
+            if len(set(indices)) < len(indices):
+                self.complain(at, f"`{name}` is named already")
+                break
+        queues = {self.links[i].queue: self.links[i].name for i in indices}
+        if len(queues) > 1:
+            each = " and ".join(f"`{q}` ({of})" for q, of in list(queues.items())[:2])
+            self.complain(path, f"links that are taken together have one queue; these have {each}")
+        if len(indices) == 1:
+            return {"name": self.links[indices[0]].name, "links": indices}
+        return {"name": self.bottleneck_name, "links": indices}
+
+    @property
+    def bottleneck_name(self) -> str:
+        """What several links are called together."""
+        named = self.model.bottleneck or [default_bottleneck(self.model, self.links) or ""]
+        return named[0] if len(named) == 1 else BOTTLENECKS
+
+    def links_called(self, name: str) -> list[int] | None:
+        """The links that a template's name stands for."""
+        alias, dot, way = name.partition(".")
+        members = self.link_aliases.get(alias)
+        if members is None or f"{members[0]}{dot}{way}" not in self.link_index:
+            return None
+        return [self.link_index[f"{member}{dot}{way}"] for member in members]
+
+    def find_link(self, path: Path, name: str, aliases: Iterable[str] = ()) -> int:
         index = self.link_index.get(name)
         if index is None:
-            near = self.nearest(name, self.link_index)
-            few = f"; known: {', '.join(self.link_index)}" if len(self.link_index) <= 12 else ""
+            known = [*aliases, *self.link_index]
+            near = self.nearest(name, known)
+            few = f"; known: {', '.join(known)}" if len(known) <= 12 else ""
             hint = "" if near["nearest"] else few
             self.complain(path, f"unknown link `{name}`{hint}", **near)
             return 0
@@ -145,10 +195,15 @@ class _Resolver:
                 while name in names or name in given:
                     name = f"{base}-{number}"
                     number += 1
-            if name in self.link_index:
+            if name in self.link_index or name in self.media:
                 self.complain(
                     ("flows", i, "name"),
                     f"`{name}` is a link's name already, and results are named after both",
+                )
+            elif name == self.bottleneck_name:
+                self.complain(
+                    ("flows", i, "name"),
+                    f"`{name}` is the bottleneck's name already, and results are named after both",
                 )
             names.append(name)
         return names
@@ -224,8 +279,16 @@ class _Resolver:
     def _components(self) -> list[int]:
         """Number of each node's connected part; every link has both directions."""
         neighbours: list[list[int]] = [[] for _ in self.nodes]
+        hubs: dict[str | None, int] = {}
         for link in self.links:
-            neighbours[self.node_index[link.source]].append(self.node_index[link.target])
+            source = self.node_index[link.source]
+            if link.target is not None:
+                neighbours[source].append(self.node_index[link.target])
+                continue
+            # All on a medium reach each other; one of them stands for it.
+            hub = hubs.setdefault(link.medium, source)
+            neighbours[hub].append(source)
+            neighbours[source].append(hub)
         part = [-1] * len(self.nodes)
         for first in range(len(self.nodes)):
             if part[first] >= 0:
@@ -284,6 +347,7 @@ class _Resolver:
             self.complain(("warmup",), f"leaves nothing of the duration, {model.duration}")
         self.check_sizes()
         self.check_links()
+        media = [self.medium(name) for name in self.media]
         links = [self.link(link) for link in self.links]
         names = self.group_names()
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
@@ -292,6 +356,7 @@ class _Resolver:
             "duration": duration,
             "warmup": warmup,
             "nodes": [{"name": name} for name in self.nodes],
+            "media": media,
             "links": links,
             "groups": groups,
             "observe": {
@@ -327,6 +392,9 @@ class _Resolver:
         return interval
 
 
+BOTTLENECKS = "bottlenecks"
+"""What several links are called together where no template has a name for them."""
+
 DEFAULT_TCP = "cubic"
 """What carries an application that names no transport of its own, as on Linux."""
 
@@ -360,6 +428,8 @@ def _origin(at: str, links: list[OneWay]) -> Path:
     table, index, key = match.groups()
     if table == "links" and index:
         return links[int(index)].rate_at[:-1]
+    if key == "bottleneck":
+        return ("bottleneck",)
     if table == "groups" and index:
         return (
             ("flows", int(index), key)

@@ -104,9 +104,16 @@ class Scenario:
 
     @property
     def bottleneck(self) -> str:
-        """The link whose queue is the subject; `NAME.reverse` is the other direction."""
-        plan = self.__dict__["_plan"]
-        return str(plan["links"][plan["observe"]["bottleneck"]]["name"])
+        """The link whose queue is the subject; `NAME.reverse` is the other direction.
+
+        Of several links that are taken together, what they are called.
+        """
+        return str(self.__dict__["_plan"]["observe"]["bottleneck"]["name"])
+
+    @property
+    def bottlenecks(self) -> list[str]:
+        """The links whose queues are the subject, mostly one."""
+        return [link.name for link in self._subjects]
 
     def as_dict(self) -> dict[str, Any]:
         """What was written, as plain data; `from_dict` reads it back, in any folder."""
@@ -122,7 +129,8 @@ class Scenario:
         return hash(self.plan_json)
 
     def __repr__(self) -> str:
-        links, flows = len(self.plan()["links"]) // 2, sum(f.count for f in self.model.flows)
+        links = sum(not link.name.endswith(".reverse") for link in links_of(self.model))
+        flows = sum(f.count for f in self.model.flows)
         return (
             f"<Scenario {self.name!r}: {self.model.duration}, {links} link{'s'[: links != 1]}, "
             f"{flows} flow{'s'[: flows != 1]}>"
@@ -165,21 +173,22 @@ class Scenario:
 
     def with_queue(self, queue: str) -> Scenario:
         """The same scenario with another queue at the bottleneck."""
-        return self.replace({self.queue_key: queue})
+        return self.replace(dict.fromkeys(self.queue_keys, queue))
 
     @property
-    def _subject(self) -> OneWay:
-        return next(link for link in links_of(self.model) if link.name == self.bottleneck)
+    def _subjects(self) -> list[OneWay]:
+        links = links_of(self.model)
+        return [links[i] for i in self.__dict__["_plan"]["observe"]["bottleneck"]["links"]]
 
     @property
-    def queue_key(self) -> str:
-        """The dotted key of the bottleneck's queue; of all ports of a star, all pairs."""
-        return source.dotted(self._subject.queue_at)
+    def queue_keys(self) -> tuple[str, ...]:
+        """The dotted keys of the bottleneck's queue: one, unless it is several links."""
+        return tuple(dict.fromkeys(source.dotted(link.queue_at) for link in self._subjects))
 
     @property
     def queue(self) -> str:
         """The bottleneck's queue, as written."""
-        return self._subject.queue
+        return self._subjects[0].queue
 
     # What it becomes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 
@@ -24,6 +24,7 @@ _LINK = (
     ("drops_overflow", "overflow"),
     ("drops_ack_filter", "filtered ACKs"),
     ("drops_measurement", "by measuring"),
+    ("abandoned", "given up"),
     ("marks", "marks"),
 )
 _GROUP = (
@@ -43,7 +44,7 @@ _GROUP = (
 )
 _QUIET = {
     *("goodput", "udp_goodput", "retransmissions", "marks"),
-    *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement"),
+    *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement", "abandoned"),
 }
 """Not worth a word if nothing happened."""
 
@@ -81,10 +82,7 @@ def summarise(run: Run) -> str:
     lines = [
         f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}",
         "",
-        f"{scenario.bottleneck}: {scenario.queue}, "
-        + _core.format_quantity(
-            "rate", plan["links"][plan["observe"]["bottleneck"]]["params"]["rate"]
-        ),
+        f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}",
     ]
     lines += _row(run, "", _LINK)
     for group in plan["groups"]:
@@ -96,6 +94,19 @@ def summarise(run: Run) -> str:
         + (f", trace {run.trace_hash}" if plan["observe"]["trace_hash"] else ""),
     ]
     return "\n".join(lines)
+
+
+def _rates(plan: dict[str, Any]) -> str:
+    """The rate of the bottleneck, or the rates of its links and their number."""
+    links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
+    rates = dict.fromkeys(link["params"]["rate"] for link in links)
+    text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
+    if len(rates) > 3:
+        text = f"{len(rates)} rates"
+    if len(links) == 1:
+        return text
+    shared = len({link["medium"] for link in links} - {None}) == 1
+    return f"{text}, {len(links)} {'stations of one medium' if shared else 'links together'}"
 
 
 def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str]:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     DEFAULT_QUEUE,
-    Direction,
     Dumbbell,
+    Lan,
     Link,
     Model,
     Pairs,
+    Part,
     Side,
-    SideDirection,
     Star,
 )
 
 FORWARD, REVERSE = "forward", "reverse"
+LAN = "lan"
+"""The medium that the hosts of a `lan` share."""
+
+Layer = tuple[Part, Path]
+"""A table that says something of both directions of a link, and where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,133 +33,152 @@ class OneWay:
 
     name: str
     source: str
-    target: str
+    target: str | None
+    """The node at its far end; `None` if it reaches all that share its medium."""
     rate: str
     netem: str | None
     queue: str
     overhead: int
+    ring: int
     rate_at: Path
     """Path of the key that gives the rate; likewise the others."""
     netem_at: Path
     queue_at: Path
     explicit_queue: bool
+    medium: str | None = None
+    """The medium that it shares."""
 
 
-def _dealt(values: Sequence[str] | None, index: int) -> str | None:
-    return values[index % len(values)] if values else None
+def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
+    """What the first table that says so gives for `key` in this direction, and where it stands."""
+    for part, at in layers:
+        for table, path in ((getattr(part, way, None), (*at, way, key)), (part, (*at, key))):
+            if table is part and key == "queue" and way == REVERSE:
+                continue  # it sits on one interface
+            value = getattr(table, key, None)
+            if isinstance(value, list):
+                # Dealt out in turn.
+                index %= len(value)
+                return value[index], (*path, index) if len(value) > 1 else path
+            if value is not None:
+                return value, path
+    at = layers[0][1]
+    return None, (*at, way, key) if key == "queue" and way == REVERSE else (*at, key)
 
 
 def _one_way(
     name: str,
-    ends: tuple[str, str],
+    ends: tuple[str, str | None],
     way: str,
-    common: tuple[Sequence[str], Sequence[str] | None, str | None, int],
-    own: Direction | SideDirection,
-    at: Path,
+    layers: Sequence[Layer],
     index: int = 0,
+    medium: str | None = None,
 ) -> OneWay:
-    rates, netems, queue, overhead = common
-    own_rates = [own.rate] if isinstance(own.rate, str) else own.rate
-    own_netems = [own.netem] if isinstance(own.netem, str) else own.netem
-    own_overhead = own.overhead if isinstance(own, Direction) else None
-    shared_queue = queue if way == FORWARD else None
-    chosen_queue = own.queue or shared_queue
-    source, target = ends if way == FORWARD else (ends[1], ends[0])
-
-    def where(key: str, given: object, values: Sequence[str] | None) -> Path:
-        path = (*at, way, key) if given else (*at, key)
-        return (*path, index % len(values)) if values and len(values) > 1 else path
-
+    rate, rate_at = _given("rate", way, layers, index)
+    netem, netem_at = _given("netem", way, layers, index)
+    queue, queue_at = _given("queue", way, layers, index)
     return OneWay(
-        name if way == FORWARD else f"{name}.reverse",
-        source,
-        target,
-        _dealt(own_rates, index) or rates[index % len(rates)],
-        _dealt(own_netems, index) or _dealt(netems, index),
-        chosen_queue or DEFAULT_QUEUE,
-        overhead if own_overhead is None else own_overhead,
-        where("rate", own_rates, own_rates or rates),
-        where("netem", own_netems, own_netems or netems),
-        where("queue", own.queue or way == REVERSE, None),
-        chosen_queue is not None,
+        name,
+        *ends,
+        rate,
+        netem,
+        queue or DEFAULT_QUEUE,
+        _given("overhead", way, layers, index)[0] or 0,
+        _given("ring", way, layers, index)[0] or 0,
+        rate_at,
+        netem_at,
+        queue_at,
+        queue is not None,
+        medium,
     )
 
 
 def _both(
-    name: str,
-    ends: tuple[str, str],
-    common: tuple[Sequence[str], Sequence[str] | None, str | None, int],
-    forward: Direction | SideDirection,
-    reverse: Direction | SideDirection,
-    at: Path,
-    index: int = 0,
+    name: str, ends: tuple[str, str], layers: Sequence[Layer], index: int = 0
 ) -> list[OneWay]:
     return [
-        _one_way(name, ends, way, common, own, at, index)
-        for way, own in ((FORWARD, forward), (REVERSE, reverse))
+        _one_way(name, ends, FORWARD, layers, index),
+        _one_way(f"{name}.reverse", ends[::-1], REVERSE, layers, index),
     ]
 
 
 def _link(name: str, link: Link) -> list[OneWay]:
-    netem = None if link.netem is None else [link.netem]
-    common = ([link.rate], netem, link.queue, link.overhead)
-    at: Path = ("links", name)
-    return _both(name, (link.from_, link.to), common, link.forward, link.reverse, at)
+    return _both(name, (link.from_, link.to), [(link, ("links", name))])
+
+
+def _named(kind: str, count: int) -> list[str]:
+    return [f"{kind}{i}" for i in range(1, count + 1)]
 
 
 def _side(prefix: str, side: Side, router: str) -> list[OneWay]:
-    common = (side.rate, side.netem, side.queue, 0)
     return [
         one_way
-        for i in range(side.hosts)
-        for one_way in _both(
-            f"{prefix}{i + 1}",
-            (f"{prefix}{i + 1}", router),
-            common,
-            side.forward,
-            side.reverse,
-            ("topology", prefix),
-            i,
-        )
+        for i, host in enumerate(_named(prefix, side.hosts))
+        for one_way in _both(host, (host, router), [(side, ("topology", prefix))], i)
     ]
 
 
 def _dumbbell(t: Dumbbell) -> list[OneWay]:
-    netem = None if t.netem is None else [t.netem]
-    middle = _both(
-        "bottleneck",
-        ("router1", "router2"),
-        ([t.rate], netem, t.queue, t.overhead),
-        t.forward,
-        t.reverse,
-        ("topology",),
-    )
+    middle = _both("bottleneck", ("router1", "router2"), [(t, ("topology",))])
     return middle + _side("left", t.left, "router1") + _side("right", t.right, "router2")
 
 
-def _many(t: Pairs | Star) -> list[OneWay]:
-    common = (t.rate, t.netem, t.queue, t.overhead)
-    if isinstance(t, Pairs):
-        named = [(f"pair{i}", (f"a{i}", f"b{i}")) for i in range(1, t.pairs + 1)]
-    else:
-        named = [(f"port{i}", ("switch", f"host{i}")) for i in range(1, t.hosts + 1)]
+def _pairs(t: Pairs) -> list[OneWay]:
     return [
         one_way
-        for i, (name, ends) in enumerate(named)
-        for one_way in _both(name, ends, common, t.forward, t.reverse, ("topology",), i)
+        for i in range(t.pairs)
+        for one_way in _both(f"pair{i + 1}", (f"a{i + 1}", f"b{i + 1}"), [(t, ("topology",))], i)
+    ]
+
+
+def _star_hosts(t: Star) -> int:
+    return t.hosts or (0 if t.clients or t.servers else 2)
+
+
+def _star(t: Star) -> list[OneWay]:
+    star: Layer = (t, ("topology",))
+    links = [
+        one_way
+        for i, host in enumerate(_named("host", _star_hosts(t)))
+        for one_way in _both(f"port{i + 1}", ("switch", host), [star], i)
+    ]
+    for kind, ports in (("client", t.clients), ("server", t.servers)):
+        if ports is not None:
+            layers = [(ports, ("topology", f"{kind}s")), star]
+            for i, host in enumerate(_named(kind, ports.hosts)):
+                links += _both(host, ("switch", host), layers, i)
+    return links
+
+
+def _lan(t: Lan) -> list[OneWay]:
+    return [
+        _one_way(host, (host, None), FORWARD, [(t, ("topology",))], medium=LAN)
+        for host in _named("client", t.clients) + _named("server", t.servers)
     ]
 
 
 def links_of(model: Model) -> list[OneWay]:
     """Every direction of every link, the template's first, in the order of the text."""
     links: list[OneWay] = []
-    if isinstance(model.topology, Dumbbell):
-        links += _dumbbell(model.topology)
-    elif model.topology is not None:
-        links += _many(model.topology)
+    match model.topology:
+        case Dumbbell() as t:
+            links += _dumbbell(t)
+        case Pairs() as t:
+            links += _pairs(t)
+        case Star() as t:
+            links += _star(t)
+        case Lan() as t:
+            links += _lan(t)
     for name, link in model.links.items():
         links += _link(name, link)
     return links
+
+
+def media_of(model: Model) -> dict[str, tuple[str, Path]]:
+    """The shared media: how each is shared, and where that was written."""
+    if isinstance(model.topology, Lan):
+        return {LAN: (model.topology.access, ("topology", "access"))}
+    return {}
 
 
 def aliases_of(model: Model) -> dict[str, list[str]]:
@@ -161,12 +186,54 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
     match model.topology:
         case Dumbbell() as t:
             return {
-                "left": [f"left{i}" for i in range(1, t.left.hosts + 1)],
-                "right": [f"right{i}" for i in range(1, t.right.hosts + 1)],
+                "left": _named("left", t.left.hosts),
+                "right": _named("right", t.right.hosts),
             }
         case Pairs() as t:
-            return {side: [f"{side}{i}" for i in range(1, t.pairs + 1)] for side in ("a", "b")}
+            return {side: _named(side, t.pairs) for side in ("a", "b")}
         case Star() as t:
-            return {"hosts": [f"host{i}" for i in range(1, t.hosts + 1)]}
+            kinds = {"hosts": _named("host", _star_hosts(t))}
+            if t.clients:
+                kinds["clients"] = _named("client", t.clients.hosts)
+            if t.servers:
+                kinds["servers"] = _named("server", t.servers.hosts)
+            return {kind: hosts for kind, hosts in kinds.items() if hosts}
+        case Lan() as t:
+            return {
+                "clients": _named("client", t.clients),
+                "servers": _named("server", t.servers),
+            }
         case _:
             return {}
+
+
+def link_aliases_of(model: Model) -> dict[str, list[str]]:
+    """Names that stand for several links of a template, one direction each."""
+    hosts = aliases_of(model)
+    match model.topology:
+        case Dumbbell():
+            return hosts
+        case Pairs() as t:
+            return {"pairs": _named("pair", t.pairs)}
+        case Star() as t:
+            ports = _named("port", _star_hosts(t))
+            kinds = {kind: names for kind, names in hosts.items() if kind != "hosts"}
+            return {"ports": ports + [name for names in kinds.values() for name in names], **kinds}
+        case Lan():
+            return {LAN: hosts["clients"] + hosts["servers"], **hosts}
+        case _:
+            return {}
+
+
+def default_bottleneck(model: Model, links: Sequence[OneWay]) -> str | None:
+    """The name of the link, or of several, whose queue is the subject if nobody says which."""
+    if isinstance(model.topology, Lan):
+        return LAN
+    first = next((link for link in links if link.explicit_queue), None)
+    if first is None:
+        return links[0].name if links else None
+    match model.topology, first.queue_at:
+        case Star(), ("topology", "clients" | "servers" as side, *way):
+            return side if way == ["queue"] or way[0] == FORWARD else f"{side}.reverse"
+        case _:
+            return first.name

@@ -19,6 +19,7 @@ from sojourn.scenario.models import (
     Link,
     Model,
     Observe,
+    Ports,
     Side,
     SideDirection,
 )
@@ -123,6 +124,10 @@ def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
         case ("topology", "left" | "right", "forward" | "reverse"):
             return SideDirection
         case ("links", _, "forward" | "reverse") | ("topology", "forward" | "reverse"):
+            return Direction
+        case ("topology", "clients" | "servers"):
+            return Ports
+        case ("topology", "clients" | "servers", "forward" | "reverse"):
             return Direction
         case _:
             return None

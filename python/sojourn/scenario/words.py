@@ -124,6 +124,11 @@ Netem = Annotated[
     _checked("impairments", "delay 15ms", _core.parse_netem),
     _schema("Impairments in netem's words.", "delay 15ms", "delay 20ms 2ms loss 1%"),
 ]
+Access = Annotated[
+    str,
+    _checked("a way to share a medium", "csma", _core.parse_medium),
+    _schema("How a shared medium is shared.", "csma", "csma slot 51200ns retries 16"),
+]
 Queue = Annotated[
     str,
     _checked("a queue", "codel limit 1000p", _core.parse_queue),

@@ -52,7 +52,7 @@ class Factor:
     levels: Mapping[Level, Mapping[str, Any]]
 
     @classmethod
-    def make(cls, name: str, values: object, queue_key: str) -> Factor:
+    def make(cls, name: str, values: object, queue_keys: Sequence[str]) -> Factor:
         """Return the factor that `vary(name=values)` means.
 
         A list gives the values of the scenario's key `name` (`queue` stands for the bottleneck's).
@@ -60,10 +60,10 @@ class Factor:
         """
         if name in RESERVED:
             raise StudyError(f"a factor cannot be called {name!r}: every table has that column")
-        key = queue_key if name == "queue" else name
+        keys = queue_keys if name == "queue" else [name]
         if isinstance(values, dict):
             levels = {
-                level: change if isinstance(change, dict) else {key: change}
+                level: change if isinstance(change, dict) else dict.fromkeys(keys, change)
                 for level, change in values.items()
             }
         elif isinstance(values, (list, tuple)):
@@ -74,7 +74,7 @@ class Factor:
                 level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
                 if level in levels:
                     raise StudyError(f"{name}: the level {value!r} stands there twice")
-                levels[level] = {key: value}
+                levels[level] = dict.fromkeys(keys, value)
         else:
             raise StudyError(f"{name}: give a list of levels, not {values!r}")
         if not levels:

@@ -324,10 +324,12 @@ def sensible(
 ) -> None:
     """Refuse what can be known to be wrong with a question before any run is made."""
     plan = json.loads(scenario.plan_json)
-    links = [link["name"] for link in plan["links"]]
+    subject = plan["observe"]["bottleneck"]["name"]
+    links = list(dict.fromkeys([*(link["name"] for link in plan["links"]), subject]))
+    media = [medium["name"] for medium in plan.get("media", [])]
     groups = {group["name"]: group["app"]["name"] for group in plan["groups"]}
     for metric in (by, *(c.metric for c in conditions)):
-        expect(metric, links, groups)
+        expect(metric, links, groups, media)
     if direction(by) is None:
         raise StudyError(f"{by}: whether less or more of it is better cannot be said")
     for condition in conditions:

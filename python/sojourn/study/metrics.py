@@ -19,7 +19,7 @@ _LOWER = frozenset(
         *("jitter", "queue", "backlog", "refused"),
         *("loss", "udp_loss", "tcp_loss", "packet_loss", "line_losses", "loss_events"),
         *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
-        "drops_measurement",
+        *("drops_measurement", "abandoned"),
         *("marks", "mark_share", "retransmissions", "timeouts", "recoveries", "unfinished"),
     }
 )
@@ -148,8 +148,10 @@ _TOTALS = frozenset(
 """Metrics of flows that are also there for all flows together."""
 
 
-def expect(metric: str, links: Sequence[str], groups: Mapping[str, str]) -> None:
-    """Refuse a metric that no run with these links and groups (with their applications) gives."""
+def expect(
+    metric: str, links: Sequence[str], groups: Mapping[str, str], media: Sequence[str] = ()
+) -> None:
+    """Refuse a metric that no run has with these links, groups (and their applications), media."""
     owner, _, name = metric.rpartition(".")
     entry = _registry().get(name)
     if entry is None:
@@ -163,8 +165,8 @@ def expect(metric: str, links: Sequence[str], groups: Mapping[str, str]) -> None
     if entry["of"] in ("series", "text") or name in ("srtt", "start", "end"):
         raise StudyError(f"{metric} is no metric of a whole run")
     having = [g for g, app in groups.items() if app in _ONLY.get(name, (app,))]
-    if owner and owner not in links and owner not in groups:
-        owners = [*links, *groups]
+    if owner and owner not in [*links, *groups, *media]:
+        owners = [*links, *groups, *media]
         close = nearest(owner, owners)
         hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
         raise StudyError(f"{metric}: no link or group of flows {owner!r}{hint}")
@@ -172,6 +174,9 @@ def expect(metric: str, links: Sequence[str], groups: Mapping[str, str]) -> None
         raise StudyError(f"{metric}: {name} is of the whole run; write {name}")
     if entry["of"] == "link" and owner and owner not in links:
         raise StudyError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
+    if entry["of"] == "medium" and (owner not in media if owner else len(media) != 1):
+        which = f"such as {media[0]}.{name}" if media else "and there is none"
+        raise StudyError(f"{metric}: {name} is measured at shared media, {which}")
     if entry["of"] == "flow" and (owner or name not in _TOTALS):
         which = ", ".join(f"{g}.{name}" for g in having[:6])
         if not having:

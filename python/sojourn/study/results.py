@@ -186,15 +186,11 @@ class Results:
 
     @cached_property
     def bottleneck(self) -> str | None:
-        """Name of the link whose queue is the subject, from the first run's plan."""
+        """What the run's subject is called, a link or several, from the first run's plan."""
         for key in self.keys:
             if self.store.has(key):
-                plan = self.store.about(key)["plan"]
-                observe, links = plan.get("observe", {}), plan.get("links", [])
-                index = observe.get("bottleneck")
-                if isinstance(index, int) and index < len(links):
-                    return str(links[index]["name"])
-                return None
+                subject = self.store.about(key)["plan"].get("observe", {}).get("bottleneck")
+                return str(subject["name"]) if isinstance(subject, dict) else None
         return None
 
     def runs(self, **levels: Any) -> list[StoredRun]:

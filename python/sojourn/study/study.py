@@ -109,7 +109,7 @@ class Study:
         for name, values in {**(factors or {}), **more}.items():
             if name in known:
                 raise StudyError(f"{name} is varied already")
-            made.append(Factor.make(name, values, self.scenario.queue_key))
+            made.append(Factor.make(name, values, self.scenario.queue_keys))
         return self._copy(factors=(*self._factors, *made))
 
     def seeds(self, seeds: int | Iterable[int]) -> Study:

@@ -155,7 +155,7 @@ _LAN = f"""template = "lan"
 clients = {CLIENTS}
 servers = {SERVERS}
 rate = "{BUS_RATE}"
-delay = "{DELAY}\""""
+netem = "delay {DELAY}\""""
 
 
 def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
@@ -194,11 +194,13 @@ def switch(
 
     rate = BUS_RATE if port is None else f"{port}bit"
     topology = f"""template = "star"
-clients = {CLIENTS}
-servers = {SERVERS}
 rate = "{BUS_RATE}"
-server_rate = "{rate}"
-netem = "delay {DELAY}\""""
+netem = "delay {DELAY}"
+clients.hosts = {CLIENTS}
+
+[topology.servers]
+hosts = {SERVERS}
+rate = "{rate}\""""
     what = "as described" if port is None else "as meant"
     return Scenario.from_toml(
         _text(

@@ -79,7 +79,7 @@ def resolved_queues(results: Results) -> list[Block]:
         seen.add(key)
         plan = results.store.about(key)["plan"]
         try:
-            params = plan["links"][plan["observe"]["bottleneck"]]["params"]["queue"]
+            params = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]["queue"]
         except (KeyError, IndexError, TypeError):
             return []
         label = ", ".join(map(str, factors.values())) or results.name
