@@ -10,7 +10,7 @@ import typer
 
 from sojourn.cli import common
 
-PAPERS = ("taildrop",)
+PAPERS = ("taildrop", "daqm")
 
 
 class Outcome(Protocol):
@@ -36,6 +36,9 @@ def paper(
     quick: Annotated[
         bool, typer.Option("--quick", help="Shorter and fewer runs, for minutes on two cores.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's lengths, as without --quick.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
@@ -52,6 +55,8 @@ def paper(
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
     whatever the verdicts. What the folder holds already is not run again.
     """
+    if quick and full:
+        common.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in PAPERS:
         from sojourn import _core
 

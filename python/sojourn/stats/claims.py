@@ -29,6 +29,8 @@ from sojourn.stats.estimate import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sojourn.stats._arrays import Floats
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -63,6 +65,25 @@ def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[s
     return out
 
 
+Scale = Literal["mean", "geometric"]
+"""What a ratio is of: of means, or the geometric mean of the seeds' own ratios."""
+
+
+def _ratio(label: str, region: Region, x: Floats, y: Floats, n: int, scale: Scale) -> Component:
+    """The ratio of two cells' values, paired by seed.
+
+    On the geometric scale, a comparison with one that meets zeros is one of differences.
+    """
+    if scale == "mean":
+        return RatioComponent(label, region, x, y, n)
+    if x.size and min(x.min(), y.min()) > 0:
+        return LogComponent(label, region, np.log(x / y), n)
+    if region.bounds() == (1.0,):
+        sides = (0.0 if math.isfinite(b) else b for b in (region.low, region.high))
+        return DifferenceComponent(f"{label}, difference", Region(*sides), x - y, n)
+    return RatioComponent(label, region, x, y, n)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeanIn(Claim):
     """A cell's mean lies in a region."""
@@ -91,6 +112,7 @@ class Ratio(Claim):
     b: Cell
     region: Region
     each: str | None = None
+    scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """One a level."""
@@ -98,7 +120,7 @@ class Ratio(Claim):
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
             label = f"({describe(self.a)}) / ({describe(self.b)}){where}"
-            found.append(RatioComponent(label, self.region, x, y, n))
+            found.append(_ratio(label, self.region, x, y, n, self.scale))
         return found
 
 
@@ -180,6 +202,7 @@ class Monotone(Claim):
     cell: Cell = field(default_factory=dict)
     at_least: float = 0.0
     tolerance: float = 0.05
+    scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Return the whole way, then each step."""
@@ -202,7 +225,7 @@ class Monotone(Claim):
         found: list[Component] = []
         for b, a, region in ways:
             (x, y), n = aligned(series[b], series[a])
-            found.append(RatioComponent(f"{self.over} {b} / {a}", region, x, y, n))
+            found.append(_ratio(f"{self.over} {b} / {a}", region, x, y, n, self.scale))
         return found
 
 
@@ -217,6 +240,7 @@ class Least(Claim):
     margin: float = 0.0
     cell: Cell = field(default_factory=dict)
     each: str | None = None
+    scale: Scale = "mean"
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """One a rival (and a level of `each`)."""
@@ -228,7 +252,8 @@ class Least(Claim):
             mine = by_seed(frame, self.metric, {**cell, self.among: self.who})
             for rival in _rivals(frame, self.among, self.who, self.cell):
                 (x, y), n = aligned(mine, by_seed(frame, self.metric, {**cell, self.among: rival}))
-                found.append(RatioComponent(f"{self.who} / {rival}{where}", region, x, y, n))
+                label = f"{self.who} / {rival}{where}"
+                found.append(_ratio(label, region, x, y, n, self.scale))
         return found
 
 

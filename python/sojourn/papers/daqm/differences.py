@@ -171,9 +171,9 @@ def messages(outcome: Outcome) -> list[str]:
         ),
         (
             f"Leaving zeros out makes RED's sojourn time {_mean(bus, RED, 'sojourn'):.0f} ms of "
-            f"{_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms, and counting drops twice makes "
-            f"COBALT's loss {_share(_mean(bus, COBALT, 'plr'))} of "
-            f"{_share(_mean(bus, COBALT, 'loss'))}."
+            f"{_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms, and counting drops twice "
+            f"makes COBALT's final loss {_share(_mean(bus, COBALT, 'plr_final'))}, though "
+            f"{_share(_mean(bus, COBALT, 'loss'))} of what clients sent was dropped."
         ),
         (
             "As described, nothing is ever congested: the busiest of all runs keeps its ports "

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CLIENTS, SERVERS = 100, 5
 BUS_RATE, DELAY = "2gbit", "1ms"
+#: Packets in a device of the bus, ahead of its queue discipline: ns-3's default.
+DEVICE = 100
 #: Bytes of a UDP datagram's headers: Ethernet, IPv4, UDP.
 UDP_HEADERS = 42
 
@@ -155,7 +157,8 @@ _LAN = f"""template = "lan"
 clients = {CLIENTS}
 servers = {SERVERS}
 rate = "{BUS_RATE}"
-netem = "delay {DELAY}\""""
+netem = "delay {DELAY}"
+ring = {DEVICE}"""
 
 
 def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sojourn.study import Table
     from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
-    from sojourn.study.results import StoredRun
 
 NAME = "daqm"
 TITLE = "Derivative-based queue management against five rivals"
@@ -63,7 +62,11 @@ class Outcome:
     @property
     def units(self) -> Mapping[str, str]:
         """Units of the metrics that claims speak about."""
-        known: dict[str, str] = {claims.DELIVERED: "bit/s", claims.AGAINST_RED: "1"}
+        known: dict[str, str] = {
+            claims.DELIVERED: "bit/s",
+            claims.AGAINST_RED: "1",
+            claims.COMPLETION: "s",
+        }
         for table in self.tables.values():
             known |= table.units
         return known
@@ -118,6 +121,11 @@ def derived(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.copy()
     by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
     frame[claims.DELIVERED] = by_transport.sum(axis=1, min_count=1)
+    if "clients.unfinished" in frame:
+        ended = frame["clients.finished"]
+        waiting = frame["clients.unfinished"]
+        spent = frame["clients.fct_mean"].fillna(0.0) * ended + frame["measured"] * waiting
+        frame[claims.COMPLETION] = spent / (ended + waiting)
     cell = [name for name in ("flow", "model", "load", "payload", "seed") if name in frame]
     red = frame[frame["mechanism"] == RED].set_index(cell)[claims.SOJOURN]
     if red.index.is_unique and not red.empty:
@@ -126,7 +134,7 @@ def derived(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _judged(frame: pd.DataFrame) -> pd.DataFrame:
+def judged(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs that a part's claims are about: those above the ports' capacity."""
     return frame[frame["load"] > 1] if "load" in frame else frame
 
@@ -145,22 +153,28 @@ def estimates(table: Table, workers: int | None = None) -> pd.DataFrame:
     """The published metrics of each run of a part that was watched as published."""
     import pandas as pd
 
+    from sojourn.study.results import StoredRun
+
     if table.results is None:
         raise ValueError("the published metrics are in the results folder, which this table lacks")
 
-    def one(run: StoredRun) -> dict[str, Any]:
+    rows = table.frame[[*table.factors, "seed", "key"]].to_dict("records")
+    store = table.results.store
+
+    # By the table's rows: cells whose words come to the same plan share a run.
+    def one(row: Mapping[Any, Any]) -> dict[str, Any]:
+        run = StoredRun(store, str(row["key"]))
         watched = run.table("flow_series")
         found = estimators.samples(watched, run.table("series"))
         return {
-            **run.factors,
-            "seed": run.seed,
+            **{str(name): value for name, value in row.items()},
             **estimators.averages(found),
             **{f"{k}_with_zeros": v for k, v in estimators.with_zeros(found).items()},
             **estimators.books(watched),
         }
 
     with ThreadPoolExecutor(workers or cores()) as pool:
-        return pd.DataFrame(list(pool.map(one, table.results.runs())))
+        return pd.DataFrame(list(pool.map(one, rows)))
 
 
 def planned(size: Size) -> list[Part]:
@@ -190,9 +204,13 @@ def estimate(listed: list[Part], workers: int) -> str:
     runs = sum(len(part.cells) * part.seeds for part in listed)
     minutes = max(1, round(total / workers / 60))
     return (
-        f"{runs} runs of {cells} cells; about {minutes} minutes on {workers} "
-        f"core{'s' if workers > 1 else ''}, measured on {len(measured)} short runs"
+        f"{runs} runs of {cells} cells; about {_counted(minutes, 'minute')} on "
+        f"{_counted(workers, 'core')}, measured on {_counted(len(measured), 'short run')}"
     )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 _SHARE = 10
@@ -234,7 +252,7 @@ def run(
         if part.claims:
             table = tables[part.name]
             table.frame = derived(table.frame)
-            frame = _judged(table.frame)
+            frame = judged(table.frame)
             measured += [(claim, claim.components(frame)) for claim in part.claims]
     stage("published metrics")
     return Outcome(
