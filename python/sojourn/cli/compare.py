@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -85,26 +85,15 @@ def compare(
 
 def default_queues(scenario: Scenario) -> list[str]:
     """The scenario's own queue and the usual ones, RED with thresholds that suit the rate."""
-    from sojourn import _core
+    from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
-    rate = _bottleneck(scenario)["rate"]
-    # Floyd, Gummadi, Shenker 2001: min is what half of 5 ms carries, at least five packets; max
-    # three times that.
-    least = max(5 * 1514, rate // 8 // 400)
-    red = (
-        f"red limit {max(1000 * 1514, 12 * least)} min {least} max {3 * least} avpkt 1000 "
-        f"bandwidth {_core.format_quantity('rate', rate)} adaptive"
-    )
+    rate = scenario.bottleneck_link["params"]["rate"]
+    red = adaptive_red(rate, 1000 * FULL_FRAME)
     usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt"]
-    own = _bottleneck(scenario)["queue"]
-    others = [q for q in usual if _bottleneck(scenario.with_queue(q))["queue"] != own]
+    own = scenario.bottleneck_link["params"]["queue"]
+    tried = {q: scenario.with_queue(q).bottleneck_link["params"]["queue"] for q in usual}
+    others = [q for q in usual if tried[q] != own]
     return [scenario.queue, *others]
-
-
-def _bottleneck(scenario: Scenario) -> dict[str, Any]:
-    plan = scenario.plan()
-    params: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]["params"]
-    return params
 
 
 def show(found: Comparison, scenario: Scenario) -> None:

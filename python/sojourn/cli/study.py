@@ -1,4 +1,4 @@
-"""`sojourn study run`."""
+"""`sojourn study run`, `sojourn study suite`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(help="Factors x seeds -> runs -> one table.", no_args_is_help=True)
     family.command("run")(run)
+    family.command("suite")(suite)
     app.add_typer(family, name="study")
 
 
@@ -68,6 +69,56 @@ def run(
     common.console().print(ci(table, metrics or ["sojourn_p95", "goodput"]))
     typer.echo(
         f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
+    )
+
+
+@common.command
+def suite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="rfc7928 or tcp-evaluation.")],
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", metavar="SHORT", help="Only this one. Repeat for more."),
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar='"QUEUE"',
+            help="Only this one: a discipline's name, or a queue in tc's words. Repeat for more.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder; results/suite-NAME by default."),
+    ] = None,
+    workers: common.Workers = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Run every queue discipline through a published set of scenarios.
+
+    All queues of a scenario have one buffer and meet the same seeds. What the folder holds already
+    is not run again.
+    """
+    from sojourn import suites
+
+    try:
+        chosen = suites.load(name)
+        if scenarios:
+            chosen = chosen.only(scenarios)
+    except suites.SuiteError as error:
+        common.fail(str(error), as_json=as_json)
+    folder = out or Path("results") / f"suite-{name}"
+    with common.study_progress(chosen.title) as report:
+        found = chosen.run(seeds, folder, queues, workers, report)
+    if as_json:
+        common.print_json({"folder": str(folder), **found.as_dict()})
+        return
+    from sojourn.show.suite import print_suite
+
+    print_suite(found, common.console())
+    typer.echo(
+        f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
     )
 
 

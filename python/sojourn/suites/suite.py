@@ -1,0 +1,204 @@
+"""A suite: scenario files with their variants, run through queues into one table."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.suites import disciplines
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    import pandas as pd
+
+    from sojourn.scenario import Scenario
+    from sojourn.study import Table
+    from sojourn.study.progress import Report
+
+NAMES = ("rfc7928", "tcp-evaluation")
+"""The suites there are."""
+MANIFEST = "suite.toml"
+REVERSE = "topology.reverse.queue"
+"""The key of the queue at the other end of a dumbbell's bottleneck."""
+
+
+class SuiteError(ValueError):
+    """A suite, scenario or queue that is not there."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One scenario of a suite."""
+
+    file: str
+    short: str
+    """Its name in tables."""
+    title: str
+    section: str
+    """Where its source describes it."""
+    weight: str
+    """What its source says of it: `must`, `recommended`, `may`."""
+    limit: int
+    """Buffer of every queue in packets."""
+    variants: Mapping[str, Mapping[str, Any]]
+    """Changes of the scenario's keys, by name; one unnamed if it has no variants."""
+    both_ways: bool
+    """Whether the queue under test is at both ends of the bottleneck."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A published set of scenarios."""
+
+    name: str
+    title: str
+    source: str
+    entries: tuple[Entry, ...]
+    folder: Traversable
+
+    def text(self, entry: Entry) -> str:
+        """A scenario's file."""
+        return (self.folder / entry.file).read_text(encoding="utf-8")
+
+    def scenarios(self, entry: Entry) -> dict[str, Scenario]:
+        """A scenario by variant."""
+        from sojourn.scenario import Scenario
+
+        plain = Scenario.from_toml(self.text(entry), file=entry.file)
+        return {
+            name: plain.replace(dict(changes)) if changes else plain
+            for name, changes in entry.variants.items()
+        }
+
+    def queues(self, scenario: Scenario, entry: Entry) -> Mapping[str, str]:
+        """Every discipline with settings for this scenario's bottleneck."""
+        rate = scenario.bottleneck_link["params"]["rate"]
+        return disciplines.every(int(rate), entry.limit)
+
+    def only(self, shorts: Iterable[str]) -> Suite:
+        """The suite with some of its scenarios."""
+        from sojourn import _core
+
+        known = {entry.short: entry for entry in self.entries}
+        chosen = []
+        for short in shorts:
+            if short not in known:
+                near = _core.nearest(short, list(known))
+                hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(known)}"
+                raise SuiteError(f"suite {self.name} has no scenario `{short}`{hint}")
+            chosen.append(known[short])
+        return Suite(self.name, self.title, self.source, tuple(chosen), self.folder)
+
+    def run(
+        self,
+        seeds: int,
+        out: Path | None = None,
+        queues: Sequence[str] | None = None,
+        workers: int | None = None,
+        progress: Report | None = None,
+    ) -> Outcome:
+        """Runs every scenario and variant through the queues, with common seeds.
+
+        `queues` are names of disciplines, or queues in tc's words; all disciplines if not given.
+        """
+        from sojourn.study import Study
+
+        cells: list[tuple[Mapping[str, str | int | float], Scenario]] = []
+        for entry in self.entries:
+            for variant, scenario in self.scenarios(entry).items():
+                for name, text in self._chosen(scenario, entry, queues).items():
+                    factors: dict[str, str | int | float] = {
+                        "scenario": entry.short,
+                        "variant": variant,
+                        "queue": name,
+                    }
+                    tested = scenario.with_queue(text)
+                    if entry.both_ways:
+                        tested = tested.replace({REVERSE: text})
+                    cells.append((factors, tested))
+        study = Study.of_cells(
+            f"suite {self.name}", cells, kind="suite", question={"suite": self.name}
+        )
+        table = study.seeds(seeds).run(out=out, workers=workers, progress=progress)
+        return Outcome(self, table)
+
+    def _chosen(
+        self, scenario: Scenario, entry: Entry, queues: Sequence[str] | None
+    ) -> dict[str, str]:
+        known = dict(self.queues(scenario, entry))
+        if queues is None:
+            return known
+        return {name: known.get(name, name) for name in queues}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a suite's runs gave."""
+
+    suite: Suite
+    table: Table
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """Mean over variants and seeds by scenario and queue: the table that is shown.
+
+        Columns: `scenario`, `queue`, `sojourn_p95` (s), `utilisation`, `loss`, `goodput` (bit/s).
+        """
+        metrics = ["sojourn_p95", "utilisation", "loss", "goodput"]
+        grouped = self.table.frame.groupby(["scenario", "queue"], sort=False)[metrics]
+        return grouped.mean().reset_index()
+
+    @property
+    def queues(self) -> list[str]:
+        """Queues in the order in which they were run."""
+        return list(dict.fromkeys(self.table.frame["queue"]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as JSON can hold it."""
+        from sojourn.scenario.run import plain
+
+        return {
+            "suite": self.suite.name,
+            "title": self.suite.title,
+            "source": self.suite.source,
+            "seeds": len(self.table.seeds),
+            "rows": [
+                {str(k): plain(v) for k, v in row.items()}
+                for row in self.frame.to_dict(orient="records")
+            ],
+        }
+
+
+def _entry(data: Mapping[str, Any]) -> Entry:
+    from sojourn import _core
+
+    return Entry(
+        file=data["file"],
+        short=data["short"],
+        title=data["title"],
+        section=data["section"],
+        weight=data["weight"],
+        limit=int(_core.parse_quantity("packets", data["limit"])),
+        variants=data.get("variants") or {"": {}},
+        both_ways=data.get("both_ways", False),
+    )
+
+
+def load(name: str) -> Suite:
+    """A suite by name."""
+    if name not in NAMES:
+        from sojourn import _core
+
+        near = _core.nearest(name, list(NAMES))
+        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
+        raise SuiteError(f"unknown suite `{name}`{hint}")
+    folder = resources.files(__package__) / name
+    data = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    entries = tuple(_entry(entry) for entry in data["scenario"])
+    return Suite(name, data["title"], data["source"], entries, folder)
