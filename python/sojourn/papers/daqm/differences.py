@@ -191,6 +191,12 @@ def messages(outcome: Outcome) -> list[str]:
         f"have {1000 * _mean(meant, 'dAQM_c3', SOJOURN):.1f} ms and "
         f"{_share(_mean(meant, C1, LOSS))} here."
     )
+    most = max(_mean(meant, m, DELIVERED) for m in EIGHT)
+    told = ", ".join(f"{m} {_share(_mean(meant, m, DELIVERED) / most)}" for m in CONFIGURATIONS)
+    said.append(
+        "Short queues and sojourn times are bought with throughput: of what the best mechanism "
+        f"delivers there, {told}."
+    )
     return said
 
 

@@ -138,7 +138,7 @@ def grouped(frame: pd.DataFrame, by: str, metrics: Metrics) -> Figure:
             axes.set_ylabel("% of the highest")
             axes.grid(visible=False, axis="x")
             _title(axes, number, title)
-        style.legend_above(figure, grid[0], columns=8)
+        style.legend_above(figure, grid[0], columns=4)
     return figure
 
 
@@ -181,7 +181,7 @@ def lines(frame: pd.DataFrame, over: str, label: str, metrics: Metrics) -> Figur
             axes.set_xlabel(label)
             axes.set_ylabel("% of the highest")
             _title(axes, number, title)
-        style.legend_above(figure, grid[0], columns=8)
+        style.legend_above(figure, grid[0], columns=4)
     return figure
 
 
@@ -203,5 +203,5 @@ def over_time(series: Mapping[str, pd.DataFrame], columns: Mapping[str, str]) ->
             axes.set_xlabel("Time (s)")
             axes.set_ylabel("% of the highest")
             _title(axes, number, title)
-        style.legend_above(figure, grid[0], columns=8)
+        style.legend_above(figure, grid[0], columns=4)
     return figure
