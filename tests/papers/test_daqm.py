@@ -16,7 +16,7 @@ from sojourn.papers.daqm.mechanisms import C1, C2, C3, COBALT, CONFIGURATIONS, E
 from sojourn.stats import judge
 
 TINY = parts.Size(
-    short=0.6, long=0.6, warmup=0.6, loads=(0.8, 1.2), published_seeds=1, described_seeds=1,
+    short=0.6, long=0.6, warmup=0.6, loads=(1.2,), published_seeds=1, described_seeds=1,
     seeds=2, whole=False, published_share=0.4,
 )  # fmt: skip
 

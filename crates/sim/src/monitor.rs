@@ -61,12 +61,9 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The table.
+    /// The table; it has its columns also if nothing was sent.
     pub fn into_table(self) -> Table {
         let mut table = Table::default();
-        if self.time.is_empty() {
-            return table;
-        }
         table.push("time".to_owned(), "s", Values::Real(self.time));
         table.push("group".to_owned(), "", Values::Text(self.group));
         table.push("flow".to_owned(), "1", Values::Integer(self.flow));

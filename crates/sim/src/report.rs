@@ -31,7 +31,11 @@ impl Engine<'_> {
             complete: self.complete,
             reached: self.now - EPOCH,
             series: self.series.into_table(),
-            flow_series: self.monitor.into_table(),
+            flow_series: if self.plan.observe.monitor {
+                self.monitor.into_table()
+            } else {
+                Table::default()
+            },
         }
     }
 

@@ -111,6 +111,13 @@ class Scenario:
         return str(self.__dict__["_plan"]["observe"]["bottleneck"]["name"])
 
     @property
+    def bottleneck_link(self) -> dict[str, Any]:
+        """The bottleneck in the plan: of several links the first."""
+        plan = self.plan()
+        link: dict[str, Any] = plan["links"][plan["observe"]["bottleneck"]["links"][0]]
+        return link
+
+    @property
     def bottlenecks(self) -> list[str]:
         """The links whose queues are the subject, mostly one."""
         return [link.name for link in self._subjects]

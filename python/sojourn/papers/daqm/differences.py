@@ -72,7 +72,6 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 def order(outcome: Outcome) -> pd.DataFrame:
     """How alike the orders of the eight mechanisms are, by Spearman's rank correlation."""
     import pandas as pd
-    from scipy.stats import spearmanr
 
     from sojourn.papers.daqm import published
 
@@ -90,14 +89,23 @@ def order(outcome: Outcome) -> pd.DataFrame:
         here = [_mean(bus, m, metric) for m in EIGHT]
         row: dict[str, str | float] = {
             "metric": metric,
-            "paper and as published": float(spearmanr(paper, here).statistic),
+            "paper and as published": _alike(paper, here),
         }
         for load in sorted(set(meant["load"])):
             at = meant[meant["load"] == load]
             means = [_mean(at, m, own) for m in EIGHT]
-            row[f"paper and as meant, load {load:g}"] = float(spearmanr(paper, means).statistic)
+            row[f"paper and as meant, load {load:g}"] = _alike(paper, means)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _alike(a: list[float], b: list[float]) -> float:
+    """Spearman's rank correlation; none if all are equal."""
+    from scipy.stats import spearmanr
+
+    if len(set(a)) < 2 or len(set(b)) < 2:
+        return float("nan")
+    return float(spearmanr(a, b).statistic)
 
 
 def averaging(outcome: Outcome) -> pd.DataFrame:

@@ -43,6 +43,9 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     f = flow_series
+    if f.empty:  # nobody has sent anything
+        names = ["delay", "plr", "throughput", "fct", "queue", "sojourn"]
+        return pd.DataFrame(0.0, index=pd.Index(series["time"], name="time"), columns=names)
     seen = f["received"] > 0
     span = f["last_received"] - f["first_sent"]
     lost = DROPS_COUNTED * (f["dropped"] - f["measurement_drops"]) + _forgotten(f)
@@ -101,6 +104,8 @@ def books(flow_series: pd.DataFrame) -> dict[str, float]:
     `loss`: packets dropped for any reason over packets sent; `discarded`: the share of packets sent
     that measuring dropped; `carried`: packets received per second, ACKs included.
     """
+    if flow_series.empty:
+        return {"loss": 0.0, "discarded": 0.0, "carried": 0.0}
     end = flow_series["time"].max()
     last = flow_series[flow_series["time"] == end]
     data = last[~last["back"]]

@@ -81,6 +81,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdict and figures, and what they rest on."""
         from sojourn import _core
+        from sojourn.scenario.run import plain
 
         return {
             "paper": NAME,
@@ -91,7 +92,9 @@ class Outcome:
             "folder": str(self.folder),
             "seeds": {name: len(table.seeds) for name, table in self.tables.items()},
             "differences": self.notes,
-            "published": self.beside.to_dict("records"),
+            "published": [
+                {str(k): plain(v) for k, v in row.items()} for row in self.beside.to_dict("records")
+            ],
             "claims": [j.to_dict() for j in self.judgements],
         }
 
