@@ -335,7 +335,7 @@ def test_any_seed_of_64_bits(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("sojourn.study.store.Store.write", full)

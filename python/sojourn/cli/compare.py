@@ -98,18 +98,22 @@ def default_queues(scenario: Scenario) -> list[str]:
 
 def show(found: Comparison, scenario: Scenario) -> None:
     """Prints the answer, the ranked table, and how to put the best queue to work."""
-    from sojourn._core import NoKernelEquivalent
     from sojourn.show import print_comparison
 
     print_comparison(found, common.console())
-    if not found.winners:
-        return
-    best = scenario.with_queue(found.winners[0].queue)
+    if found.winners:
+        deployment(scenario.with_queue(found.winners[0].queue))
+
+
+def deployment(scenario: Scenario) -> None:
+    """Prints the commands that put a scenario's queue to work, or why there are none."""
+    from sojourn._core import NoKernelEquivalent
+
     try:
-        deployment = best.to_tc()
+        commands = scenario.to_tc().commands
     except NoKernelEquivalent as error:
         typer.echo(f"\n{error}")
         return
-    typer.echo(f"\nTo use {best.queue}:\n")
-    for command in deployment.commands:
+    typer.echo(f"\nTo use {scenario.queue}:\n")
+    for command in commands:
         typer.echo(f"  {command}")

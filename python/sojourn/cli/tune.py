@@ -1,22 +1,139 @@
-"""`sojourn tune`: settings computed from a model and proved by simulation."""
+"""`sojourn tune`: settings computed or searched, and proved by simulation."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn.cli import common
 
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+    from sojourn.tune.search import Found
+
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(
-        help="Compute settings, and prove them by simulation.", no_args_is_help=True
-    )
-    family.callback()(lambda: None)  # keeps it a family while it has one member
+    family = typer.Typer(help="Find settings, and prove them by simulation.", no_args_is_help=True)
+    family.command("search")(search)
     family.command("redopt")(redopt)
     app.add_typer(family, name="tune")
+
+
+@common.command
+def search(
+    file: common.ScenarioFile,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar='"WORD RANGE"',
+            help='What varies: "target 1ms..50ms log", a word alone (a tenth to ten times its '
+            'default), a pattern such as "*-rate", or texts, "ecn | noecn". Repeat for more.',
+        ),
+    ] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option("--queue", metavar="QUEUE", help="The queue; the scenario's own by default."),
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option("--objective", metavar="METRIC", help='What is best, such as "p95 sojourn".'),
+    ] = "sojourn_p95",
+    subject_to: Annotated[
+        str,
+        typer.Option(
+            "--subject-to",
+            metavar="EXPR",
+            help='What a setting must keep to, such as "goodput >= 0.95 best and loss <= 1%".',
+        ),
+    ] = "goodput >= 95% of best",
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="QUEUE", help="A further queue to be beaten. Repeat for more."
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", min=1, help="Settings to try, in whole batches.")
+    ] = 100,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="TIME", help="No new batch after so long."),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of a setting.")] = 5,
+    proof: Annotated[
+        int, typer.Option("--proof", min=2, help="Fresh seeds on which the winner is judged.")
+    ] = 20,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Settings proposed at a time.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the proposals.")] = 1,
+    settings: common.Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder; results/search-NAME by default."),
+    ] = None,
+    workers: common.Workers = None,
+    on: common.On = None,
+    tls_ca: common.TlsCa = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Search the parameters of a queue for a scenario, and say how sure it is that they are better.
+
+    The winner meets the queue as it is, and each --against, on seeds that the search has not seen.
+    The status is 1 if it cannot be told from the queue as it is. What the folder holds already is
+    not run again.
+    """
+    from sojourn import _core
+    from sojourn.tune.search import search as find
+    from sojourn.tune.search_loop import Effort
+
+    scenario = common.load(file, settings)
+    effort = Effort(
+        trials=trials,
+        seconds=_core.parse_quantity("time", time) / 1e9 if time else None,
+        seeds=seeds,
+        batch=batch,
+        proof=proof,
+        seed=seed,
+    )
+    name = re.sub(r"[^\w.-]+", "-", scenario.name).strip("-.") or "scenario"
+    folder = out or Path("results") / f"search-{name}"
+    with (
+        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
+        common.study_progress(f"searching {(queue or scenario.queue).split()[0]}") as report,
+    ):
+        found = find(
+            scenario, vary or (), objective, subject_to, queue=queue, against=against or (),
+            effort=effort, out=folder, workers=workers, on=cluster, progress=report,
+        )  # fmt: skip
+    if as_json:
+        common.print_json(found.as_dict())
+    else:
+        show(found, scenario)
+    if not found.sure:
+        raise typer.Exit(common.FINDINGS)
+
+
+def show(found: Found, scenario: Scenario) -> None:
+    """Prints what was found, how it stands against the others, and how to put it to work."""
+    from sojourn.cli.compare import deployment
+    from sojourn.show import print_comparison
+
+    if found.proof is None:
+        typer.echo(found.answer())
+        return
+    print_comparison(found.proof, common.console(), found.answer())
+    if found.queue is not None and found.sure:
+        deployment(scenario.with_queue(found.queue))
+    typer.echo(
+        f"\nThe search is in {found.folder}; `sojourn report {found.folder}/proof` makes figures "
+        "and a page."
+    )
 
 
 @common.command

@@ -74,12 +74,14 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
     return table
 
 
-def print_comparison(c: Comparison, console: Console | None = None) -> None:
-    """Print the answer, the ranked table, and what its signs mean."""
+def print_comparison(
+    c: Comparison, console: Console | None = None, answer: str | None = None
+) -> None:
+    """Print the answer, or another one given, the ranked table, and what its signs mean."""
     from rich.text import Text
 
     console = console or _console()
-    console.print(Text(c.answer()))
+    console.print(Text(c.answer() if answer is None else answer))
     console.print(_fitting(c, console))
     notes = [
         (

@@ -42,10 +42,13 @@ def parquet(table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-def read(path: Path) -> pa.Table:
-    """Read a Parquet file, or say what is wrong with it."""
+def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
+    """Read a Parquet file, or those of its columns, or say what is wrong with it."""
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True).read()
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        there = file.schema_arrow.names
+        wanted = None if names is None else [n for n in there if n in names]
+        return file.read(columns=wanted)
     except FileNotFoundError:
         raise ResultsError(path, "the file is missing") from None
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -14,6 +14,8 @@ from sojourn.study.store import RUN, SUMMARY, Store
 from sojourn.study.summaries import collect, current, expected
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from sojourn.scenario import Scenario
@@ -209,15 +211,18 @@ class Results:
                 return run
         raise StudyError(f"no run with {levels or 'any levels'} and seed {seed}")
 
-    def table(self, part: Manifest | None = None) -> Table:
-        """Return the table of all runs that are there, or of those that `part` lists."""
+    def table(self, part: Manifest | None = None, metrics: Sequence[str] | None = None) -> Table:
+        """Return the table of all runs that are there, or of those that `part` lists.
+
+        `metrics` are the columns wanted, by default all.
+        """
         from sojourn.study.table import Table
 
         # If the study was killed before the summary was written anew, the runs themselves count.
-        if part is None and current(self.store, self.manifest):
+        if part is None and metrics is None and current(self.store, self.manifest):
             table = columns.read(self.folder / SUMMARY)
         else:
-            table = collect(self.store, part or self.manifest)
+            table = collect(self.store, part or self.manifest, metrics)
         if table is None:
             raise ResultsError(self.folder, "no run of this study is there yet")
         return Table.from_arrow(table, self.factors, self.bottleneck, self)

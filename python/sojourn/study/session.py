@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Session:
     """A context in which runs are made; its end writes the compacted summary of all runs.
 
-    Without a folder, the results live as long as the `Results` that read them.
+    Without a folder, the results live as long as the `Results` that read them. Without `compact`
+    nobody reads them all at once, and there is no summary.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class Session:
         workers: int | None = None,
         engine: Engine | None = None,
         on: Place | None = None,
+        *,
+        compact: bool = True,
     ) -> None:
         if workers is not None and workers < 1:
             raise StudyError(f"at least one worker is needed, not {workers}")
@@ -45,6 +48,7 @@ class Session:
         self._engine = engine
         self._count = workers
         self._on = on
+        self._compact = compact
         self._stack = contextlib.ExitStack()
         self._manifest: Manifest | None = None
         self._results: Results | None = None
@@ -69,11 +73,11 @@ class Session:
         with self._stack:
             if error is None:
                 if self._manifest is not None:
-                    self.store.close(self._manifest)
+                    self.store.close(self._manifest, compact=self._compact)
                 return
             with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
                 if self._manifest is not None:
-                    self.store.close(self._manifest)
+                    self.store.close(self._manifest, compact=self._compact)
             if self._out is None and self._results is None:
                 shutil.rmtree(self.folder, ignore_errors=True)
 

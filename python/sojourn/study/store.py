@@ -12,6 +12,7 @@ from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import ResultsError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -75,11 +76,13 @@ class Store:
                 "choose another folder",
             )
 
-    def close(self, mine: Manifest) -> None:
-        """Write the compacted summary of all runs there are, and tidy up."""
+    def close(self, mine: Manifest, *, compact: bool = True) -> None:
+        """Tidy up and, if `compact`, write the compacted summary of all runs there are."""
         disk.remove_leftover_folders(self.temporary)
         with contextlib.suppress(OSError):  # another process may still be at work in it
             self.temporary.rmdir()
+        if not compact:
+            return
         with disk.locked(self.folder):
             there = manifest.load(self.folder) or mine
             from sojourn.study.summaries import collect, current
@@ -133,9 +136,9 @@ class Store:
             raise ResultsError(path, "this does not describe a run")
         return data
 
-    def table(self, key: str, name: str) -> pa.Table:
-        """Return one table of a run."""
-        return columns.read(self.path(key) / f"{name}.parquet")
+    def table(self, key: str, name: str, names: Sequence[str] | None = None) -> pa.Table:
+        """Return one table of a run, with these columns only if they are named."""
+        return columns.read(self.path(key) / f"{name}.parquet", names)
 
     def damage(self, key: str) -> list[str]:
         """Return what is wrong with a run's files, if anything."""

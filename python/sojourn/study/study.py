@@ -13,7 +13,7 @@ from sojourn.study.runner import Task
 from sojourn.study.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from sojourn.scenario import Scenario
@@ -152,10 +152,18 @@ class Study:
             results = session.results
         return self._mine(results.table())
 
-    def run_in(self, session: Session, progress: Report | None = None) -> Table:
-        """Make the runs in a session, where further studies may follow; return their table."""
+    def run_in(
+        self,
+        session: Session,
+        progress: Report | None = None,
+        metrics: Sequence[str] | None = None,
+    ) -> Table:
+        """Make the runs in a session, where further studies may follow; return their table.
+
+        `metrics` are the columns wanted, by default all.
+        """
         manifest = self._make(session, progress)
-        return session.results.table(manifest)
+        return session.results.table(manifest, metrics)
 
     def _make(self, session: Session, progress: Report | None) -> Manifest:
         engine, cells = session.engine, self.cells

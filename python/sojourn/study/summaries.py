@@ -9,7 +9,7 @@ from sojourn.study.errors import ResultsError
 from sojourn.study.key import run_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import pyarrow as pa
@@ -42,13 +42,18 @@ def current(store: Store, manifest: Manifest) -> bool:
     return bool(table.column("key").to_pylist() == there)
 
 
-def collect(store: Store, manifest: Manifest) -> pa.Table | None:
-    """Return the summaries of all runs that are there; None if there are none."""
+def collect(
+    store: Store, manifest: Manifest, metrics: Sequence[str] | None = None
+) -> pa.Table | None:
+    """Return the summaries of all runs that are there; None if there are none.
+
+    Where runs have many hundreds of metrics, naming a few saves most of the time.
+    """
     rows: list[pa.Table] = []
     for factors, seed, key in expected(manifest):
         if not store.has(key):
             continue
-        summary = store.table(key, "summary")
+        summary = store.table(key, "summary", metrics)
         if summary.num_rows != 1:
             path = store.path(key) / "summary.parquet"
             raise ResultsError(path, f"has {summary.num_rows} rows; a summary has one")

@@ -1,0 +1,165 @@
+"""Searching a queue's parameters for a scenario, and proving what was found.
+
+Trials are proposed by tree-structured Parzen estimators (Optuna) in batches and run with the same
+few seeds, hence the same arrivals; those that fall behind after the first seeds are given up. The
+best are run with further seeds, for the best of many means is flattered by chance. The one that is
+left meets the queue as it is, and named rivals, on seeds that no part of the search has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from sojourn.study.comparison import Comparison, compare, sensible
+from sojourn.study.expression import parse
+from sojourn.study.metrics import spelled
+from sojourn.study.session import Session
+from sojourn.tune.search_loop import Effort, Overall, Search
+from sojourn.tune.search_proof import Verdict, verdicts
+from sojourn.tune.search_space import Space
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+    from sojourn.study.cluster import Place
+    from sojourn.study.engine import Engine
+    from sojourn.study.progress import Report
+    from sojourn.tune.search_trials import Trial
+
+FIFO = "pfifo limit 1000p"
+"""Stands among the references where a condition asks for a share of the best."""
+FRESH = 2_000_000
+"""Seeds above this prove the winner."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found, and how sure it is."""
+
+    space: Space
+    objective: str
+    subject_to: str
+    effort: Effort
+    trials: tuple[Trial, ...]
+    winner: Trial | None
+    """None if no setting met the conditions."""
+    proof: Comparison | None
+    """The winner, the queue as it is, and the rivals, on fresh seeds."""
+    verdicts: tuple[Verdict, ...]
+    """Against the queue as it is first, then against the rivals."""
+    folder: Path | None
+
+    @property
+    def queue(self) -> str | None:
+        """The queue found."""
+        return self.winner.queue if self.winner else None
+
+    @property
+    def sure(self) -> bool:
+        """Whether it meets the conditions on fresh seeds and surely beats the queue as it is."""
+        if self.proof is None or self.winner is None or not self.verdicts:
+            return False
+        return self.proof.entry(self.winner.queue).feasible and self.verdicts[0].wins
+
+    def answer(self) -> str:
+        """Return what was found, in words."""
+        tried = f"{len(self.trials)} settings tried"
+        if self.winner is None:
+            return f"No setting meets the condition {self.subject_to} ({tried})."
+        if self.proof is None:
+            return f"{tried}: none is better than the queue as it is ({self.space.base})."
+        lines = [f"{self.winner.queue} ({tried})."]
+        entry = self.proof.entry(self.winner.queue)
+        if not entry.feasible:
+            lines.append(f"On fresh seeds it misses the condition ({entry.reason}).")
+        lines += [v.sentence for v in self.verdicts]
+        if edges := self.space.edges(self.winner.values):
+            lines.append(f"At the edge of its range: {', '.join(edges)}; beyond may be better.")
+        return " ".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "queue": self.queue,
+            "values": dict(self.winner.values) if self.winner else None,
+            "sure": self.sure,
+            "answer": self.answer(),
+            "objective": self.objective,
+            "subject_to": self.subject_to,
+            "default": self.space.base,
+            "varied": [str(v) for v in self.space.variables],
+            "effort": dict(self.effort.__dict__),
+            "verdicts": [v.as_dict() for v in self.verdicts],
+            "proof": self.proof.to_dict() if self.proof else None,
+            "trials": [t.__dict__ for t in self.trials],
+            "folder": str(self.folder) if self.folder else None,
+        }
+
+
+def search(
+    scenario: Scenario,
+    vary: Sequence[str],
+    objective: str = "sojourn_p95",
+    subject_to: str = "",
+    *,
+    queue: str | None = None,
+    against: Sequence[str] = (),
+    effort: Effort | None = None,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    on: Place | None = None,
+    progress: Report | None = None,
+    engine: Engine | None = None,
+) -> Found:
+    """Find values of a queue's words that serve a scenario best, and say how sure that is.
+
+    `vary` names words of `queue` (by default the scenario's) with their ranges: see
+    `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and a condition as
+    `compare` takes them; a share `of best` is that of the best among the queue as it is, the rivals
+    (`against`), a plain FIFO and the trial itself. `out` keeps runs and trials: the same call goes
+    on from there. `workers`, `on` and `progress` are those of `Study.run`.
+    """
+    base = " ".join((queue or scenario.queue).split())
+    space = Space.of(base, vary)
+    rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in against))
+    conditions = parse(subject_to)
+    references = list(dict.fromkeys((base, *rivals)))
+    if any(c.of == "best" for c in conditions) and FIFO not in references:
+        references.append(FIFO)
+    sensible(scenario, spelled(objective), conditions, references)
+    for reference in references:
+        scenario.with_queue(reference).plan()
+    effort = effort or Effort()
+    with ExitStack() as stack:
+        if on is not None:
+            from sojourn.study.cluster import connected
+
+            on = stack.enter_context(connected(on))
+        folder = Path(out) if out is not None else None
+        place = folder or Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-search-")))
+        overall = Overall(progress, effort, len(references))
+        with Session(place, workers, engine, on, compact=False) as session:
+            hunt = Search(
+                session, scenario, space, spelled(objective), subject_to, references, effort,
+                overall,
+            )  # fmt: skip
+            winner = hunt.run()
+        unbeaten = winner is None or hunt.same(winner.queue, base)
+        proof = None
+        if winner is not None and not unbeaten:
+            queues = list(dict.fromkeys((winner.queue, *references)))
+            overall.left(0, effort.proof * len(queues))
+            proof = compare(
+                scenario, queues, range(FRESH + 1, FRESH + 1 + effort.proof), objective,
+                subject_to, workers, place / "proof" if folder else None, overall, engine, on,
+            )  # fmt: skip
+    named = {base: f"the queue as it is ({base})", **{r: r for r in rivals if r != base}}
+    found = verdicts(proof, winner.queue, named) if proof is not None and winner else []
+    return Found(
+        space, spelled(objective), subject_to, effort, tuple(hunt.trials), winner, proof,
+        tuple(found), folder,
+    )  # fmt: skip

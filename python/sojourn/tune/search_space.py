@@ -1,0 +1,359 @@
+"""The space of a search: which words of a queue vary, within which limits.
+
+A variable is written as a word with a range, `target 1ms..50ms log`, as a word alone, whose range
+then follows from its default, or as texts of which one is to stand there, `ecn | noecn`. A word may
+be a pattern: `*-rate` means all words that end so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from sojourn import _core
+from sojourn.study.errors import StudyError
+from sojourn.study.metrics import nearest
+
+Scale = Literal["log", "linear"]
+Value = float | str
+"""A number in the word's base unit (ns, bit/s, bytes, packets), or one of the texts."""
+
+AROUND = 10.0
+"""A range made from a default reaches from a tenth of it to ten times as much."""
+DIGITS = 3
+"""Significant digits of a value tried: a setting is to be read, and to be typed."""
+
+EDGE = 0.05
+"""Part of a range, at either end, in which a value is at its edge."""
+
+_QUANTITIES = ("time", "rate", "size", "packets")
+_WHOLE = ("time", "rate", "size", "packets", "integer")
+_COUNTS = ("packets", "integer")
+_NUMBERS = (*_QUANTITIES, "integer", "real", "probability")
+_BARE = ("flag", "switch")
+_RANGE = re.compile(r"(?P<low>\S+?)\s*\.\.\s*(?P<high>\S+)(?:\s+(?P<scale>log|linear))?")
+
+
+@dataclass(frozen=True)
+class Range:
+    """A word whose value is a number."""
+
+    word: str
+    kind: str
+    low: float
+    high: float
+    scale: Scale
+
+    @property
+    def name(self) -> str:
+        """What the variable is called."""
+        return self.word
+
+    def text(self, value: Value) -> str:
+        """Return the word with a value."""
+        return f"{self.word} {_written(self.kind, float(value))}"
+
+    def rounded(self, value: Value) -> Value:
+        """Return the value that a person would write."""
+        near = round(float(value)) if self.kind in _WHOLE else float(value)
+        if self.kind not in _COUNTS:
+            near = float(f"{near:.{DIGITS}g}")
+        return min(max(near, self.low), self.high)
+
+    def at_edge(self, value: Value) -> bool:
+        """Whether a value lies so near a limit that the best may be beyond it."""
+        low, high, x = self.low, self.high, float(value)
+        if self.scale == "log":
+            low, high, x = math.log(low), math.log(high), math.log(x)
+        near = EDGE * (high - low)
+        certain = self.kind == "probability" and self.high == 1  # there is nothing beyond
+        return x - low < near or (high - x < near and not certain)
+
+    def __str__(self) -> str:
+        limits = (_written(self.kind, x) for x in (self.low, self.high))
+        return f"{self.word} {'..'.join(limits)} {self.scale}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Texts of which one is to stand in the queue; an empty one is nothing."""
+
+    texts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What the variable is called."""
+        return " | ".join(self.texts)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that the texts set."""
+        return tuple(dict.fromkeys(word for text in self.texts for word in text.split()[:1]))
+
+    def text(self, value: Value) -> str:
+        """Return the text chosen."""
+        return str(value)
+
+    def rounded(self, value: Value) -> Value:
+        """Return the same text."""
+        return value
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Variable = Range | Choice
+
+
+@dataclass(frozen=True)
+class Space:
+    """A queue and what varies in it."""
+
+    base: str
+    """The queue as it is without the search."""
+    fixed: str
+    """The queue without the words that vary."""
+    variables: tuple[Variable, ...]
+    start: Mapping[str, Value] | None
+    """What the variables are in `base`, if they are within their ranges."""
+
+    @classmethod
+    def of(cls, base: str, vary: Sequence[str]) -> Space:
+        """Read what varies in a queue.
+
+        Raises:
+            StudyError: with the word or range that cannot be used, and what can.
+        """
+        _core.parse_queue(base)  # an error of the queue's own comes first
+        words = _words(base)
+        if not vary:
+            raise StudyError(f"nothing varies: name words of {_kind(base)}: {_usable(words)}")
+        variables = [made for text in vary for made in _read(text, words, base)]
+        seen: set[str] = set()
+        for variable in variables:
+            for word in _set_by(variable):
+                if word in seen:
+                    raise StudyError(f"`{word}` is varied twice")
+                seen.add(word)
+        space = cls(base, _without(base, seen, words), tuple(variables), None)
+        start = _start(base, variables, words)
+        # Words that set others, such as presets, make the table's defaults untrue.
+        true = start is not None and _same(space.queue(start), base)
+        return replace(space, start=start) if true else space
+
+    def queue(self, values: Mapping[str, Value]) -> str:
+        """Return the queue with these values."""
+        parts = [v.text(values[v.name]) for v in self.variables]
+        return " ".join([self.fixed, *filter(None, parts)])
+
+    def edges(self, values: Mapping[str, Value]) -> list[str]:
+        """Return the ranges at whose edge these values are."""
+        ranges = [v for v in self.variables if isinstance(v, Range)]
+        return [str(v) for v in ranges if v.at_edge(values[v.name])]
+
+
+def _same(queue: str, other: str) -> bool:
+    return bool(_core.parse_queue(queue) == _core.parse_queue(other))
+
+
+def _kind(base: str) -> str:
+    return base.split(maxsplit=1)[0]
+
+
+def _words(base: str) -> dict[str, dict[str, Any]]:
+    """Return the words of a queue's table by name."""
+    return _tables()[_kind(base)]
+
+
+@cache
+def _tables() -> dict[str, dict[str, dict[str, Any]]]:
+    known = json.loads(_core.describe())["queue"]
+    return {table["name"]: {word["name"]: word for word in table["words"]} for table in known}
+
+
+def _usable(words: Mapping[str, dict[str, Any]]) -> str:
+    listed = [str(found) for w in words.values() if (found := _around(w)) is not None]
+    return "; ".join(listed) or "none has a range of its own, so write WORD LOW..HIGH"
+
+
+def _read(text: str, words: Mapping[str, dict[str, Any]], base: str) -> list[Variable]:
+    if "|" in text:
+        return [_choice(text, words)]
+    name, _, rest = text.strip().partition(" ")
+    pattern = any(c in name for c in "*?[")
+    if pattern:
+        named = [w for w in words.values() if fnmatchcase(w["name"], name)]
+        named = [w for w in named if (w["kind"] in _NUMBERS if rest else _around(w))]
+        if not named:
+            raise StudyError(f"`{name}`: no word of {_kind(base)} with a number is called so")
+    else:
+        named = [_known(name, words)]
+    return [_range(w, rest.strip(), text) for w in named]
+
+
+def _known(name: str, words: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    if name in words:
+        return words[name]
+    close = nearest(name, words)
+    hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(words)}"
+    raise StudyError(f"unknown word `{name}`{hint}")
+
+
+def _choice(text: str, words: Mapping[str, dict[str, Any]]) -> Choice:
+    texts = tuple(" ".join(part.split()) for part in text.split("|"))
+    if len(set(texts)) < len(texts):
+        raise StudyError(f"`{text}`: a text stands there twice")
+    offs = {w["off"] for w in words.values() if w.get("off")}
+    choice = Choice(texts)
+    for word in choice.words:
+        if word not in offs:
+            _known(word, words)
+    return choice
+
+
+def _range(word: dict[str, Any], rest: str, text: str) -> Range:
+    name = word["name"]
+    if not rest:
+        made = _around(word)
+        if made is None:
+            raise StudyError(f"`{name}` has no range of its own: write `{name} LOW..HIGH`")
+        return made
+    found = _RANGE.fullmatch(rest)
+    if found is None:
+        raise StudyError(
+            f"`{text}`: {rest!r} is no range; write `{name} LOW..HIGH`, with `log` or `linear` "
+            "after it if you want"
+        )
+    kind = word["kind"] if word["kind"] in _NUMBERS else _guessed(found["low"])
+    low, high = (_number(kind, found[end], text) for end in ("low", "high"))
+    if not low < high:
+        raise StudyError(f"`{text}`: a range goes upwards")
+    least, most = word.get("min"), word.get("max")
+    if (least is not None and low < least) or (most is not None and high > most):
+        raise StudyError(f"`{text}`: {name} is from {least:g} to {most:g}")
+    scale: Scale = cast("Scale | None", found["scale"]) or _natural(low, high)
+    if scale == "log" and low <= 0:
+        raise StudyError(f"`{text}`: a range in logarithms begins above 0")
+    return Range(name, kind, low, high, scale)
+
+
+def _around(word: dict[str, Any]) -> Range | None:
+    """Return the range that a word's default suggests; None where there is no such default."""
+    kind = word["kind"]
+    middle = _read_number(kind, word["default"]) if kind in _NUMBERS else None
+    if middle is None or middle <= 0:
+        return None
+    low, high = (float(f"{x:.{DIGITS}g}") for x in (middle / AROUND, middle * AROUND))
+    if kind == "probability":
+        high = min(high, 1.0)
+    if word.get("min") is not None:
+        low, high = max(low, word["min"]), min(high, word["max"])
+    if kind in _WHOLE:
+        low, high = max(round(low), 1), round(high)
+    return Range(word["name"], kind, low, high, _natural(low, high)) if low < high else None
+
+
+def _natural(low: float, high: float) -> Scale:
+    return "log" if low > 0 and high / low >= AROUND else "linear"
+
+
+def _guessed(text: str) -> str:
+    """Return the kind of a bound whose word takes more than one."""
+    for kind in ("packets", "size", "time", "rate"):
+        try:
+            float(text)
+        except ValueError:
+            if _read_number(kind, text) is not None:
+                return kind
+    return "integer" if text.isdigit() else "real"
+
+
+def _read_number(kind: str, text: str) -> float | None:
+    try:
+        if kind in ("integer", "real"):
+            return float(text)
+        return float(_core.parse_quantity(cast("Any", kind), text))
+    except ValueError:
+        return None
+
+
+def _number(kind: str, bound: str, text: str) -> float:
+    value = _read_number(kind, bound)
+    if value is None:
+        example = {"time": "5ms", "rate": "10mbit", "size": "30kb", "packets": "300p"}
+        wanted = f"{kind}, such as {example[kind]}" if kind in example else kind
+        raise StudyError(f"`{text}`: `{bound}` is no {wanted}")
+    return value
+
+
+def _written(kind: str, value: float) -> str:
+    if kind in _QUANTITIES:
+        return _core.format_quantity(cast("Any", kind), round(value))
+    # Never an exponent: no parser of queues reads one.
+    shown = format(Decimal(repr(value)), "f")
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def _set_by(variable: Variable) -> tuple[str, ...]:
+    return (variable.word,) if isinstance(variable, Range) else variable.words
+
+
+def _without(base: str, gone: set[str], words: Mapping[str, dict[str, Any]]) -> str:
+    """Return a queue without some words and their values."""
+    # Either word of a switch stands for both.
+    for entry in words.values():
+        if entry.get("off") and gone & {entry["name"], entry["off"]}:
+            gone = gone | {entry["name"], entry["off"]}
+    head, *rest = base.split()
+    kept = [head]
+    position = 0
+    while position < len(rest):
+        word = rest[position]
+        width = 1 if _takes_nothing(word, words) else 2
+        if word not in gone:
+            kept += rest[position : position + width]
+        position += width
+    return " ".join(kept)
+
+
+def _takes_nothing(word: str, words: Mapping[str, dict[str, Any]]) -> bool:
+    entry = words.get(word)
+    return entry["kind"] in _BARE if entry else any(word == w.get("off") for w in words.values())
+
+
+def _start(
+    base: str, variables: Sequence[Variable], words: Mapping[str, dict[str, Any]]
+) -> Mapping[str, Value] | None:
+    _, *rest = base.split()
+    given = dict(pairwise(rest))
+    start: dict[str, Value] = {}
+    for variable in variables:
+        value: Value | None
+        if isinstance(variable, Choice):
+            defaults = [_standing(w) for name, w in words.items() if name not in rest]
+            stands = f" {' '.join(rest)} {' '.join(defaults)} "
+            standing = [t for t in variable.texts if t and f" {t} " in stands]
+            value = standing[0] if standing else "" if "" in variable.texts else None
+        else:
+            written = given.get(variable.word, words[variable.word]["default"])
+            value = _read_number(variable.kind, written)
+            if value is not None and not variable.low <= value <= variable.high:
+                value = None
+        if value is None:
+            return None
+        start[variable.name] = value
+    return start
+
+
+def _standing(word: dict[str, Any]) -> str:
+    """Return what stands in a queue that does not name this word."""
+    default: str = word["default"]
+    return default if word["kind"] in _BARE else f"{word['name']} {default}"

@@ -1,0 +1,156 @@
+"""What a search has tried, kept in one file beside the runs, and what it should try next.
+
+The file is the search's memory: proposals follow from it and a seed alone, so that a search that
+was killed goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from sojourn.study import disk
+from sojourn.study.errors import ResultsError, StudyError
+from sojourn.tune.search_space import Choice, Space, Value, Variable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sojourn.study.metrics import Direction
+
+FORMAT = 1
+NAME = "search.json"
+RANDOM_FIRST = 10
+"""Least number of proposals at random before there is something to learn from."""
+REFUSED = 10.0
+"""Violation of a queue that cannot be: worse than any condition missed."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting tried."""
+
+    number: int
+    queue: str
+    values: Mapping[str, Value]
+    state: Literal["complete", "pruned", "refused"]
+    """`pruned`: given up after the first seeds; `refused`: there can be no such queue."""
+    value: float | None = None
+    """The objective, mean over the seeds it was run with."""
+    early: float | None = None
+    """The objective, mean over the first seeds."""
+    violation: Mapping[str, float] = field(default_factory=dict)
+    """By condition: how far it is missed, as a share of the bound; 0 or less is met."""
+    reason: str = ""
+    """Why it was given up or refused."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it meets all conditions, as far as the search has seen."""
+        return self.value is not None and all(v <= 0 for v in self.violation.values())
+
+
+def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
+    """Read the trials of a search; none if there is none; an error if it is another search."""
+    path = folder / NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        mark = data["sojourn"]["format"]
+        there: dict[str, Any] = data["question"]
+        listed = [Trial(**trial) for trial in data["trials"]]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(path, f"this is no search of Sojourn's ({error})") from error
+    if mark != FORMAT:
+        raise ResultsError(path, f"written in format {mark}; this version reads format {FORMAT}")
+    for key, value in question.items():
+        if there.get(key) != value:
+            raise ResultsError(
+                path,
+                f"another search, with {key} = {there.get(key)!r}, not {value!r}; choose another "
+                "folder",
+            )
+    return listed
+
+
+def save(folder: Path, question: Mapping[str, Any], trials: Sequence[Trial]) -> None:
+    """Write the trials, so that readers see the old file or the new one."""
+    data = {
+        "sojourn": {"format": FORMAT},
+        "question": dict(question),
+        "trials": [asdict(trial) for trial in trials],
+    }
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    disk.replace_file(folder / NAME, text.encode())
+
+
+def propose(
+    space: Space, trials: Sequence[Trial], count: int, seed: int, better: Direction
+) -> list[dict[str, Value]]:
+    """Return what to try next, by tree-structured Parzen estimators (Optuna).
+
+    The first proposal of all is the queue as it is, if that lies within the ranges.
+    """
+    optuna = _optuna()
+    limits = {v.name: _distribution(v) for v in space.variables}
+    # A state of its own for every batch: what was proposed before a stop decides nothing.
+    sampler = optuna.samplers.TPESampler(
+        seed=(seed * 1_000_003 + len(trials)) % 2**32,
+        n_startup_trials=max(RANDOM_FIRST, len(space.variables)),
+    )
+    study = optuna.create_study(
+        direction="minimize" if better == "lower" else "maximize", sampler=sampler
+    )
+    for trial in trials:
+        study.add_trial(_told(trial, limits))
+    if not trials and space.start is not None:
+        study.enqueue_trial(dict(space.start))
+    asked = [study.ask(limits) for _ in range(count)]
+    start = space.start or {}
+    return [
+        {
+            v.name: value if value == start.get(v.name) else v.rounded(value)
+            for v, value in ((v, trial.params[v.name]) for v in space.variables)
+        }
+        for trial in asked
+    ]
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        raise StudyError(
+            f"a search needs Optuna ({error.name} is not installed): "
+            "pip install 'sojourn[tune]', or pip install optuna"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _distribution(variable: Variable) -> Any:
+    distributions = _optuna().distributions
+    if isinstance(variable, Choice):
+        return distributions.CategoricalDistribution(variable.texts)
+    return distributions.FloatDistribution(variable.low, variable.high, log=variable.scale == "log")
+
+
+def _told(trial: Trial, limits: Mapping[str, Any]) -> Any:
+    """Return a trial as Optuna keeps it."""
+    optuna = _optuna()
+    complete = trial.state == "complete" and trial.value is not None
+    told = optuna.trial.create_trial(
+        params=dict(trial.values),
+        distributions=dict(limits),
+        value=trial.value if complete else None,
+        state=optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.PRUNED,
+        intermediate_values={} if trial.early is None else {1: trial.early},
+    )
+    for name, violation in trial.violation.items():
+        told.set_constraint(name, violation)
+    if trial.value is None:
+        told.set_constraint("refused", REFUSED)
+    return told
