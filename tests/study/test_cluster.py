@@ -27,9 +27,13 @@ from sojourn.study import (
 )
 from sojourn.study.cluster import LEAST_IN_FLIGHT
 from sojourn.study.remote import Identity, simulate
+from sojourn.tune.search import search
+from sojourn.tune.search_loop import Effort
 from tests.cli.test_commands import sojourn
 from tests.study.clusters import MARK, Cluster, TracedEngine, process, scheduler, until, worker
 from tests.study.fakes import FakeEngine, scenario
+from tests.tune.fakes import Landscape
+from tests.tune.fakes import scenario as landscape
 
 HOME = Path(__file__).parents[2] / "examples" / "home.toml"
 
@@ -100,6 +104,16 @@ def test_comparisons_in_python(cluster: Cluster) -> None:
     queues = ["pfifo", "codel"]
     there = compare(scenario(), queues, 3, engine=FakeEngine(), on=cluster.address)
     assert there.answer() == compare(scenario(), queues, 3, engine=FakeEngine()).answer()
+
+
+def test_searches(cluster: Cluster) -> None:
+    effort = Effort(trials=8, seeds=2, proof=3, finalists=2)
+    vary = ["target 1ms..100ms"]
+    options: dict[str, Any] = {"effort": effort, "engine": Landscape()}
+    there = search(landscape("codel target 90ms"), vary, on=cluster.address, **options)
+    here = search(landscape("codel target 90ms"), vary, **options)
+    assert there.trials == here.trials
+    assert there.answer() == here.answer()
 
 
 def test_a_killed_worker_costs_its_runs_only(cluster: Cluster, tmp_path: Path) -> None:

@@ -93,6 +93,10 @@ def suite(
         typer.Option("--out", metavar="DIR", help="Folder; results/suite-NAME by default."),
     ] = None,
     workers: common.Workers = None,
+    on: common.On = None,
+    tls_ca: common.TlsCa = None,
+    tls_cert: common.TlsCert = None,
+    tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
     """Run every queue discipline through a published set of scenarios.
@@ -109,8 +113,11 @@ def suite(
     except suites.SuiteError as error:
         common.fail(str(error), as_json=as_json)
     folder = out or Path("results") / f"suite-{name}"
-    with common.study_progress(chosen.title) as report:
-        found = chosen.run(seeds, folder, queues, workers, report)
+    with (
+        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
+        common.study_progress(chosen.title) as report,
+    ):
+        found = chosen.run(seeds, folder, queues, workers, report, cluster)
     if as_json:
         common.print_json({"folder": str(folder), **found.as_dict()})
         return

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sojourn.scenario import Scenario
     from sojourn.study import Table
+    from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
 
 NAMES = ("rfc7928", "tcp-evaluation")
@@ -102,10 +103,12 @@ class Suite:
         queues: Sequence[str] | None = None,
         workers: int | None = None,
         progress: Report | None = None,
+        on: Place | None = None,
     ) -> Outcome:
         """Runs every scenario and variant through the queues, with common seeds.
 
         `queues` are names of disciplines, or queues in tc's words; all disciplines if not given.
+        `on` is a Dask cluster that makes the runs.
         """
         from sojourn.study import Study
 
@@ -125,7 +128,7 @@ class Suite:
         study = Study.of_cells(
             f"suite {self.name}", cells, kind="suite", question={"suite": self.name}
         )
-        table = study.seeds(seeds).run(out=out, workers=workers, progress=progress)
+        table = study.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)
         return Outcome(self, table)
 
     def _chosen(
