@@ -178,6 +178,13 @@ def messages(outcome: Outcome) -> list[str]:
             f"{_quirk(outcome, C1, 'all', 'sojourn'):.0f} ms."
         ),
         (
+            "What the published code's host clock showed cannot be known, and it decides: if 10 ms "
+            f"of it were 1 s of the simulation, dAQM_c1's sojourn time is "
+            f"{_quirk(outcome, C1, 'all, wall-period 1s', 'sojourn'):.0f} ms and its queue "
+            f"{_quirk(outcome, C1, 'all, wall-period 1s', 'queue'):.1f} packets (the thesis: 46 ms "
+            "and 10.0)."
+        ),
+        (
             f"Leaving zeros out makes RED's sojourn time {_mean(bus, RED, 'sojourn'):.0f} ms of "
             f"{_mean(bus, RED, 'sojourn_with_zeros'):.0f} ms, and counting drops twice "
             f"makes COBALT's final loss {_share(_mean(bus, COBALT, 'plr_final'))}, though "

@@ -52,7 +52,7 @@ class Size:
 
 
 #: At most five minutes on two cores.
-QUICK = Size(3, 3, 1, (0.8, 1.2), 1, 1, 7, whole=False)
+QUICK = Size(3, 3, 1, (0.8, 1.2), 1, 1, 6, whole=False)
 #: The thesis' lengths; five seeds.
 FULL = Size(10, 60, 2, (0.8, 1.0, 1.2, 2.0), 5, 2, 5, whole=True)
 
