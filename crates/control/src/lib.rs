@@ -5,4 +5,5 @@
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
 
+pub mod buffer;
 pub mod congestion;

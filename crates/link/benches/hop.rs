@@ -70,8 +70,14 @@ fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64,
     const PACKETS: u32 = 2_000_000;
     let rate = Rate::new(rate);
     let queue = sojourn_queue::Params::parse(queue, &Device { rate, ..Device::default() }).unwrap();
-    let mut params =
-        Params { rate, overhead: 0, delay: 0, impairments: Impairments::default(), queue };
+    let mut params = Params {
+        rate,
+        trace: None,
+        overhead: 0,
+        delay: 0,
+        impairments: Impairments::default(),
+        queue,
+    };
     params.set_netem(netem).unwrap();
     let mut best = (f64::MAX, 0.0);
     for _ in 0..5 {

@@ -33,12 +33,23 @@
 //! must be driven in the order of time: of a caller that comes late each link's own times still hold,
 //! but not who comes first on the medium.
 //!
+//! # Trace
+//! Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets then wait in the
+//! queue for the next one, also where nothing is ahead of them; their time in the queue and on the wire
+//! end at opportunities.
+//!
+//! # Change
+//! [`Link::set_wire`] gives a link another rate or wire from a time on. A packet in transmission then
+//! ends as it began, and packets on the wire arrive when they were to; whatever falls due at that very
+//! time, a transmission that begins for example, finds the link as it is afterwards.
+//!
 //! # Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are decided
 //! when a packet's transmission starts, in the order of netem: duplication, loss, corruption, then
 //! reordering or jitter. A copy is subject to everything but duplication. Packets on the wire never
 //! count as queued.
 
+pub mod capacity;
 pub mod conservation;
 pub mod csma;
 mod impair;
@@ -47,7 +58,9 @@ pub mod link;
 pub mod netem;
 pub mod params;
 pub mod sink;
+pub mod trace;
 
+pub use capacity::Capacity;
 pub use conservation::{Count, Counters};
 pub use csma::Medium;
 pub use link::station::Station;
@@ -55,3 +68,4 @@ pub use link::{Link, StreamDraws};
 pub use netem::Netem;
 pub use params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder};
 pub use sink::{Backlog, Sink};
+pub use trace::Trace;

@@ -2,11 +2,13 @@
 
 pub mod station;
 
+use crate::capacity::{Account, Capacity};
 use crate::conservation::{Count, Counters};
 use crate::impair::{Impair, Passage};
 use crate::line::{DelayLine, NEVER};
 use crate::params::Params;
 use crate::sink::{Backlog, Sink};
+use crate::trace::{Opportunities, Trace};
 use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink as QueueSink,
@@ -50,16 +52,25 @@ pub struct Link<P, Q = Queue<P>> {
     line: DelayLine<P>,
     queue: Q,
     rate: Option<Rate>,
+    /// Of a link without a rate that follows a trace.
+    trace: Option<Box<Opportunities>>,
     overhead: i32,
     delay: Nanos,
     /// The last length and its transmission time: most packets are as long as the one before.
     last_transmission: (u32, Nanos),
     impair: Option<Box<Impair>>,
+    /// Of a link whose rate has changed.
+    capacity: Option<Box<Account>>,
     draws: StreamDraws,
     counters: Counters,
     /// The latest time at which something happened.
     clock: Nanos,
     key: Key,
+}
+
+/// The trace that the transmitter follows.
+fn followed(params: &Params) -> Option<&Trace> {
+    params.trace.as_ref().filter(|_| params.rate.is_none())
 }
 
 /// A length that no packet has.
@@ -127,7 +138,7 @@ impl<P: Packet + Clone> Link<P> {
             Tap { at: now, backlog: &mut self.backlog, counters: &mut self.counters, sink };
         self.queue.change(&params.queue, now, &mut tap)?;
         self.timer = self.queue.next_timer().unwrap_or(NEVER);
-        self.set(params);
+        self.set(now, params);
         Ok(())
     }
 }
@@ -143,22 +154,41 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
             backlog: Backlog::default(),
             line: DelayLine::new(false),
             queue,
-            rate: None,
+            rate: params.rate,
+            trace: followed(params).map(|trace| Box::new(Opportunities::new(trace.clone(), now))),
             overhead: 0,
             delay: 0,
             last_transmission: NO_TRANSMISSION,
             impair: None,
+            capacity: None,
             draws: StreamDraws(key.stream("queue")),
             counters: Counters::default(),
             clock: now,
             key,
         };
-        link.set(params);
+        link.set(now, params);
         link
     }
 
-    fn set(&mut self, params: &Params) {
-        self.rate = params.rate;
+    fn set(&mut self, now: Nanos, params: &Params) {
+        let follows = self.trace.as_ref().map(|trace| trace.trace()) != followed(params);
+        if self.rate != params.rate || follows {
+            let end = if self.transmitting { self.due.max(now) } else { now };
+            let account = self.capacity.get_or_insert_with(|| Box::new(Account::new(self.rate)));
+            account.turn(end, self.busy, params.rate);
+            self.rate = params.rate;
+            if follows {
+                if let Some(trace) = self.trace.take() {
+                    account.add(trace.capacity(end + 1));
+                }
+                let trace = followed(params).cloned();
+                self.trace = trace.map(|trace| Box::new(Opportunities::new(trace, now)));
+                if !self.transmitting && self.due != NEVER {
+                    // It may be waiting for an opportunity that is none any more.
+                    self.due = now;
+                }
+            }
+        }
         self.overhead = params.overhead;
         self.delay = params.delay;
         self.last_transmission = NO_TRANSMISSION;
@@ -170,11 +200,23 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.line.set_reorders(params.impairments.reorders());
     }
 
-    /// Changes rate, overhead, delay and impairments at `now`, after all that was due until then; the
-    /// queue stays as it is.
+    /// Changes rate, overhead, delay and impairments from `now` on, after all that was due before; the
+    /// queue stays as it is. A packet in transmission ends as it began, and packets on the wire arrive
+    /// when they were to.
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
     pub fn set_wire(&mut self, now: Nanos, params: &Params, sink: &mut impl Sink<P>) {
-        self.advance(now, sink);
-        self.set(params);
+        if let Some(before) = self.before(now) {
+            self.advance(before, sink);
+        }
+        self.set(now, params);
+    }
+
+    /// The last moment before `now`, unless something has happened at `now` already.
+    fn before(&self, now: Nanos) -> Option<Nanos> {
+        assert!(now >= self.clock, "time went back from {} to {now}", self.clock);
+        now.checked_sub(1).filter(|before| *before >= self.clock)
     }
 
     /// Brings `packet` to the queue at `now`, after all that was due until then, and says what the
@@ -281,9 +323,26 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         result
     }
 
+    /// Whether the trace, if there is one, lets the transmitter send at `at`; else it waits.
+    #[inline(never)]
+    fn has_opportunity(&mut self, at: Nanos) -> bool {
+        let Some(trace) = &mut self.trace else { return true };
+        let waited = self.due == at;
+        if waited && trace.is_open(at) {
+            return true;
+        }
+        let next = trace.after(at);
+        self.transmitting = false;
+        self.due = if waited { next } else { self.due.min(next) };
+        false
+    }
+
     /// Asks the queue for a packet and starts its transmission.
     #[inline]
     fn transmit_next(&mut self, at: Nanos, sink: &mut impl Sink<P>) {
+        if self.rate.is_none() && !self.has_opportunity(at) {
+            return;
+        }
         let next = self.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match next {
             Dequeue::Packet(packet) => {
@@ -329,12 +388,18 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     #[inline]
     fn transmission_time(&mut self, bytes: u32) -> Nanos {
-        let Some(rate) = self.rate else { return 0 };
+        let Some(rate) = self.rate else { return self.time_to_opportunity(bytes) };
         if self.last_transmission.0 != bytes {
             let occupied = bytes.saturating_add_signed(self.overhead);
             self.last_transmission = (bytes, rate.transmission_time(occupied));
         }
         self.last_transmission.1
+    }
+
+    #[inline(never)]
+    fn time_to_opportunity(&mut self, bytes: u32) -> Nanos {
+        let Some(trace) = &mut self.trace else { return 0 };
+        trace.transmit(bytes.saturating_add_signed(self.overhead)) - self.due
     }
 
     /// Puts a packet on a wire that does more than delay it.
@@ -415,15 +480,26 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.transmitting
     }
 
-    /// Whether it has a rate, so that transmissions take time.
+    /// Whether it has a rate or follows a trace, so that transmissions take time.
     pub fn is_timed(&self) -> bool {
-        self.rate.is_some()
+        self.rate.is_some() || self.trace.is_some()
     }
 
     /// How long the link has been transmitting until `now`, which is not before the last call's time.
     pub fn busy(&self, now: Nanos) -> Nanos {
         let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
         self.busy - left
+    }
+
+    /// What the transmitter could have carried and has carried until `now`, which is not before the last
+    /// call's time. On a shared medium it says nothing: what others send there takes some of it.
+    pub fn capacity(&self, now: Nanos) -> Capacity {
+        let busy = self.busy(now);
+        let timed = self.capacity.as_ref().map_or_else(
+            || Account::new(self.rate).until(now, busy),
+            |account| account.until(now, busy),
+        );
+        self.trace.as_ref().map_or(timed, |trace| timed + trace.capacity(now))
     }
 
     /// What happened since the link was made.

@@ -528,7 +528,7 @@ mod tests {
             let queue = sojourn_queue::Params::parse("pfifo", &sojourn_queue::Device::default());
             let Netem { delay, impairments } = netem;
             let mut params =
-                Params { rate: None, overhead: 0, delay, impairments, queue: queue.unwrap() };
+                Params { rate: None, trace: None, overhead: 0, delay, impairments, queue: queue.unwrap() };
             prop_assert_eq!(params.check(), Ok(()));
             params.impairments.duplicate.probability = 1.5;
             prop_assert!(params.check().is_err());

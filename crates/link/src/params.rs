@@ -1,5 +1,6 @@
 //! What the user sets of a link's direction.
 
+use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, Rate};
 
@@ -7,9 +8,12 @@ use sojourn_units::{Nanos, Rate};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Rate of the transmitter; infinitely fast if `None`.
+    /// Rate of the transmitter; infinitely fast if it has neither this nor a `trace`.
     #[serde(default)]
     pub rate: Option<Rate>,
+    /// Opportunities that the transmitter has instead of a rate; a rate has precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// Bytes that each packet occupies on the link beyond its own length (may be negative). They
     /// count for the time of transmission only, not in the queue.
     #[serde(default)]

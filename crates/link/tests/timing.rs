@@ -129,6 +129,117 @@ fn a_change_of_rate_takes_effect_with_the_next_transmission() {
     );
 }
 
+/// Ten full frames at once over a link of 10 Mbit/s that has ten times the rate from `at` on.
+fn ends_with_a_change(at: Nanos, ring: u32) -> Vec<Nanos> {
+    let slow = params(10 * MBIT, "delay 1ms", "pfifo limit 100");
+    let fast = params(100 * MBIT, "delay 1ms", "pfifo limit 100");
+    let mut log = Log::default();
+    if ring == 0 {
+        let mut link = link(&slow, 1);
+        for number in 0..10 {
+            link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        }
+        run(&mut link, at - 1, &mut log);
+        link.set_wire(at, &fast, &mut log);
+        drain(&mut link, &mut log);
+    } else {
+        let mut station = station(&slow, ring, 1);
+        for number in 0..10 {
+            station.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+        }
+        run(&mut station, at - 1, &mut log);
+        station.set_wire(at, &fast, None, &mut log);
+        drain(&mut station, &mut log);
+    }
+    log.delivered().iter().map(|(_, at)| at - EPOCH - MILLISECOND).collect()
+}
+
+#[test]
+fn a_wire_is_another_from_its_time_on() {
+    // In the midst of the second transmission, at its very end, and a moment later.
+    let cases = [(FULL + 1, 2), (2 * FULL - 1, 2), (2 * FULL, 2), (2 * FULL + 1, 3)];
+    for (at, slow) in cases {
+        let end = |n: u64| n.min(slow) * FULL + n.saturating_sub(slow) * FULL / 10;
+        let expected: Vec<_> = (1..=10).map(end).collect();
+        for ring in [0, 1, 20] {
+            let ends = ends_with_a_change(EPOCH + at, ring);
+            assert_eq!(ends, expected, "change at {at}, ring of {ring}");
+        }
+    }
+}
+
+#[test]
+fn a_late_caller_changes_nothing() {
+    let slow = params(10 * MBIT, "delay 1ms", "pfifo limit 100");
+    let fast = params(100 * MBIT, "delay 2ms", "pfifo limit 100");
+    let events = |punctual: bool| {
+        let mut log = Log::default();
+        let mut link = link(&slow, 1);
+        for number in 0..10 {
+            link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        }
+        if punctual {
+            run(&mut link, EPOCH + 3 * FULL - 1, &mut log);
+        }
+        link.set_wire(EPOCH + 3 * FULL, &fast, &mut log);
+        link.set_wire(EPOCH + 3 * FULL, &fast, &mut log);
+        drain(&mut link, &mut log);
+        link.assert_conserved();
+        log.0
+    };
+    assert_eq!(events(true), events(false));
+}
+
+#[test]
+#[should_panic(expected = "time went back")]
+fn a_change_never_comes_too_late() {
+    let fast = params(100 * MBIT, "", "pfifo limit 1");
+    let mut log = Log::default();
+    let mut link = link(&fast, 1);
+    link.advance(EPOCH + 1, &mut log);
+    link.set_wire(EPOCH, &fast, &mut log);
+}
+
+#[test]
+fn capacity_follows_the_rate() {
+    // Idle at 10 Mbit/s for a second, then busy for a millisecond of the next at 100 Mbit/s.
+    let slow = params(10 * MBIT, "", "pfifo limit 10");
+    let fast = params(100 * MBIT, "", "pfifo limit 10");
+    let mut log = Log::default();
+    let mut link = link(&slow, 1);
+    let start = link.capacity(EPOCH);
+    link.set_wire(EPOCH + SECOND, &fast, &mut log);
+    link.offer(EPOCH + SECOND, Frame::new(0, 12_500), &mut log);
+    let used = |now| (link.capacity(now) - start).used;
+    assert_eq!(used(EPOCH + SECOND), 0);
+    assert_eq!(used(EPOCH + SECOND + MILLISECOND / 2) * 2, used(EPOCH + 2 * SECOND));
+    let share = (link.capacity(EPOCH + 2 * SECOND) - start).share();
+    assert!((share - 100_000.0 / 110_000_000.0).abs() < 1e-15, "{share}");
+}
+
+#[test]
+fn a_transmission_across_a_change_uses_no_more_than_was_offered() {
+    let slow = params(MBIT, "", "pfifo limit 100");
+    let fast = params(100 * MBIT, "", "pfifo limit 100");
+    let mut log = Log::default();
+    let mut link = link(&fast, 1);
+    let start = link.capacity(EPOCH);
+    for number in 0..50 {
+        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+    }
+    let mut before = start;
+    for step in 1..200 {
+        let now = EPOCH + step * 50 * MICROSECOND;
+        run(&mut link, now - 1, &mut log);
+        link.set_wire(now, if step % 2 == 0 { &fast } else { &slow }, &mut log);
+        let capacity = link.capacity(now);
+        let since = capacity - before;
+        assert_eq!(since.used, since.offered, "at step {step}");
+        before = capacity;
+    }
+    assert!(link.backlog().packets > 0);
+}
+
 #[test]
 fn a_shorter_delay_never_reorders() {
     let mut log = Log::default();

@@ -34,7 +34,7 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "link" {
         "throughput" "bit/s" "Frame bits whose transmission on the link began, per second."
-        "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included; on a shared medium, that they occupy it, propagation included; the mean over several links."
+        "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links."
         "arrivals" "1" "Packets offered to the link's queue."
         "arrival_rate" "bit/s" "Frame bits offered to the link's queue, per second."
         "departures" "1" "Packets whose transmission on the link began."

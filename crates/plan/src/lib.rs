@@ -4,8 +4,13 @@
 //! and to key random streams; no decision depends on them otherwise. Each component owns the type of
 //! its parameters; this crate only puts them together and checks that they fit.
 
+pub mod address;
+pub mod changes;
+mod flows;
 pub mod validate;
 
+pub use changes::{Change, Schedule, Wire};
+pub use flows::Flow;
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 pub use validate::PlanError;
@@ -70,6 +75,16 @@ pub struct Link {
     pub ring: u32,
     /// Rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
+    /// What becomes of rate, delay and impairments on the way.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+impl Link {
+    /// Whether its rate is not the same throughout.
+    pub fn varies(&self) -> bool {
+        self.params.trace.is_some() || self.changes.iter().any(|change| change.rate.is_some())
+    }
 }
 
 /// Flows of one kind.

@@ -1,8 +1,8 @@
 //! Whether a plan can be run: indices in range, routes that exist, sizes that fit.
 
-use crate::{Bottleneck, Plan, Transport};
+use crate::{Bottleneck, Link, Plan, Transport, Wire};
 use serde::Serialize;
-use sojourn_link::{Chance, Loss};
+use sojourn_link::{Chance, Impairments, Loss, Trace};
 use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
@@ -38,6 +38,12 @@ pub mod limits {
     pub const SHOWN_LINKS: usize = 64;
     /// Packets in a device's transmit ring.
     pub const RING: u32 = 1_000_000;
+    /// Opportunities in the traces of all links together.
+    pub const OPPORTUNITIES: usize = 5_000_000;
+    /// Changes written of all links together.
+    pub const CHANGES: usize = 250_000;
+    /// Times at which links change in a run, each link's counted.
+    pub const CHANGE_TIMES: u64 = 50_000_000;
     /// Groups of flows.
     pub const GROUPS: usize = 10_000;
     /// Flows in all groups together.
@@ -168,7 +174,29 @@ impl Plan {
                     format!("at most {} packets", limits::RING),
                 );
             }
-            check_wire(&format!("links[{i}].params"), &link.params)?;
+            let sojourn_link::Params { delay, impairments, .. } = &link.params;
+            check_wire(&format!("links[{i}].params"), *delay, impairments)?;
+            check_changes(i, link)?;
+            check_trace(i, link)?;
+        }
+        let changes: usize = self.links.iter().map(|link| link.changes.len()).sum();
+        at_most("links", "changes", changes, limits::CHANGES)?;
+        let traces = self.links.iter().filter_map(|link| link.params.trace.as_ref());
+        at_most("links", "opportunities", traces.map(Trace::len).sum(), limits::OPPORTUNITIES)?;
+        let mut times = 0u64;
+        for (i, link) in self.links.iter().enumerate() {
+            for change in &link.changes {
+                times = times.saturating_add(change.times(self.duration));
+            }
+            if times > limits::CHANGE_TIMES {
+                return fail(
+                    format!("links[{i}].changes"),
+                    format!(
+                        "{times} changes in a run: at most {} are allowed; choose longer periods",
+                        limits::CHANGE_TIMES
+                    ),
+                );
+            }
         }
         Ok(())
     }
@@ -360,10 +388,42 @@ impl Plan {
     }
 }
 
+fn check_changes(i: usize, link: &Link) -> Result<(), PlanError> {
+    if link.medium.is_some() && !link.changes.is_empty() {
+        return fail(format!("links[{i}].changes"), "a link on a shared medium does not change");
+    }
+    for (j, change) in link.changes.iter().enumerate() {
+        let at = format!("links[{i}].changes[{j}]");
+        if change.rate.is_none() && change.wire.is_none() {
+            return fail(at, "changes nothing");
+        }
+        if change.rate.is_some() && link.params.rate.is_none() {
+            return fail(format!("{at}.rate"), "the link has no rate to begin with");
+        }
+        if let Some(Wire { delay, impairments }) = &change.wire {
+            check_wire(&format!("{at}.wire"), *delay, impairments)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_trace(i: usize, link: &Link) -> Result<(), PlanError> {
+    let at = format!("links[{i}].params.trace");
+    if link.params.trace.is_none() {
+        return Ok(());
+    }
+    if link.params.rate.is_some() {
+        return fail(at, "a link has a rate or follows a trace, not both");
+    }
+    if link.medium.is_some() || link.ring > 0 {
+        return fail(at, "a link with a transmit ring or on a shared medium follows no trace");
+    }
+    Ok(())
+}
+
 /// What a scenario's words cannot say wrong, but a plan's numbers can.
-fn check_wire(at: &str, params: &sojourn_link::Params) -> Result<(), PlanError> {
-    let impairments = &params.impairments;
-    let spans = [("delay", params.delay), ("jitter", impairments.jitter.map_or(0, |j| j.span))];
+fn check_wire(at: &str, delay: Nanos, impairments: &Impairments) -> Result<(), PlanError> {
+    let spans = [("delay", delay), ("jitter", impairments.jitter.map_or(0, |j| j.span))];
     for (name, span) in spans {
         if span > limits::DELAY {
             return fail(format!("{at}.{name}"), "is at most one hour");

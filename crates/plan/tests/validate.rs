@@ -1,6 +1,6 @@
 //! What a plan may be, and what it says of one that may not.
 
-use sojourn_plan::{Bottleneck, Group, Link, Medium, Node, Observe, Plan, Transport};
+use sojourn_plan::{Bottleneck, Change, Group, Link, Medium, Node, Observe, Plan, Transport, Wire};
 use sojourn_queue::Device;
 use sojourn_traffic::App;
 use sojourn_units::{Rate, SECOND};
@@ -13,8 +13,10 @@ fn plan() -> Plan {
         to: Some(to),
         medium: None,
         ring: 0,
+        changes: Vec::new(),
         params: sojourn_link::Params {
             rate: Rate::new(10_000_000),
+            trace: None,
             overhead: 0,
             delay: 1_000_000,
             impairments: sojourn_link::Impairments::default(),
@@ -91,8 +93,7 @@ fn unknown_fields_are_refused() {
 
 #[test]
 fn each_mistake_is_named_with_its_place() {
-    type Spoil = fn(&mut Plan);
-    let cases: &[(Spoil, &str, &str)] = &[
+    each_is_refused(&[
         (
             |p| {
                 p.groups[0].start_every = SECOND;
@@ -159,7 +160,72 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "captured already"),
         (|p| p.observe.snaplen = 0, "observe.snaplen", "must lie in 1 to 65535"),
         (|p| p.observe.series_interval = 1, "observe.series_interval", "choose a longer interval"),
-    ];
+    ]);
+}
+
+#[test]
+fn so_is_each_mistake_in_changes() {
+    each_is_refused(&[
+        (
+            |p| p.links[1].changes = vec![Change { rate: None, ..slower() }],
+            "links[1].changes[0]",
+            "changes nothing",
+        ),
+        (
+            |p| {
+                p.links[1].changes = vec![slower(), slower()];
+                p.links[1].params.rate = None;
+            },
+            "links[1].changes[0].rate",
+            "has no rate to begin with",
+        ),
+        (
+            |p| {
+                let wire = Wire { delay: u64::MAX, ..Wire::default() };
+                p.links[0].changes = vec![slower(), Change { wire: Some(wire), ..slower() }];
+            },
+            "links[0].changes[1].wire.delay",
+            "at most one hour",
+        ),
+        (
+            |p| p.links[2].changes = vec![Change { every: 1, ..slower() }],
+            "links[2].changes",
+            "55000000000 changes in a run: at most 50000000 are allowed",
+        ),
+        (
+            |p| p.links[1].params.trace = Some(trace()),
+            "links[1].params.trace",
+            "a rate or follows a trace, not both",
+        ),
+        (
+            |p| {
+                p.links[1].params.trace = Some(trace());
+                p.links[1].params.rate = None;
+                p.links[1].ring = 1;
+            },
+            "links[1].params.trace",
+            "transmit ring",
+        ),
+        (
+            |p| {
+                let long = sojourn_link::Trace::new(&vec![1; 1_000_000], 1).unwrap();
+                let mut link = p.links[0].clone();
+                link.params.rate = None;
+                link.params.trace = Some(long);
+                let more = (0..6).map(|i| Link { name: format!("more{i}"), ..link.clone() });
+                p.links.extend(more);
+            },
+            "links",
+            "6000000 opportunities: at most 5000000",
+        ),
+        (|p| p.links[2].changes = vec![slower(); 250_001], "links", "250001 changes: at most"),
+    ]);
+}
+
+type Spoil = fn(&mut Plan);
+
+/// Ways to spoil a plan, with the place and a part of the complaint.
+fn each_is_refused(cases: &[(Spoil, &str, &str)]) {
     for (spoil, at, message) in cases {
         let mut plan = plan();
         spoil(&mut plan);
@@ -171,6 +237,53 @@ fn each_mistake_is_named_with_its_place() {
 
 fn medium(name: &str) -> Medium {
     Medium { name: name.into(), access: sojourn_link::csma::Params::default() }
+}
+
+fn trace() -> sojourn_link::Trace {
+    sojourn_link::Trace::new(&[0, 3, 3, 7], 1500).unwrap()
+}
+
+#[test]
+fn a_trace_survives_json() {
+    let mut plan = plan();
+    plan.links[0].params.rate = None;
+    plan.links[0].params.trace = Some(trace());
+    assert_eq!(plan.validate(), Ok(()));
+    let text = serde_json::to_string(&plan).unwrap();
+    assert!(text.contains(r#""trace":{"opportunities":[3,3,7,7],"bytes":1500}"#), "{text}");
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    let broken = text.replace("[3,3,7,7]", "[3,2]");
+    let error = serde_json::from_str::<Plan>(&broken).unwrap_err().to_string();
+    assert!(error.contains("found 2 ms after 3 ms"), "{error}");
+}
+
+fn slower() -> Change {
+    Change { at: 5 * SECOND, every: 0, rate: Rate::new(1_000_000), wire: None }
+}
+
+#[test]
+fn changes_may_lie_beyond_the_end() {
+    let mut plan = plan();
+    plan.links[0].changes = vec![Change { at: u64::MAX, every: u64::MAX, ..slower() }];
+    assert_eq!(plan.validate(), Ok(()));
+}
+
+#[test]
+fn a_shared_medium_does_not_change() {
+    let mut plan = on_a_bus();
+    plan.links[0].changes = vec![slower()];
+    let error = plan.validate().unwrap_err();
+    assert_eq!(error.at, "links[0].changes");
+    assert!(error.message.contains("on a shared medium"), "{error}");
+}
+
+#[test]
+fn a_plan_without_changes_can_be_read() {
+    let mut json = serde_json::to_value(plan()).unwrap();
+    for link in json["links"].as_array_mut().unwrap() {
+        link.as_object_mut().unwrap().remove("changes");
+    }
+    assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), plan());
 }
 
 /// Home and router on a bus, server behind the router.

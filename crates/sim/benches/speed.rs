@@ -5,8 +5,8 @@
 mod common;
 use common::{Dumbbell, MS, run, tcp};
 use divan::counter::ItemsCount;
+use sojourn_network::Deadlines;
 use sojourn_plan::{Plan, Transport};
-use sojourn_sim::deadlines::Deadlines;
 
 fn main() {
     divan::main();

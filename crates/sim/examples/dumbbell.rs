@@ -31,9 +31,12 @@ fn main() {
                 .seconds(1, 20)
                 .plan;
             let before = cpu();
-            let record = run_with(&plan, 1, Options { trace, probes, monitor: false }, &mut |_| {
-                Control::Continue
-            })
+            let record = run_with(
+                &plan,
+                1,
+                Options { trace, probes, monitor: false, adjustable: false },
+                &mut |_| Control::Continue,
+            )
             .unwrap();
             let seconds = cpu() - before;
             // Departures are counted after the warm-up only; the whole run takes the time.

@@ -2,28 +2,29 @@
 //!
 //! # Order of events
 //! By time, then
-//! 1. the clock: end of the warm-up, samples of time series, audits, the end of the run;
+//! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order of
+//!    the plan, the end of the run;
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
 //!    taken by its host, within the same event, and what the host sends in answer follows at once;
 //! 3. timers: flows in the order of the plan (groups, then flows in them), then connections by slot.
 //!
 //! Nothing else decides, so a run is a function of plan and seed.
 
-use crate::deadlines::Deadlines;
-use crate::flow::{Driver, Flow, GroupProbe, Packets, Tally};
+use crate::captures::Captures;
+use crate::flow::{Driver, Flow, Packets};
 use crate::load::{Cargo, Datagram};
 use crate::monitor::Monitor;
-use crate::network::{Network, Options};
-use crate::receiver::Receiver;
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
-use crate::slab::{Body, Class, Copies, Packet, node};
 use crate::stream::Stream;
 use crate::tcp_host::Connections;
 use sojourn_link::Medium;
 use sojourn_measure::{Imbalance, Moments};
+use sojourn_network::Deadlines;
+use sojourn_network::{Body, Class, Copies, GroupProbe, Packet, Tally, node};
+use sojourn_network::{Network, Options};
 use sojourn_plan::{Plan, PlanError, Transport};
-use sojourn_random::Key;
+use sojourn_traffic::Receiver;
 use sojourn_traffic::{App, UDP_HEADERS};
 use sojourn_units::{EPOCH, Nanos};
 
@@ -47,7 +48,7 @@ pub struct Engine<'a> {
     /// Events so far.
     pub events: u64,
     /// Links and packets.
-    pub net: Network<Cargo>,
+    pub net: Network<Cargo, Captures>,
     /// Deadlines of flows, then of connections.
     pub timers: Deadlines,
     /// All flows, group by group.
@@ -79,13 +80,16 @@ struct Ticks {
     warmup: Nanos,
     sample: Nanos,
     audit: Nanos,
+    change: Nanos,
     step: Nanos,
     next: Nanos,
 }
 
 impl Ticks {
     fn schedule(&mut self, end: Nanos) {
-        self.next = self.warmup.min(self.sample).min(self.audit).min(self.step).min(end);
+        self.next = [self.sample, self.audit, self.change, self.step, end]
+            .into_iter()
+            .fold(self.warmup, Nanos::min);
     }
 }
 
@@ -96,30 +100,14 @@ impl<'a> Engine<'a> {
     /// If the plan cannot be run.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Result<Self, RunError> {
         plan.validate()?;
-        let mut net = Network::new(plan, seed, options);
+        let mut net = Network::new(plan, seed, options, Captures::new(plan));
+        plan.observe.capture.iter().for_each(|&link| net.witness_link(link));
         let count = plan.groups.iter().map(|g| g.count as usize).sum();
         let mut flows = Vec::with_capacity(count);
         net.accounts.reserve_exact(2 * count);
         for (g, group) in plan.groups.iter().enumerate() {
-            let key = Key::new(seed, &group.name);
-            let mut sessions = match &group.app {
-                App::Web(web) => web.session_starts(key, EPOCH + group.start),
-                _ => None,
-            };
-            for number in 0..group.count {
-                let key = key.child(u64::from(number));
-                let pair = group.pairs[number as usize % group.pairs.len()];
-                let (from, to) = (pair.0 as u32, pair.1 as u32);
-                let start = if let Some(starts) = &mut sessions {
-                    starts.next().unwrap_or(NEVER)
-                } else {
-                    let spread = key.stream("start").below(group.start_spread + 1);
-                    let turn = group.start_every.saturating_mul(u64::from(number));
-                    (EPOCH + group.start + spread).saturating_add(turn)
-                };
-                let stop = group.stop.map_or(NEVER, |stop| EPOCH + stop);
-                let last = stop.min(EPOCH + plan.duration);
-                let start = if start < last { start } else { NEVER };
+            for planned in group.flows(seed, plan.duration) {
+                let (from, to) = (planned.pair.0 as u32, planned.pair.1 as u32);
                 let mut path = |from, to| {
                     net.routes.path(from, to).ok_or_else(|| PlanError {
                         at: format!("groups[{g}]"),
@@ -131,17 +119,17 @@ impl<'a> Engine<'a> {
                     Transport::Tcp(_) => path(to, from)?,
                     Transport::Udp => 0,
                 };
-                let driver = driver(&mut path, group, key, start.min(last), to)?;
+                let driver = driver(&mut path, group, &planned, planned.begins(plan.duration))?;
                 let account = net.open_account();
                 net.open_account();
                 flows.push(Flow {
                     group: g as u32,
-                    number,
+                    number: planned.number,
                     nodes: (node(from), node(to)),
                     places: (there, back),
                     account,
-                    start,
-                    stop,
+                    start: planned.start.unwrap_or(NEVER),
+                    stop: planned.stop.unwrap_or(NEVER),
                     end: None,
                     driver,
                     connections: 0,
@@ -168,6 +156,7 @@ impl<'a> Engine<'a> {
             warmup: EPOCH + plan.warmup,
             sample: if interval > 0 { EPOCH } else { NEVER },
             audit: EPOCH + plan.duration.div_ceil(AUDITS),
+            change: net.next_change().unwrap_or(NEVER),
             step: EPOCH,
             next: EPOCH,
         };
@@ -274,6 +263,10 @@ impl<'a> Engine<'a> {
         if now == self.ticks.audit {
             self.ticks.audit += self.plan.duration.div_ceil(AUDITS);
             self.audit()?;
+        }
+        if now == self.ticks.change {
+            self.net.change_links(now);
+            self.ticks.change = self.net.next_change().unwrap_or(NEVER);
         }
         let mut over = now == self.end;
         self.complete |= over;
@@ -412,23 +405,23 @@ pub fn hash(seed: u64, flow: u32, connection: u32, direction: u32) -> u32 {
 fn driver(
     path: &mut impl FnMut(u32, u32) -> Result<u32, PlanError>,
     group: &sojourn_plan::Group,
-    key: Key,
+    planned: &sojourn_plan::Flow,
     start: Nanos,
-    client: u32,
 ) -> Result<Driver, PlanError> {
     use crate::flow::Web;
     use sojourn_traffic::{transfer::Transfers, web::Session};
+    let key = planned.key;
     Ok(match &group.app {
         App::Bulk(_) => Driver::Bulk,
         App::Transfer(params) => Driver::Transfer(Box::new(Transfers::new(params, key))),
         App::Web(params) => {
-            let mut servers = Vec::new();
-            for &(from, to) in &group.pairs {
-                let from = from as u32;
-                if to as u32 == client && servers.iter().all(|(n, _, _)| *n != node(from)) {
-                    servers.push((node(from), path(from, client)?, path(client, from)?));
-                }
-            }
+            let client = planned.pair.1 as u32;
+            let servers = group
+                .servers(planned.pair.1)
+                .into_iter()
+                .map(|server| server as u32)
+                .map(|server| Ok((node(server), path(server, client)?, path(client, server)?)))
+                .collect::<Result<Vec<_>, PlanError>>()?;
             let session = Session::new(params, key, servers.len() as u32, start);
             Driver::Web(Box::new(Web { session, servers, objects: Vec::new(), pages: 0 }))
         }

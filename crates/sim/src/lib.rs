@@ -2,29 +2,22 @@
 //!
 //! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
 
-pub mod deadlines;
+pub mod captures;
 pub mod engine;
 pub mod flow;
 mod flow_report;
-mod link_report;
 pub mod load;
 pub mod monitor;
-pub mod network;
 pub mod pcap;
-pub mod port;
-pub mod probe;
-pub mod receiver;
 pub mod record;
 mod report;
-pub mod routes;
 pub mod series;
-pub mod slab;
+pub mod server;
 pub mod stream;
-mod tables;
 pub mod tcp_host;
 
-pub use network::Options;
-pub use record::{Control, Progress, Record, RunError};
+pub use record::{Control, Progress, RunError};
+pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
 
 /// Runs a plan with a seed. `progress` is called now and then, as simulated time and events decide.
@@ -36,8 +29,12 @@ pub fn run(
     seed: u64,
     progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Record, RunError> {
-    let options =
-        Options { trace: plan.observe.trace_hash, probes: true, monitor: plan.observe.monitor };
+    let options = Options {
+        trace: plan.observe.trace_hash,
+        probes: true,
+        monitor: plan.observe.monitor,
+        adjustable: false,
+    };
     run_with(plan, seed, options, progress)
 }
 

@@ -1,8 +1,7 @@
 //! What a packet carries from host to host.
 
-use crate::network::Load;
 use crate::pcap::{Frame, TcpHeader};
-use crate::slab::{Body, Packet};
+use sojourn_network::{Body, Packet};
 use sojourn_queue::{Packet as _, TcpView};
 use sojourn_tcp::{Flags, Segment};
 
@@ -33,35 +32,35 @@ fn ports(body: &Body<Cargo>) -> (u16, u16) {
     if body.flow.is_multiple_of(2) { (near as u16, far as u16) } else { (far as u16, near as u16) }
 }
 
-impl Load for Cargo {
-    fn frame(packet: &Packet, body: &Body<Self>) -> Frame {
-        let tcp = match &body.load {
-            Self::Datagram(_) => None,
-            Self::Segment(segment) => Some(header(segment)),
-        };
-        Frame {
-            nodes: packet.hosts(),
-            ports: ports(body),
-            tos: packet.tos,
-            len: packet.len,
-            id: body.number as u16,
-            tcp,
-        }
+/// The headers of a packet.
+pub fn frame(packet: &Packet, body: &Body<Cargo>) -> Frame {
+    let tcp = match &body.load {
+        Cargo::Datagram(_) => None,
+        Cargo::Segment(segment) => Some(header(segment)),
+    };
+    Frame {
+        nodes: packet.hosts(),
+        ports: ports(body),
+        tos: packet.tos,
+        len: packet.len,
+        id: body.number as u16,
+        tcp,
     }
+}
 
-    fn tcp(packet: &Packet, body: &Body<Self>) -> Option<TcpView> {
-        let Self::Segment(segment) = &body.load else { return None };
-        Some(TcpView {
-            hosts: packet.hosts(),
-            ports: ports(body),
-            ack: segment.ack as u32,
-            flags: flags(segment),
-            payload: segment.len,
-            timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
-            other_options: segment.flags.has(Flags::SYN),
-            sack: segment.sack().map(|(start, end)| (start as u32, end as u32)).collect(),
-        })
-    }
+/// What can be read of a packet's TCP header, if it is TCP.
+pub fn tcp_view(packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
+    let Cargo::Segment(segment) = &body.load else { return None };
+    Some(TcpView {
+        hosts: packet.hosts(),
+        ports: ports(body),
+        ack: segment.ack as u32,
+        flags: flags(segment),
+        payload: segment.len,
+        timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
+        other_options: segment.flags.has(Flags::SYN),
+        sack: segment.sack().map(|(start, end)| (start as u32, end as u32)).collect(),
+    })
 }
 
 /// The flags that [`sojourn_tcp`] knows, as on the wire.

@@ -5,42 +5,9 @@
 //! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
 
 use crate::engine::Engine;
-use crate::probe::LinkProbe;
 use sojourn_measure::{Table, Values};
-use sojourn_queue::DropReason;
+use sojourn_network::LinkProbe;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
-
-/// What the books do not have of one direction of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Watched {
-    first_sent: Option<Nanos>,
-    last_received: Option<Nanos>,
-    /// Sum of one-way delays of packets received.
-    delays: Nanos,
-    /// Packets dropped by measuring.
-    measured: u64,
-}
-
-impl Watched {
-    /// A host sent a packet.
-    #[inline]
-    pub fn sent(&mut self, now: Nanos) {
-        self.first_sent.get_or_insert(now);
-    }
-
-    /// The other host received a packet.
-    #[inline]
-    pub fn received(&mut self, now: Nanos, sent_at: Nanos) {
-        self.last_received = Some(now);
-        self.delays += now - sent_at;
-    }
-
-    /// A queue dropped a packet.
-    #[inline]
-    pub fn dropped(&mut self, reason: DropReason) {
-        self.measured += u64::from(reason == DropReason::Measurement);
-    }
-}
 
 /// Samples so far: a row for each direction of each flow that has sent, at each sample.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
-//! What a run leaves behind.
+//! How a run goes on, and why it may fail.
 
-use sojourn_measure::{Imbalance, Table};
+use sojourn_measure::Imbalance;
 use sojourn_units::Nanos;
 use std::fmt;
 
@@ -71,33 +71,4 @@ impl From<Imbalance> for RunError {
     fn from(error: Imbalance) -> Self {
         Self::Conservation(error)
     }
-}
-
-/// One run: one plan, one seed.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// One row: run-level metrics, then `<group>.<metric>`, then `<link>.<metric>`.
-    pub summary: Table,
-    /// A row a flow; flows that only acknowledge are not flows.
-    pub flows: Table,
-    /// A row a link.
-    pub queues: Table,
-    /// Time series, long form: time, place, metric, value.
-    pub series: Table,
-    /// Each flow's cumulative counts at each sample, if asked for: see [`crate::monitor`].
-    pub flow_series: Table,
-    /// Histogram bins: place, metric, low, high, count.
-    pub distributions: Table,
-    /// One capture for each link asked for, as nanosecond pcap.
-    pub captures: Vec<Vec<u8>>,
-    /// Whether a capture reached its greatest size and lacks later packets.
-    pub captures_cut: bool,
-    /// Hash over every packet event; 0 if not asked for.
-    pub trace_hash: u128,
-    /// Events processed.
-    pub events: u64,
-    /// Whether the run reached its end.
-    pub complete: bool,
-    /// Simulated time reached.
-    pub reached: Nanos,
 }

@@ -9,9 +9,10 @@
 //! had to wait.
 
 use crate::engine::Engine;
-use crate::flow::{Driver, Flow, GroupProbe};
-use crate::receiver::Receiver;
+use crate::flow::{Driver, Flow};
 use sojourn_measure::{Count, Imbalance, Moments, ledger::balance};
+use sojourn_network::GroupProbe;
+use sojourn_traffic::Receiver;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
 

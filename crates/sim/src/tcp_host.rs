@@ -6,11 +6,11 @@
 //! knows that its peer has heard the last word.
 
 use crate::engine::{Engine, NEVER, hash};
-use crate::flow::{Driver, Tally};
+use crate::flow::Driver;
 use crate::load::Cargo;
-use crate::routes::Place;
-use crate::slab::{Body, Class, Copies, Node, Packet};
 use crate::stream;
+use sojourn_network::Place;
+use sojourn_network::{Body, Class, Copies, Node, Packet, Tally};
 use sojourn_plan::{Group, Plan, Transport};
 use sojourn_queue::Ecn;
 use sojourn_random::Key;

@@ -96,17 +96,17 @@ fn the_same_run_twice_and_on_other_threads() {
 /// or of the order of events: that is what they are for. The new values stand in the message.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "4ad2fbf82765d597603ff1b320949351"),
-    ("streams", "c685003dbc6fbe6142c03be3f895ec07"),
-    ("pfifo", "f51d998cf2696446563463d1be6fb7fb"),
-    ("codel", "9daae243334c2ea1f3a5a4a023e632bf"),
-    ("fq_codel", "0b0fb43750980532ca8df2bef650d4ab"),
-    ("pie", "895fab33a6e67f648d7b6b4a3fe23e37"),
-    ("fq_pie", "544d1b0b2f36bb5bcd7724d46a4778a9"),
-    ("fq_cobalt", "f67ec61f929a1a3b7ac73739ffa8b278"),
-    ("l4s", "0c9a8cd876a4ef9da1b741c3ad502e5a"),
-    ("red", "7300cabebc88c52add8707f3c2fb3a00"),
-    ("choke", "fb80412452c26e145dcaeea88b87cea8"),
-    ("sfb", "52c514eb1e3ad0a88b439b4eecbb4bec"),
+    ("streams", "590c7406e59e79f9cebcf03a21198677"),
+    ("pfifo", "64d2c3328741cb6b849d5e5eb24f9e24"),
+    ("codel", "ca0c6244b335e20e287274db7aef7359"),
+    ("fq_codel", "076187268f92a2c3ba291b5c6d1d6662"),
+    ("pie", "f7b5be03031ddba777d3156cbe82fe6b"),
+    ("fq_pie", "2afa4f52dd31920bdc6a90ac19936e79"),
+    ("fq_cobalt", "5c26c207abc74eeee9e003ee811b8f0e"),
+    ("l4s", "dbd79ddb3bb4f8854fb3a9e89b1bda40"),
+    ("red", "005aef3b9008065d38204b17447117c9"),
+    ("choke", "cc7da5a8b6098cdccdb88ed3a06fdd12"),
+    ("sfb", "02c488962615204679cb23126a4a5830"),
 ];
 
 #[test]

@@ -142,6 +142,8 @@ pub struct Params {
     pub nagle: bool,
     /// Whether segments are spread over the round-trip time.
     pub pacing: Pacing,
+    /// Linux: segments leave in super-packets of about a millisecond, which the sender waits to fill.
+    pub tso: bool,
     /// What becomes of cwnd after silence.
     pub idle_restart: IdleRestart,
     /// Greatest receive window.
@@ -198,6 +200,7 @@ macro_rules! table {
                 Word { name: "quick_ack", kind: ON_OFF, default: "on", doc: "The first ACKs, and those after silence or disorder, are not delayed." },
                 Word { name: "nagle", kind: ON_OFF, default: "off", doc: "Small segments wait for the acknowledgement of others (RFC 896)." },
                 Word { name: "pacing", kind: Kind::Choice { of: &["auto", "off", "on"] }, default: "auto", doc: "Whether segments are spread over the round-trip time." },
+                Word { name: "tso", kind: ON_OFF, default: "on", doc: "Segments leave in super-packets of about a millisecond at the present rate, two at least; the sender waits up to a millisecond to fill one." },
                 Word { name: "idle_restart", kind: Kind::Choice { of: &["off", "rfc5681", "decay"] }, default: "decay", doc: "What becomes of cwnd after silence." },
                 Word { name: "rwnd", kind: Kind::Size, default: "3mb", doc: "Greatest receive window." },
                 Word { name: "autotune", kind: ON_OFF, default: "on", doc: "The receive window starts at 64 kB and follows the rate." },
@@ -224,6 +227,12 @@ pub const CUBIC: Table = table!(
     "TCP with CUBIC: the window is a cubic function of the time since the last loss",
     "RFC 9438",
     [
+        Word {
+            name: "variant",
+            kind: Kind::Choice { of: &["rfc9438", "linux"] },
+            default: "linux",
+            doc: "Whose CUBIC: the RFC's, or Linux's, which grows by a twentieth each round trip until the first loss, looks ahead by the least round-trip time, and reduces from cwnd."
+        },
         Word {
             name: "beta",
             kind: Kind::Real { min: 0.1, max: 0.95 },
@@ -353,7 +362,12 @@ impl Params {
         let congestion = match table.name {
             "reno" => congestion::Params::Reno,
             "cubic" => {
-                let mut p = cubic::Params::default();
+                let mut p = cubic::Params { variant: profile.cubic(), ..cubic::Params::default() };
+                match given.text("variant") {
+                    Some("linux") => p.variant = cubic::Variant::Linux,
+                    Some(_) => p.variant = cubic::Variant::Rfc9438,
+                    None => {}
+                }
                 set(given.real("beta"), &mut p.beta);
                 set(given.real("c"), &mut p.c);
                 switch(&given, "fast_convergence", &mut p.fast_convergence);
@@ -398,6 +412,7 @@ impl Params {
         switch(given, "limited_transmit", &mut self.limited_transmit);
         switch(given, "quick_ack", &mut self.quick_ack);
         switch(given, "nagle", &mut self.nagle);
+        switch(given, "tso", &mut self.tso);
         switch(given, "autotune", &mut self.autotune);
         switch(given, "blocking", &mut self.blocking);
         match given.text("ecn") {

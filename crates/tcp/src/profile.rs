@@ -31,6 +31,14 @@ impl Profile {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
+    /// Whose CUBIC it runs, if it runs CUBIC.
+    pub fn cubic(&self) -> cubic::Variant {
+        match self.params().congestion {
+            congestion::Params::Cubic(params) => params.variant,
+            _ => cubic::Variant::Rfc9438,
+        }
+    }
+
     /// Its parameters.
     pub fn params(&self) -> Params {
         (self.make)()
@@ -44,10 +52,11 @@ pub const LINUX_6: Profile = Profile {
     make: || Params {
         // net.ipv4.tcp_congestion_control = cubic
         congestion: congestion::Params::Cubic(cubic::Params {
-            beta: 0.7,              // tcp_cubic: beta 717/1024
-            c: 0.4,                 // tcp_cubic: bic_scale 41, C = 410/1024
-            fast_convergence: true, // tcp_cubic: fast_convergence 1
-            reno_friendly: true,    // tcp_cubic: tcp_friendliness 1
+            variant: cubic::Variant::Linux, // tcp_cubic
+            beta: 0.7,                      // tcp_cubic: beta 717/1024
+            c: 0.4,                         // tcp_cubic: bic_scale 41, C = 410/1024
+            fast_convergence: true,         // tcp_cubic: fast_convergence 1
+            reno_friendly: true,            // tcp_cubic: tcp_friendliness 1
         }),
         slow_start: hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
@@ -77,6 +86,7 @@ pub const LINUX_6: Profile = Profile {
         quick_ack: true,                       // TCP_MAX_QUICKACKS 16
         nagle: false, // on in the kernel, off in most bulk and interactive programs
         pacing: Pacing::Auto, // only BBR paces without the fq queue discipline
+        tso: true,    // tcp_tso_autosize, tcp_tso_should_defer
         idle_restart: IdleRestart::Decay, // net.ipv4.tcp_slow_start_after_idle = 1
         receive_window: 3 << 20, // half of net.ipv4.tcp_rmem[2], 6 MB
         autotune: true, // net.ipv4.tcp_moderate_rcvbuf = 1
@@ -120,6 +130,7 @@ pub const RFC: Profile = Profile {
         quick_ack: false,                       // not in the RFCs
         nagle: true,                            // RFC 1122, 4.2.3.4
         pacing: Pacing::Off,                    // not in the RFCs
+        tso: false,                             // the RFCs know no super-packets
         idle_restart: IdleRestart::Rfc5681,     // RFC 5681, section 4.1
         receive_window: MAX_WINDOW,             // RFC 7323's greatest: never the limit
         autotune: false,                        // not in the RFCs
@@ -135,10 +146,11 @@ pub const NS3_3_37: Profile = Profile {
     summary: "ns-3.37 with its defaults (segment size set to Ethernet's)",
     make: || Params {
         congestion: congestion::Params::Cubic(cubic::Params {
-            beta: 0.7,              // TcpCubic::Beta
-            c: 0.4,                 // TcpCubic::C
-            fast_convergence: true, // TcpCubic::FastConvergence
-            reno_friendly: true,    // TcpCubic::TcpFriendliness (off before 3.36)
+            variant: cubic::Variant::Rfc9438, // CubicState follows RFC 8312
+            beta: 0.7,                        // TcpCubic::Beta
+            c: 0.4,                           // TcpCubic::C
+            fast_convergence: true,           // TcpCubic::FastConvergence
+            reno_friendly: true,              // TcpCubic::TcpFriendliness (off before 3.36)
         }),
         slow_start: hystart::Params {
             kind: hystart::Kind::Classic, // TcpCubic::HyStart
@@ -168,6 +180,7 @@ pub const NS3_3_37: Profile = Profile {
         quick_ack: false,           // none
         nagle: true, // TcpSocket::TcpNoDelay is true only if set; bulk data is not touched
         pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
+        tso: false,  // none
         idle_restart: IdleRestart::Off, // none
         receive_window: 128 << 10, // TcpSocket::RcvBufSize, 131072
         autotune: false, // none
@@ -211,6 +224,7 @@ pub const SACK_2001: Profile = Profile {
         quick_ack: false,            // kept out: the study's figures do not turn on it
         nagle: false,                // bulk and Web servers
         pacing: Pacing::Off,         // later
+        tso: false,                  // later
         idle_restart: IdleRestart::Rfc5681, // RFC 2581, section 4.1
         receive_window: 1 << 20,     // large enough not to matter, as in the study
         autotune: false,             // later
@@ -254,6 +268,7 @@ pub const NS2_WEB: Profile = Profile {
         quick_ack: false,               // none
         nagle: false,                   // none
         pacing: Pacing::Off,            // none
+        tso: false,                     // none
         idle_restart: IdleRestart::Off, // slow_start_restart_ matters to FullTcp only here
         receive_window: 1 << 20,        // window_ is set out of the way
         autotune: false,                // none

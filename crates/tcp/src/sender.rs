@@ -10,6 +10,7 @@
 //! something is outstanding, or data waits for a closed window.
 
 mod ack;
+mod burst;
 mod output;
 mod phase;
 mod timer;
@@ -144,6 +145,9 @@ pub struct Sender {
     paced: bool,
     pace_next: Nanos,
     pace_wait: bool,
+    tso: bool,
+    /// Segments of the present super-packet that have not left.
+    burst_left: u64,
 
     /// cwnd stopped the sender while data below this was sent.
     limited_end: u64,
@@ -222,6 +226,8 @@ impl Sender {
             paced: false,
             pace_next: 0,
             pace_wait: false,
+            tso: params.tso,
+            burst_left: 0,
             limited_end: 0,
             last_sent: 0,
             delivered: 0,

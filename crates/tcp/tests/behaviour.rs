@@ -81,32 +81,58 @@ fn delayed_acks_halve_the_acks() {
     assert!(each > 0.98 && (0.48..0.56).contains(&second) && (0.23..0.33).contains(&fourth));
 }
 
+/// How many data segments leave together with the one before, as a share of all.
+fn together(words: &str, rate: &str) -> f64 {
+    let text = format!("reno {words} autotune off rwnd 100kb");
+    let mut pipe = Pipe::simple(&text, rate, 50 * MILLISECOND, 1000);
+    let last = Rc::new(RefCell::new((0, 0u64, 0u64)));
+    let seen = last.clone();
+    pipe.log = Some(Box::new(move |now, end, segment| {
+        if end == 0 && segment.len > 0 {
+            let (at, count, total) = *seen.borrow();
+            *seen.borrow_mut() = (now, count + u64::from(at == now), total + 1);
+        }
+    }));
+    pipe.ends[0].write_unlimited();
+    pipe.run(5 * SECOND);
+    let (_, count, total) = *last.borrow();
+    count as f64 / total as f64
+}
+
 /// Pacing spreads a window over the round trip: no two data segments of a paced sender leave
-/// together once there is a round-trip time.
+/// together once there is a round-trip time, or two by two in super-packets.
 #[test]
 fn pacing_spreads() {
-    let together = |words: &str| {
-        let mut pipe = Pipe::simple(
-            &format!("reno {words} autotune off rwnd 100kb"),
-            "1gbit",
-            50 * MILLISECOND,
-            1000,
-        );
-        let last = Rc::new(RefCell::new((0, 0u64, 0u64)));
-        let seen = last.clone();
+    assert!(together("pacing off tso off", "1gbit") > 0.4);
+    assert!(together("pacing on tso off", "1gbit") < 0.02);
+    assert!((0.45..0.55).contains(&together("pacing on", "1gbit")));
+}
+
+/// A super-packet holds about a millisecond at 1.2 times the window's rate, and is waited for as long.
+#[test]
+fn super_packets_hold_a_millisecond() {
+    let burst = |words: &str, rate: &str, window: &str| {
+        let text = format!("reno {words} autotune off rwnd {window}");
+        let mut pipe = Pipe::simple(&text, rate, 50 * MILLISECOND, 1000);
+        let runs = Rc::new(RefCell::new((0, 0u64, 0u64)));
+        let seen = runs.clone();
         pipe.log = Some(Box::new(move |now, end, segment| {
-            if end == 0 && segment.len > 0 {
-                let (at, count, total) = *seen.borrow();
-                *seen.borrow_mut() = (now, count + u64::from(at == now), total + 1);
+            if end == 0 && segment.len > 0 && now > 3 * SECOND {
+                let (at, bursts, segments) = *seen.borrow();
+                *seen.borrow_mut() = (now, bursts + u64::from(at != now), segments + 1);
             }
         }));
         pipe.ends[0].write_unlimited();
-        pipe.run(5 * SECOND);
-        let (_, count, total) = *last.borrow();
-        count as f64 / total as f64
+        pipe.run(6 * SECOND);
+        let (_, bursts, segments) = *runs.borrow();
+        segments as f64 / bursts as f64
     };
-    assert!(together("pacing off") > 0.4);
-    assert!(together("pacing on") < 0.02);
+    // 100 Mbit/s times 1.2 for 2^-10 s are ten segments.
+    let (off, on) = (burst("tso off", "100mbit", "2mb"), burst("", "100mbit", "2mb"));
+    assert!(off < 2.6 && (6.0..11.0).contains(&on), "{off} {on}");
+    // At 10 Mbit/s acknowledgements are more than a millisecond apart: nothing waits.
+    let (off, on) = (burst("tso off", "10mbit", "200kb"), burst("", "10mbit", "200kb"));
+    assert!((on - off).abs() < 0.1, "{off} {on}");
 }
 
 /// A burst of losses in a large window is repaired without a timeout, in about a round trip.

@@ -1,5 +1,6 @@
 //! Any application, by name.
 
+use crate::length::MAX_PAYLOAD;
 use crate::spurts::Spurts;
 use crate::{Emission, bulk, cbr, client, packets, replay, transfer, voip, web};
 use serde::{Deserialize, Serialize};
@@ -146,6 +147,22 @@ impl App {
         matches!(self, Self::Cbr(_) | Self::Packets(_) | Self::Replay(_) | Self::Voip(_))
     }
 
+    /// The longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
+    pub fn longest_payload(&self) -> u32 {
+        match self {
+            Self::Cbr(params) => params.counts.payload(params.length),
+            Self::Packets(params) => {
+                // Nothing is drawn that is exceeded with less than 2^-53.
+                let longest = params.length.exceeded_with(f64::EPSILON / 4.0);
+                let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
+                params.counts.payload(libm::ceil(longest) as u32).max(1)
+            }
+            Self::Replay(params) => params.longest_payload(),
+            Self::Voip(params) => params.payload,
+            Self::Bulk(_) | Self::Transfer(_) | Self::Web(_) => 0,
+        }
+    }
+
     /// Whether a flow of it ends by itself.
     pub fn ends(&self) -> bool {
         match self {
@@ -246,6 +263,21 @@ mod tests {
             assert_eq!(app.check(), Ok(()));
             assert_eq!(App::parse(&app.to_string()).as_ref(), Ok(&app), "{text} -> {app}");
             assert_eq!(app.packet_source(Key::new(1, "x"), 1).is_some(), app.sends_packets());
+        }
+    }
+
+    #[test]
+    fn longest_payloads() {
+        for (text, longest) in [
+            ("bulk", 0),
+            ("voip", 172),
+            ("cbr rate 1mbit size 1514", 1472),
+            ("cbr rate 1mbit payload 1400 jitter 10%", 1400),
+            ("packets interval exp(3ms) size uniform(64,1514)", 1472),
+            ("packets interval 1ms payload exp(200)", 7486),
+            ("packets interval 1ms payload pareto(200,1.2)", MAX_PAYLOAD),
+        ] {
+            assert_eq!(App::parse(text).unwrap().longest_payload(), longest, "{text}");
         }
     }
 

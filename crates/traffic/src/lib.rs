@@ -23,6 +23,7 @@ pub mod cbr;
 pub mod client;
 pub mod length;
 pub mod packets;
+pub mod receiver;
 pub mod replay;
 pub mod spurts;
 pub mod transfer;
@@ -32,6 +33,7 @@ mod words;
 
 pub use app::{App, Carrier, PacketSource, tables};
 pub use length::{Counts, UDP_HEADERS};
+pub use receiver::Receiver;
 
 /// One packet of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

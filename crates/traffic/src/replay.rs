@@ -230,6 +230,11 @@ impl Params {
         Ok(())
     }
 
+    /// The longest of its payloads; 0 if there are no packets yet.
+    pub fn longest_payload(&self) -> u32 {
+        self.packets.0.iter().map(|part| part.payload).max().unwrap_or(0)
+    }
+
     /// Whether the packets are there.
     pub fn is_loaded(&self) -> bool {
         !self.packets.0.is_empty()

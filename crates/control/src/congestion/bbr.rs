@@ -11,7 +11,7 @@
 //! Left out: the kernel's detection of policers (`lt_bw`) and its allowance for aggregated ACKs.
 //! The first phase of the gain cycle is handed in ([`Control::set_phase`]) and is 0 otherwise.
 
-use super::{Ack, Cause, Control, Window};
+use super::{Ack, Cause, Control, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -387,6 +387,12 @@ impl Control for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.pacing.max(1))
+    }
+
+    fn super_packet(&self) -> SuperPacket {
+        // Below 1.2 Mbit/s one by one (`bbr_min_tso_segs`).
+        let slow = self.pacing_rate().is_some_and(|rate| rate < 150_000);
+        SuperPacket { least: if slow { 1 } else { 2 }, ..SuperPacket::default() }
     }
 
     fn owns_window(&self) -> bool {

@@ -1,6 +1,6 @@
 //! CUBIC: a window that is a cubic function of the time since the last congestion event.
 //!
-//! Source: RFC 9438. Idea: after a reduction the window climbs quickly back to where the loss was
+//! Source: RFC 9438; where Linux's `tcp_cubic` does otherwise, [`Variant::Linux`]. Idea: after a reduction the window climbs quickly back to where the loss was
 //! (`W_max`), rests there, then probes beyond it ever faster; growth depends on time and not on the
 //! round-trip time. Where Reno would have more, it takes what Reno would (the Reno-friendly region).
 //! Invariants: a reduction multiplies by beta (0.7) and leaves two segments at least; in the
@@ -15,9 +15,25 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::time::seconds;
 use sojourn_units::{Nanos, SECOND};
 
+/// Whose CUBIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variant {
+    /// The RFC's.
+    #[default]
+    Rfc9438,
+    /// Linux's: until the first loss, and after a timeout, the window grows by a twentieth each round
+    /// trip at least; it looks ahead by the least round-trip time, not the smoothed one; its estimate of
+    /// Reno keeps its slope; a reduction starts from cwnd, not from what was outstanding.
+    Linux,
+}
+
 /// What the user sets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
+    /// Whose CUBIC.
+    #[serde(default)]
+    pub variant: Variant,
     /// Factor that a reduction multiplies the window by (RFC 9438, section 4.6).
     pub beta: f64,
     /// How fast the window grows, in segments per second cubed (section 5).
@@ -30,7 +46,13 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
+        Self {
+            variant: Variant::Rfc9438,
+            beta: 0.7,
+            c: 0.4,
+            fast_convergence: true,
+            reno_friendly: true,
+        }
     }
 }
 
@@ -67,12 +89,19 @@ pub struct Cubic {
     saved: Option<Saved>,
 }
 
+/// Of a window whose bounds are not known yet, this part is added each round trip (Linux's `cnt` of 20).
+const SEARCH: f64 = 1.0 / 20.0;
+
 impl Cubic {
+    fn is_linux(&self) -> bool {
+        self.params.variant == Variant::Linux
+    }
+
     /// A new control.
     pub fn new(params: Params, hystart: HyStart) -> Self {
         Self {
             params,
-            hystart,
+            hystart: hystart.cushioned(params.variant == Variant::Linux),
             epoch: 0,
             w_max: 0.0,
             origin: 0.0,
@@ -129,15 +158,22 @@ impl Control for Cubic {
         let elapsed = ack.now.saturating_sub(self.epoch);
         let segments = left.min(MAX_WINDOW) as f64 / mss;
         // The window to be reached one round trip from now, section 4.2.
-        let target = self.w_cubic(elapsed.saturating_add(ack.srtt)).clamp(cwnd, 1.5 * cwnd);
+        let ahead = if self.is_linux() { ack.min_rtt } else { ack.srtt };
+        let target = self.w_cubic(elapsed.saturating_add(ahead)).clamp(cwnd, 1.5 * cwnd);
         let mut grown = (target - cwnd) / cwnd * segments;
+        if self.is_linux() && self.w_max == 0.0 {
+            grown = grown.max(SEARCH * segments);
+        }
         if self.params.reno_friendly {
             let beta = self.params.beta;
             // Section 4.3: after passing the window of the last reduction, Reno's own slope.
-            let alpha =
-                if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+            let passed = self.w_est >= self.cwnd_prior && !self.is_linux();
+            let alpha = if passed { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
             self.w_est += alpha * segments / cwnd;
-            if self.w_cubic(elapsed) < self.w_est {
+            if self.is_linux() {
+                // Over a round trip, as all growth there.
+                grown = grown.max((self.w_est - cwnd) / cwnd * segments).min(segments / 2.0);
+            } else if self.w_cubic(elapsed) < self.w_est {
                 grown = (self.w_est - cwnd).clamp(0.0, segments);
             }
         }
@@ -147,7 +183,7 @@ impl Control for Cubic {
         window.grow(whole);
     }
 
-    fn reduce(&mut self, window: &Window, flight: u64, _cause: Cause, _now: Nanos) -> u64 {
+    fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, _now: Nanos) -> u64 {
         self.saved = Some(Saved {
             w_max: self.w_max,
             k: self.k,
@@ -166,7 +202,10 @@ impl Control for Cubic {
         } else {
             cwnd
         };
-        let base = flight.min(window.cwnd) as f64;
+        if self.is_linux() && cause == Cause::Timeout {
+            self.w_max = 0.0;
+        }
+        let base = if self.is_linux() { window.cwnd } else { flight.min(window.cwnd) } as f64;
         ((base * self.params.beta) as u64).max(window.floor())
     }
 

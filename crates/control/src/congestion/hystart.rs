@@ -43,6 +43,8 @@ const LOW_WINDOW: u64 = 16;
 const SAMPLES: u32 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Nanos = 2 * MILLISECOND;
+/// Bytes of four of the largest super-packets.
+const SUPER_PACKETS: u128 = 4 << 16;
 /// Least and greatest increase of delay that counts.
 const THRESHOLD_MIN: Nanos = 4 * MILLISECOND;
 const THRESHOLD_MAX: Nanos = 16 * MILLISECOND;
@@ -67,6 +69,8 @@ pub struct HyStart {
     css_rounds: u32,
     /// A congestion event has been seen.
     done: bool,
+    /// Trains of ACKs may be longer by what super-packets add.
+    cushioned: bool,
 }
 
 impl HyStart {
@@ -83,7 +87,14 @@ impl HyStart {
             baseline: Nanos::MAX,
             css_rounds: 0,
             done: false,
+            cushioned: false,
         }
+    }
+
+    /// Lets trains of ACKs be longer by what super-packets may add to them, as Linux does.
+    #[must_use]
+    pub fn cushioned(self, cushioned: bool) -> Self {
+        Self { cushioned, ..self }
     }
 
     /// What the user set.
@@ -136,6 +147,15 @@ impl HyStart {
         self.samples = 0;
     }
 
+    /// What super-packets add to a round trip at most (Linux's `hystart_ack_delay`).
+    fn cushion(&self, window: &Window, ack: &Ack) -> Nanos {
+        if !self.cushioned {
+            return 0;
+        }
+        let delay = SUPER_PACKETS * u128::from(ack.srtt) / (2 * u128::from(window.cwnd));
+        delay.min(u128::from(MILLISECOND)) as Nanos
+    }
+
     fn classic(&mut self, window: &mut Window, ack: &Ack) {
         if ack.una > self.round_end || self.round_start == 0 {
             self.new_round(ack);
@@ -146,7 +166,8 @@ impl HyStart {
         if ack.now.saturating_sub(self.last_ack) <= TRAIN_GAP {
             self.last_ack = ack.now;
             // Without pacing a train fills half of the path's round trip when the pipe is full.
-            if ack.now.saturating_sub(self.round_start) > ack.min_rtt / 2 {
+            let full = ack.min_rtt.saturating_add(self.cushion(window, ack)) / 2;
+            if ack.now.saturating_sub(self.round_start) > full {
                 window.ssthresh = window.cwnd;
                 return;
             }

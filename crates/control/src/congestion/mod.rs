@@ -129,6 +129,23 @@ pub struct Ack {
     pub rate: RateSample,
 }
 
+/// How much may leave at once, after Linux's `tcp_tso_autosize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuperPacket {
+    /// It lasts 2^-shift seconds at the present rate (`sk_pacing_shift`).
+    pub shift: u32,
+    /// Segments of the smallest (`net.ipv4.tcp_min_tso_segs`).
+    pub least: u64,
+    /// Whether it is larger on short paths (`net.ipv4.tcp_tso_rtt_log`).
+    pub larger_nearby: bool,
+}
+
+impl Default for SuperPacket {
+    fn default() -> Self {
+        Self { shift: 10, least: 2, larger_nearby: true }
+    }
+}
+
 /// Why the window is to be reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -208,6 +225,11 @@ pub trait Control {
     /// The pacing rate in bytes per second, if the control sets one.
     fn pacing_rate(&self) -> Option<u64> {
         None
+    }
+
+    /// How much may leave at once as a super-packet.
+    fn super_packet(&self) -> SuperPacket {
+        SuperPacket::default()
     }
 
     /// Whether the control sets cwnd also while losses are repaired.
@@ -305,6 +327,10 @@ impl Control for Congestion {
     #[inline]
     fn pacing_rate(&self) -> Option<u64> {
         each!(self, c => c.pacing_rate())
+    }
+
+    fn super_packet(&self) -> SuperPacket {
+        each!(self, c => c.super_packet())
     }
 
     #[inline]

@@ -16,7 +16,7 @@
 //! Where no exact echo of marks was agreed on, [`super::Params::agreed`] puts Reno in its place.
 
 use super::hystart::HyStart;
-use super::{Ack, Cause, Control, MAX_WINDOW, Window, reno};
+use super::{Ack, Cause, Control, MAX_WINDOW, SuperPacket, Window, reno};
 use serde::{Deserialize, Serialize};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -196,6 +196,11 @@ impl Control for Prague {
 
     fn pacing_rate(&self) -> Option<u64> {
         Some(self.pacing)
+    }
+
+    fn super_packet(&self) -> SuperPacket {
+        // A quarter of a millisecond (`prague_burst_shift`).
+        SuperPacket { shift: 12, least: 1, larger_nearby: false }
     }
 
     fn answers_marks(&self) -> bool {

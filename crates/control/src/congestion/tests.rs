@@ -9,7 +9,9 @@ fn all() -> Vec<Params> {
     vec![
         Params::Reno,
         Params::Cubic(cubic::Params::default()),
+        Params::Cubic(cubic::Params { variant: cubic::Variant::Linux, ..cubic::Params::default() }),
         Params::Cubic(cubic::Params {
+            variant: cubic::Variant::Rfc9438,
             beta: 0.5,
             c: 100.0,
             fast_convergence: false,

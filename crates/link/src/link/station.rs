@@ -94,6 +94,23 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         self.run(now, medium, &mut Erased(sink));
     }
 
+    /// As [`Link::set_wire`].
+    ///
+    /// # Panics
+    /// If `now` is before an earlier call's.
+    pub fn set_wire(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        medium: Option<&mut Medium>,
+        sink: &mut dyn Sink<P>,
+    ) {
+        if let Some(before) = self.link.before(now) {
+            self.run(before, medium, &mut Erased(sink));
+        }
+        self.link.set(now, params);
+    }
+
     /// As [`Link::next_event`].
     pub fn next_event(&self) -> Option<Nanos> {
         let queued = self.link.backlog.packets > 0;

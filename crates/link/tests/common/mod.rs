@@ -113,8 +113,14 @@ pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
     let rate = Rate::new(rate);
     let device = Device { rate, ..Device::default() };
     let queue = sojourn_queue::Params::parse(queue, &device).unwrap();
-    let mut params =
-        Params { rate, overhead: 0, delay: 0, impairments: Impairments::default(), queue };
+    let mut params = Params {
+        rate,
+        trace: None,
+        overhead: 0,
+        delay: 0,
+        impairments: Impairments::default(),
+        queue,
+    };
     params.set_netem(netem).unwrap();
     params
 }

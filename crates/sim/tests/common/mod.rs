@@ -18,6 +18,7 @@ pub fn queue(text: &str) -> sojourn_queue::Params {
 pub fn line(rate: u64, delay: Nanos, text: &str) -> Params {
     Params {
         rate: Rate::new(rate),
+        trace: None,
         overhead: 0,
         delay,
         impairments: Impairments::default(),
@@ -67,7 +68,15 @@ impl Dumbbell {
         let pairs: Vec<_> =
             (0..hosts).map(|i| (node(format!("s{i}")), node(format!("r{i}")))).collect();
         let mut link = |name: String, from, to, params| {
-            plan.links.push(Link { name, from, to: Some(to), medium: None, ring: 0, params });
+            plan.links.push(Link {
+                name,
+                from,
+                to: Some(to),
+                medium: None,
+                ring: 0,
+                params,
+                changes: Vec::new(),
+            });
         };
         link("bottleneck".into(), left, right, line(rate, one_way / 2, text));
         link("back".into(), right, left, line(rate, one_way / 2, "pfifo limit 10000p"));
@@ -121,6 +130,7 @@ pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
             to: None,
             medium: Some(0),
             ring: 0,
+            changes: Vec::new(),
             params: line(2_000_000_000, delay, text),
         })
         .collect();

@@ -83,6 +83,7 @@ impl Sender {
     #[inline]
     fn poll_new(&mut self, now: Nanos, pipe: u64) -> Option<Output> {
         let Some((len, fin)) = self.fresh(false) else {
+            self.burst_left = 0;
             self.on_nothing(now, pipe);
             return None;
         };
@@ -93,11 +94,22 @@ impl Sender {
         let flight = if early { self.outstanding() } else { pipe };
         if flight + len > self.window.cwnd {
             self.limited_end = self.nxt;
+            self.burst_left = 0;
             return None;
         }
-        if self.must_wait(now) {
-            return None;
+        if self.burst_left == 0 {
+            if self.must_wait(now) {
+                return None;
+            }
+            if self.tso {
+                self.burst_left = self.burst(now, flight, self.end.saturating_sub(self.nxt));
+                if self.burst_left == 0 {
+                    self.limited_end = self.nxt;
+                    return None;
+                }
+            }
         }
+        self.burst_left = self.burst_left.saturating_sub(1);
         Some(self.send(now, len, fin))
     }
 
@@ -278,12 +290,7 @@ impl Sender {
         if self.counters.segments <= 10 {
             return;
         }
-        let span = if let Some(rate) = self.control.pacing_rate() {
-            bytes * SECOND / rate.max(1)
-        } else {
-            let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-            bytes * self.rtt.srtt().min(100 * SECOND) * 100 / (self.window.cwnd * percent)
-        };
+        let span = bytes * SECOND / self.rate();
         self.pace_next = self.pace_next.max(now) + span.min(10 * SECOND);
     }
 }

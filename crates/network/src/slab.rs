@@ -220,6 +220,12 @@ impl<T: Copy> Slab<T> {
         (self.bodies.len() - 1) as u32
     }
 
+    /// Where the next body will be stored.
+    #[inline]
+    pub fn next_slot(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.bodies.len() as u32)
+    }
+
     /// The body at `slot`.
     #[inline]
     pub fn get(&self, slot: u32) -> &Body<T> {

@@ -2,7 +2,7 @@
 //! sojourn times, loss events.
 
 use crate::slab::{CLASSES, Class};
-use sojourn_link::Backlog;
+use sojourn_link::{Backlog, Capacity};
 use sojourn_measure::{Count, Histogram, LinkAccount, LossRuns, TimeWeighted};
 use sojourn_units::Nanos;
 use std::ops::{Add, Sub};
@@ -14,19 +14,41 @@ pub struct Work {
     pub busy: Nanos,
     /// Packets whose transmission has begun.
     pub begun: Count,
+    /// What of its capacity it has used, if its rate is not the same throughout.
+    pub capacity: Option<Capacity>,
+}
+
+/// Both together; of one alone, what it is.
+fn join(
+    one: Option<Capacity>,
+    other: Option<Capacity>,
+    both: impl FnOnce(Capacity, Capacity) -> Capacity,
+) -> Option<Capacity> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(both(one, other)),
+        (one, other) => one.or(other),
+    }
 }
 
 impl Add for Work {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { busy: self.busy + other.busy, begun: self.begun + other.begun }
+        Self {
+            busy: self.busy + other.busy,
+            begun: self.begun + other.begun,
+            capacity: join(self.capacity, other.capacity, Add::add),
+        }
     }
 }
 
 impl Sub for Work {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self { busy: self.busy - other.busy, begun: self.begun - other.begun }
+        Self {
+            busy: self.busy - other.busy,
+            begun: self.begun - other.begun,
+            capacity: join(self.capacity, other.capacity, Sub::sub),
+        }
     }
 }
 
@@ -169,7 +191,6 @@ impl Joint {
                 all.account[class] = all.account[class] + member.account[class];
                 all.before[class] = all.before[class] + member.before[class];
             }
-            all.work_before = all.work_before + member.work_before;
             all.sojourn.merge(&member.sojourn);
             all.runs.merge(&member.runs);
         }

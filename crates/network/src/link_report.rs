@@ -3,6 +3,7 @@
 use crate::probe::{LinkProbe, Work};
 use crate::slab::Class;
 use crate::tables::Row;
+use sojourn_link::Capacity;
 use sojourn_measure::LinkAccount;
 use sojourn_measure::ledger::REASONS;
 use sojourn_queue::DropReason;
@@ -31,20 +32,28 @@ fn loss(account: &LinkAccount) -> f64 {
     share(drops, drops + account.departed.packets)
 }
 
-/// Appends the metrics of a link, or of several taken together, measured over `span` up to `now`; `work`
-/// is what has been done until then by the `transmitters` that take time, of which there may be none.
+/// How much of `span` links were busy, by what each has done then; of one whose rate changes, how much
+/// of its capacity it used. The mean over so many transmitters, none if one of them takes no time.
+pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
+    let busy = works.iter().filter(|work| work.capacity.is_none()).map(|work| work.busy).sum();
+    let used: f64 = works.iter().filter_map(|work| work.capacity).map(Capacity::share).sum();
+    share(busy, transmitters * span) + used / transmitters as f64
+}
+
+/// Appends the metrics of a link, or of several taken together, measured over `span` up to `now`;
+/// `works` is what each has done then, with `transmitters` that take time, of which there may be none.
 pub fn append(
     row: &mut Row,
     probe: &LinkProbe,
-    work: Work,
+    works: &[Work],
     transmitters: u64,
     now: Nanos,
     span: Nanos,
 ) {
     let all = probe.measured_all();
-    let work = probe.measured_work(work);
+    let work: Work = works.iter().copied().sum();
     row.real("throughput", rate(work.begun.bytes, span));
-    row.real("utilisation", share(work.busy, transmitters * span));
+    row.real("utilisation", utilisation(works, transmitters, span));
     row.integer("arrivals", all.arrived.packets);
     row.real("arrival_rate", rate(all.arrived.bytes, span));
     row.integer("departures", work.begun.packets);

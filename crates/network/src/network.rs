@@ -1,26 +1,48 @@
 //! The network: links with their probes, packets on their paths, the books.
 
+use crate::changes::Changes;
 use crate::deadlines::Deadlines;
-use crate::monitor::Watched;
-use crate::pcap::{Capture, Frame};
 use crate::port::Port;
 use crate::probe::{Joint, LinkProbe, Work};
 use crate::routes::{END, Routes};
 use crate::slab::{Body, Packet, Slab};
-use sojourn_link::{Backlog, Link, Medium, Sink};
+use crate::watched::Watched;
+use sojourn_link::{Backlog, Link, Medium, Params, Sink};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
+use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{DropReason, MarkReason, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 
-/// What a packet carries, as far as a capture needs to know.
-pub trait Load: Copy {
-    /// The headers of the packet.
-    fn frame(packet: &Packet, body: &Body<Self>) -> Frame;
+/// Sees what happens on links that are watched. The books are kept without it.
+pub trait Witness<T> {
+    /// A packet came to a link's queue.
+    fn offered(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
 
-    /// What can be read of its TCP header, if it is TCP.
-    fn tcp(packet: &Packet, body: &Body<Self>) -> Option<TcpView>;
+    /// A packet left a link's queue.
+    fn departed(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
+
+    /// A link's queue set CE on a packet.
+    fn marked(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
+
+    /// A link's queue dropped a packet, which had been `queued` or was refused.
+    fn dropped(
+        &mut self,
+        _at: Nanos,
+        _link: u32,
+        _packet: &Packet,
+        _body: &Body<T>,
+        _reason: DropReason,
+        _queued: bool,
+    ) {
+    }
+
+    /// A link's line will lose a packet.
+    fn lost(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
+
+    /// What can be read of a packet's TCP header, if it is TCP; asked on any link.
+    fn tcp(&self, packet: &Packet, body: &Body<T>) -> Option<TcpView>;
 }
 
 /// A link with its probe.
@@ -28,9 +50,18 @@ pub trait Load: Copy {
 struct Hop {
     port: Port,
     probe: LinkProbe,
-    capture: Option<Capture>,
+    /// Whether the witness sees it.
+    witnessed: bool,
     /// Its number in a bottleneck of several links, or [`NONE`].
     member: u32,
+    /// Its rate is not the same throughout.
+    varies: bool,
+}
+
+impl Hop {
+    fn work(&self, now: Nanos) -> Work {
+        self.port.work(now, self.varies)
+    }
 }
 
 /// Not one of several.
@@ -38,9 +69,13 @@ const NONE: u32 = u32::MAX;
 
 /// Links, and the packets in them.
 #[derive(Clone, Debug)]
-pub struct Network<T> {
+pub struct Network<T, W> {
+    /// Who sees what happens on the links chosen by [`Network::witness_link`].
+    pub witness: W,
     hops: Vec<Hop>,
     media: Vec<Medium>,
+    /// Of links that change, if there are any.
+    changes: Option<Box<Changes>>,
     /// What is measured of a bottleneck of several links together.
     joint: Joint,
     /// When each link is due.
@@ -64,6 +99,7 @@ pub struct Network<T> {
 
 /// What is measured, fixed for the run.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own to have or not")]
 pub struct Options {
     /// Hash every packet event.
     pub trace: bool,
@@ -71,15 +107,18 @@ pub struct Options {
     pub probes: bool,
     /// Times and delays of each flow for the monitor.
     pub monitor: bool,
+    /// Links may be changed by [`Network::set`].
+    pub adjustable: bool,
 }
 
 /// Takes down what a link does.
-struct Tap<'a, T> {
+struct Tap<'a, T, W> {
     link: u32,
+    witnessed: bool,
     options: Options,
     refused: bool,
     probe: &'a mut LinkProbe,
-    capture: &'a mut Option<Capture>,
+    witness: &'a mut W,
     slab: &'a mut Slab<T>,
     accounts: &'a mut [FlowAccount],
     watched: &'a mut [Watched],
@@ -95,7 +134,8 @@ macro_rules! tap {
             options: $net.options,
             refused: false,
             probe: &mut $hop.probe,
-            capture: &mut $hop.capture,
+            witnessed: $hop.witnessed,
+            witness: &mut $net.witness,
             slab: &mut $net.slab,
             accounts: &mut $net.accounts,
             watched: &mut $net.watched,
@@ -105,28 +145,23 @@ macro_rules! tap {
     };
 }
 
-impl<T: Load> Tap<'_, T> {
+impl<T, W> Tap<'_, T, W> {
     #[inline]
     fn trace(&mut self, at: Nanos, kind: Kind, packet: &Packet, verdict: u8) {
         if self.options.trace {
             self.trace.add(at, self.link, kind, u64::from(packet.slot), packet.len, verdict);
         }
     }
-
-    #[inline(never)]
-    fn write(&mut self, at: Nanos, packet: &Packet) {
-        if let Some(capture) = self.capture {
-            let body = self.slab.get(packet.slot);
-            capture.add(at - EPOCH, &T::frame(packet, body));
-        }
-    }
 }
 
-impl<T: Load> Sink<Packet> for Tap<'_, T> {
+impl<T: Copy, W: Witness<T>> Sink<Packet> for Tap<'_, T, W> {
     #[inline]
     fn offered(&mut self, at: Nanos, packet: &Packet, _before: Backlog) {
         self.probe.account[packet.class() as usize].arrived.count(packet.len);
         self.trace(at, Kind::Offered, packet, 0);
+        if self.witnessed {
+            self.witness.offered(at, self.link, packet, self.slab.get(packet.slot));
+        }
     }
 
     #[inline]
@@ -139,8 +174,8 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
             self.probe.last_sojourn = sojourn;
             self.probe.last_departed = at;
         }
-        if self.capture.is_some() {
-            self.write(at, packet);
+        if self.witnessed {
+            self.witness.departed(at, self.link, packet, self.slab.get(packet.slot));
         }
     }
 
@@ -149,7 +184,11 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
         self.probe.account[packet.class() as usize].dropped[reason as usize].count(packet.len);
         self.probe.runs.dropped();
         self.trace(at, Kind::Dropped, &packet, reason as u8 * 2 + u8::from(queued));
-        let flow = self.slab.get(packet.slot).flow;
+        let body = self.slab.get(packet.slot);
+        if self.witnessed {
+            self.witness.dropped(at, self.link, &packet, body, reason, queued);
+        }
+        let flow = body.flow;
         self.accounts[flow as usize].dropped.count(packet.len);
         if let Some(watched) = self.watched.get_mut(flow as usize) {
             watched.dropped(reason);
@@ -168,12 +207,19 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
     fn marked(&mut self, at: Nanos, packet: &Packet, reason: MarkReason) {
         self.probe.account[packet.class() as usize].marked.count(packet.len);
         self.trace(at, Kind::Marked, packet, reason as u8);
+        if self.witnessed {
+            self.witness.marked(at, self.link, packet, self.slab.get(packet.slot));
+        }
     }
 
     fn lost(&mut self, at: Nanos, packet: Packet) {
         self.probe.account[packet.class() as usize].lost.count(packet.len);
         self.trace(at, Kind::Lost, &packet, 0);
-        let flow = self.slab.get(packet.slot).flow;
+        let body = self.slab.get(packet.slot);
+        if self.witnessed {
+            self.witness.lost(at, self.link, &packet, body);
+        }
+        let flow = body.flow;
         self.accounts[flow as usize].lost.count(packet.len);
         self.slab.release(packet.slot);
     }
@@ -192,7 +238,7 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
     }
 
     fn tcp(&self, packet: &Packet) -> Option<TcpView> {
-        T::tcp(packet, self.slab.get(packet.slot))
+        self.witness.tcp(packet, self.slab.get(packet.slot))
     }
 
     #[inline]
@@ -202,29 +248,31 @@ impl<T: Load> Sink<Packet> for Tap<'_, T> {
     }
 }
 
-impl<T: Load> Network<T> {
+impl<T: Copy, W: Witness<T>> Network<T, W> {
     /// The links of a plan, empty.
-    pub fn new(plan: &Plan, seed: u64, options: Options) -> Self {
+    pub fn new(plan: &Plan, seed: u64, options: Options, witness: W) -> Self {
         let mut hops: Vec<_> = plan
             .links
             .iter()
             .map(|link| Hop {
                 port: Port::new(link, seed),
                 probe: LinkProbe::new(EPOCH),
-                capture: None,
+                witnessed: false,
                 member: NONE,
+                // What the others on a shared medium leave is no capacity of its own.
+                varies: link.medium.is_none() && (link.varies() || options.adjustable),
             })
             .collect();
-        for &link in &plan.observe.capture {
-            hops[link].capture = Some(Capture::new(plan.observe.snaplen));
-        }
         let bottleneck = &plan.observe.bottleneck.links;
         if bottleneck.len() > 1 {
             for (member, &link) in bottleneck.iter().enumerate() {
                 hops[link].member = member as u32;
             }
         }
+        let changing = plan.links.iter().any(|link| !link.changes.is_empty());
         Self {
+            witness,
+            changes: changing.then(|| Box::new(Changes::new(plan))),
             due: Deadlines::new(hops.len() as u32),
             hops,
             media: plan.media.iter().map(|medium| Medium::new(medium.access)).collect(),
@@ -266,6 +314,52 @@ impl<T: Load> Network<T> {
     pub fn run(&mut self, now: Nanos, id: u32) {
         self.with_link(now, id, None, |link, tap| link.advance(now, tap));
         self.settle(now);
+    }
+
+    /// When links change next, if they do: [`Network::change_links`] is to be called then.
+    pub fn next_change(&self) -> Option<Nanos> {
+        self.changes.as_ref().and_then(|changes| changes.next_at())
+    }
+
+    /// Changes the links that change up to `now`, each at its own time. What is due before a change must
+    /// have been run; what is due at the same time finds the link as it is afterwards.
+    #[cold]
+    pub fn change_links(&mut self, now: Nanos) {
+        let Some(mut changes) = self.changes.take() else { return };
+        changes.take_due(now, |at, id, params| self.change(at, id, params));
+        self.changes = Some(changes);
+    }
+
+    fn change(&mut self, at: Nanos, id: u32, params: &Params) {
+        let hop = &mut self.hops[id as usize];
+        let mut tap = tap!(self, hop, id);
+        match &mut hop.port {
+            Port::Link(link) => link.set_wire(at, params, &mut tap),
+            Port::Station(station, medium) => {
+                let medium = medium.map(|medium| &mut self.media[medium as usize]);
+                station.set_wire(at, params, medium, &mut tap);
+            }
+        }
+        debug_assert!(self.moving.is_empty(), "something was due before {at}");
+    }
+
+    /// Gives a link new parameters at `now`, its queue's too.
+    ///
+    /// # Errors
+    /// If the queue is to become another discipline; the link is as it was then.
+    pub fn set(&mut self, now: Nanos, id: u32, params: &Params) -> Result<(), OtherDiscipline> {
+        let hop = &mut self.hops[id as usize];
+        let mut tap = tap!(self, hop, id);
+        match &mut hop.port {
+            Port::Link(link) => link.change(now, params, &mut tap)?,
+            Port::Station(station, medium) => {
+                let medium = medium.map(|medium| &mut self.media[medium as usize]);
+                station.change(now, params, medium, &mut tap)?;
+            }
+        }
+        // Its next event may be another one now, and its backlog may have been cut.
+        self.run(now, id);
+        Ok(())
     }
 
     /// A host takes a packet that has reached it.
@@ -312,7 +406,7 @@ impl<T: Load> Network<T> {
         now: Nanos,
         id: u32,
         packet: Option<Packet>,
-        call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T>),
+        call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T, W>),
     ) -> bool {
         let hop = &mut self.hops[id as usize];
         let Port::Link(link) = &mut hop.port else { return self.with_station(now, id, packet) };
@@ -394,9 +488,9 @@ impl<T: Load> Network<T> {
         self.hops[id].port.link()
     }
 
-    /// What the transmitters of `links` have done until `now`.
-    pub fn work(&self, links: &[usize], now: Nanos) -> Work {
-        links.iter().map(|&id| self.hops[id].port.work(now)).sum()
+    /// What a link's transmitter has done until `now`.
+    pub fn work(&self, id: usize, now: Nanos) -> Work {
+        self.hops[id].work(now)
     }
 
     /// All media.
@@ -422,22 +516,14 @@ impl<T: Load> Network<T> {
     /// The warm-up is over.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
-            hop.probe.restart(now, hop.port.work(now));
+            hop.probe.restart(now, hop.work(now));
         }
         self.joint.restart(now);
     }
 
-    /// Whether any capture lacks packets.
-    pub fn captures_cut(&self) -> bool {
-        self.hops.iter().filter_map(|hop| hop.capture.as_ref()).any(Capture::is_cut)
-    }
-
-    /// The captures, in the order of `links`.
-    pub fn take_captures(&mut self, links: &[usize]) -> Vec<Vec<u8>> {
-        links
-            .iter()
-            .map(|&i| self.hops[i].capture.take().map_or_else(Vec::new, Capture::into_bytes))
-            .collect()
+    /// Lets the witness see what happens on a link.
+    pub fn witness_link(&mut self, id: usize) {
+        self.hops[id].witnessed = true;
     }
 
     /// Compares the books with the links, and with each other.

@@ -41,24 +41,14 @@ impl Port {
         }
     }
 
-    /// The medium that it shares.
-    pub fn medium(&self) -> Option<u32> {
-        match self {
-            Self::Link(_) => None,
-            Self::Station(_, medium) => *medium,
-        }
-    }
-
-    /// What its transmitter has done until `now`.
-    pub fn work(&self, now: Nanos) -> Work {
-        match self {
-            Self::Link(link) => {
-                Work { busy: link.busy(now), begun: count(link.counters().departed) }
-            }
-            Self::Station(station, _) => {
-                Work { busy: station.busy(now), begun: count(station.begun()) }
-            }
-        }
+    /// What its transmitter has done until `now`; of its capacity, if it `varies`.
+    pub fn work(&self, now: Nanos, varies: bool) -> Work {
+        let (busy, begun) = match self {
+            Self::Link(link) => (link.busy(now), link.counters().departed),
+            Self::Station(station, _) => (station.busy(now), station.begun()),
+        };
+        let capacity = varies.then(|| self.link().capacity(now));
+        Work { busy, begun: count(begun), capacity }
     }
 
     /// Packets that have left the queue and not arrived.

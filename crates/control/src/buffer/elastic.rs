@@ -1,0 +1,320 @@
+//! Growth on demand that gives back, and does not feed a standing queue.
+//!
+//! Ours. A packet that does not fit is the moment to grow: no epoch to wait for, no rate to predict.
+//! Where RRDA is weak:
+//!
+//! * Pauses of any length are met, since every packet asks. Seen from outside, every 10 ms or so, the
+//!   size keeps ahead by twice the largest step of late, and doubles after discards.
+//! * What is given back follows the peak of the last one or two windows, not the balance of two
+//!   rates: an idle buffer goes down to its floor, by half a window at most.
+//! * More room helps against a pause, not against a handler that is too slow: there it is only more
+//!   waiting. Who has not caught up (a quarter of `target`'s work, or of the floor, left) for
+//!   `patience` and asks for more is given no more, and is cut down to the work of one `target` as the
+//!   queue allows, until he has caught up. As in CoDel, what stands is told from a burst by time.
+//!
+//! What the handler can do in `target` is measured while the buffer is never empty, so that silence is
+//! not taken for slowness, and the best of the last windows counts, so that a pause is not.
+//! Without `processed` nothing is cut down, but growth still ends when patience does.
+//!
+//! Growth is by a quarter at least (hysteresis); giving back needs a quarter to be free.
+
+use super::{Decision, Memory, Observation, Reason, floor_word, ordered, size, span, within};
+use serde::{Deserialize, Serialize};
+use sojourn_units::quantity::{format_size, format_time};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+
+/// The words of `elastic`.
+pub const TABLE: Table = Table {
+    name: "elastic",
+    summary: "a receive buffer that grows on demand, gives back, and feeds no standing queue",
+    source: "ours",
+    words: &[
+        floor_word("64kb"),
+        Word { name: "ceiling", kind: Kind::Size, default: "256mb", doc: "Greatest size." },
+        Word {
+            name: "share",
+            kind: Kind::Probability,
+            default: "0.1",
+            doc: "Share of all memory that the size may reach, where the memory is known.",
+        },
+        Word {
+            name: "target",
+            kind: Kind::Time,
+            default: "100ms",
+            doc: "Work left in the buffer of a handler that does not catch up.",
+        },
+        Word {
+            name: "patience",
+            kind: Kind::Time,
+            default: "3s",
+            doc: "Time to catch up, after which growth ends.",
+        },
+        Word {
+            name: "window",
+            kind: Kind::Time,
+            default: "10s",
+            doc: "What the peak of one or two windows does not need is given back.",
+        },
+    ],
+};
+
+/// Bounds and times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Least size, and the first, in bytes.
+    pub floor: Bytes,
+    /// Greatest size in bytes.
+    pub ceiling: Bytes,
+    /// Share of all memory that the size may reach.
+    pub share: f64,
+    /// Work left in the buffer of a handler that does not catch up.
+    pub target: Nanos,
+    /// Time to catch up, after which growth ends.
+    pub patience: Nanos,
+    /// What the peak of one or two windows does not need is given back.
+    pub window: Nanos,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            floor: 64 << 10,
+            ceiling: 256 << 20,
+            share: 0.1,
+            target: 100 * MILLISECOND,
+            patience: 3 * SECOND,
+            window: 10 * SECOND,
+        }
+    }
+}
+
+impl Params {
+    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
+        let default = Self::default();
+        let params = Self {
+            floor: size(given, "floor", default.floor)?,
+            ceiling: size(given, "ceiling", default.ceiling)?,
+            share: given.real("share").unwrap_or(default.share),
+            target: span(given, "target", default.target)?,
+            patience: span(given, "patience", default.patience)?,
+            window: span(given, "window", default.window)?,
+        };
+        ordered(given, ("floor", params.floor), ("ceiling", params.ceiling))?;
+        Ok(params)
+    }
+}
+
+impl std::fmt::Display for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "elastic floor {} ceiling {} share {} target {} patience {} window {}",
+            format_size(self.floor),
+            format_size(self.ceiling),
+            self.share,
+            format_time(self.target),
+            format_time(self.patience),
+            format_time(self.window)
+        )
+    }
+}
+
+/// Memory of which less than one part in this many is available is short.
+const SHORT: Bytes = 20;
+
+/// The greatest of this window and of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peak {
+    before: Bytes,
+    now: Bytes,
+}
+
+impl Peak {
+    fn note(&mut self, value: Bytes) {
+        self.now = self.now.max(value);
+    }
+
+    fn turn(&mut self) {
+        (self.before, self.now) = (self.now, 0);
+    }
+
+    fn value(self) -> Bytes {
+        self.before.max(self.now)
+    }
+}
+
+/// What was seen last.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    now: Nanos,
+    /// What the buffer held once the packet asked for was in.
+    held: Bytes,
+    discarded: Bytes,
+    processed: Option<Bytes>,
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Elastic {
+    params: Params,
+    last: Option<Last>,
+    /// Busy time and work that make up the next sample of what `target` suffices for.
+    busy: (Nanos, Bytes),
+    /// Bytes processed in `target` of busy time.
+    work: Peak,
+    /// When the handler had last caught up.
+    caught_up: Nanos,
+    standing: bool,
+    /// What was held.
+    held: Peak,
+    /// Growth of what was held, discards included, between two observations.
+    step: Peak,
+    window_end: Nanos,
+}
+
+impl Elastic {
+    /// A new one.
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            last: None,
+            busy: (0, 0),
+            work: Peak::default(),
+            caught_up: 0,
+            standing: false,
+            held: Peak::default(),
+            step: Peak::default(),
+            window_end: 0,
+        }
+    }
+
+    /// Grows, gives back, or neither.
+    #[inline]
+    pub fn observe(&mut self, seen: &Observation) -> Decision {
+        let wanted = seen.occupied.saturating_add(seen.needed);
+        let last = self.last.unwrap_or_else(|| {
+            self.caught_up = seen.now;
+            self.window_end = seen.now.saturating_add(self.params.window);
+            Last {
+                now: seen.now,
+                held: seen.occupied,
+                discarded: seen.discarded,
+                processed: seen.processed,
+            }
+        });
+        let now = seen.now.max(last.now);
+        self.measure_work(seen, &last, now);
+        let lost = seen.discarded.saturating_sub(last.discarded);
+        self.step.note(seen.occupied.saturating_add(lost).saturating_sub(last.held));
+        self.held.note(wanted);
+        if seen.occupied <= self.enough() / 4 {
+            self.caught_up = now;
+            self.standing = false;
+        }
+        let turned = now >= self.window_end;
+        let (size, reason) = self.decide(seen, now, lost > 0, turned);
+        if turned {
+            self.turn(now);
+        }
+        self.last = Some(Last {
+            now,
+            held: wanted.min(size),
+            discarded: seen.discarded.max(last.discarded),
+            processed: seen.processed,
+        });
+        Decision { size, reason }
+    }
+
+    /// Work of one `target`, as far as it is known; at least the floor.
+    fn enough(&self) -> Bytes {
+        self.work.value().max(self.params.floor)
+    }
+
+    /// Adds the span since the last observation to the measurement if the buffer was never empty in it.
+    fn measure_work(&mut self, seen: &Observation, last: &Last, now: Nanos) {
+        let (Some(processed), Some(before)) = (seen.processed, last.processed) else { return };
+        if seen.occupied == 0 || last.held == 0 {
+            return;
+        }
+        self.busy.0 += now - last.now;
+        self.busy.1 = self.busy.1.saturating_add(processed.saturating_sub(before));
+        let (time, bytes) = self.busy;
+        if time >= self.params.target {
+            let work = u128::from(bytes) * u128::from(self.params.target) / u128::from(time);
+            self.work.note(work as Bytes);
+            self.busy = (0, 0);
+        }
+    }
+
+    fn decide(
+        &mut self,
+        seen: &Observation,
+        now: Nanos,
+        lost: bool,
+        turned: bool,
+    ) -> (Bytes, Reason) {
+        let Params { floor, ceiling, share, patience, .. } = self.params;
+        let total = seen.memory.map(|memory| (memory.total as f64 * share) as Bytes);
+        let most = ceiling.min(total.unwrap_or(ceiling));
+        let fits = |size| within(size, floor, most, seen.occupied);
+        let wanted = seen.occupied.saturating_add(seen.needed);
+        let ahead = if seen.needed == 0 { self.step.value().saturating_mul(2) } else { 0 };
+        let ahead = seen.occupied.saturating_add(seen.needed).saturating_add(ahead);
+        let full = lost || wanted > seen.size;
+        let patient = now - self.caught_up <= patience;
+        self.standing |= full && !patient;
+        if is_short(seen.memory) {
+            let kept = self.held.value().max(self.enough()).min(seen.size);
+            return (fits(kept), Reason::Pressure);
+        }
+        if self.standing {
+            let known = self.work.value() > 0;
+            let kept = if known { self.enough().min(seen.size) } else { seen.size };
+            return (fits(kept), Reason::Standing);
+        }
+        if full || ahead > seen.size {
+            let factor = if lost { 2 } else { 1 };
+            let grown = (seen.size + seen.size / 4).max(seen.size.saturating_mul(factor));
+            return match fits(grown.max(ahead)) {
+                size if size > seen.size && patient => {
+                    (size, if lost { Reason::Discards } else { Reason::Demand })
+                }
+                _ => (fits(seen.size), Reason::Bound),
+            };
+        }
+        if turned {
+            let peak = self.held.value();
+            let kept = fits((peak + peak / 4).max(ahead).max(seen.size / 2));
+            if kept < seen.size - seen.size / 4 {
+                return (kept, Reason::Idle);
+            }
+        }
+        match fits(seen.size) {
+            size if size == seen.size => (size, Reason::Hold),
+            size => (size, Reason::Bound),
+        }
+    }
+
+    fn turn(&mut self, now: Nanos) {
+        self.held.turn();
+        self.step.turn();
+        // Without a new measurement the old one stays.
+        if self.work.now > 0 {
+            self.work.turn();
+        }
+        self.window_end = now.saturating_add(self.params.window);
+    }
+
+    pub(super) fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("work", self.work.value() as f64);
+        visit("peak", self.held.value() as f64);
+        visit("step", self.step.value() as f64);
+        visit("standing", f64::from(u8::from(self.standing)));
+    }
+}
+
+fn is_short(memory: Option<Memory>) -> bool {
+    memory.is_some_and(|memory| memory.available < memory.total / SHORT)
+}

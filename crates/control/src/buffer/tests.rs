@@ -1,0 +1,398 @@
+use super::*;
+use proptest::prelude::*;
+use sojourn_units::{MILLISECOND, SECOND};
+
+fn policy(text: &str) -> (Params, Policy) {
+    let params = Params::parse(text).unwrap();
+    (params, Policy::new(&params))
+}
+
+const ALL: [&str; 6] = [
+    "static size 1mb",
+    "on-demand floor 10kb budget 50mb",
+    "rrda ceiling 50mb",
+    "rrda alpha 0.2 k 1 ceiling 50mb epoch 7ms",
+    "elastic floor 10kb ceiling 50mb",
+    "elastic target 1ms patience 5ms window 20ms",
+];
+
+prop_compose! {
+    fn step()(
+        dt in prop_oneof![0..50 * MILLISECOND, 0..20 * SECOND],
+        needed in prop_oneof![Just(0u64), 1..100_000u64],
+        occupied in prop_oneof![0..60_000_000u64, 0..2000u64, Just(GREATEST)],
+        discarded in prop_oneof![Just(0u64), 0..50_000_000u64],
+        processed in prop_oneof![Just(0u64), 0..50_000_000u64],
+        memory in proptest::option::of((0..u64::MAX, 0..u64::MAX)),
+        granted in prop_oneof![3 => Just(1.0), 1 => 0.1..3.0f64],
+        back in prop_oneof![9 => Just(false), 1 => Just(true)],
+    ) -> (Nanos, Observation, f64, bool) {
+        let memory = memory.map(|(total, available)| Memory { total, available });
+        let seen = Observation {
+            needed, occupied, discarded, processed: Some(processed), memory,
+            ..Observation::default()
+        };
+        (dt, seen, granted, back)
+    }
+}
+
+proptest! {
+    /// The contract: bounds, never below what is occupied, whatever is seen, also if time or counters
+    /// go back and the kernel grants another size; the same observations give the same decisions.
+    #[test]
+    fn every_policy_keeps_the_contract(
+        which in 0..ALL.len(),
+        start in 0..u64::MAX / 2,
+        known in any::<bool>(),
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        let (params, mut policy) = policy(ALL[which]);
+        let mut twin = policy.clone();
+        let (least, most) = params.bounds();
+        let mut size = params.initial();
+        prop_assert!((least..=most).contains(&size));
+        let (mut now, mut discarded, mut processed) = (start, 0u64, 0u64);
+        for (dt, mut seen, granted, back) in steps {
+            now = if back { now - dt.min(now) } else { now + dt };
+            discarded = if back { discarded / 2 } else { discarded + seen.discarded };
+            processed += seen.processed.unwrap_or(0);
+            seen = Observation {
+                now, size, discarded, processed: known.then_some(processed), ..seen
+            };
+            let decision = policy.observe(&seen);
+            prop_assert_eq!(decision, twin.observe(&seen));
+            prop_assert!(decision.size >= least.max(seen.occupied), "{:?} {:?}", seen, decision);
+            prop_assert!(decision.size <= most.max(seen.occupied), "{:?} {:?}", seen, decision);
+            size = (decision.size as f64 * granted) as Bytes;
+        }
+    }
+
+    #[test]
+    fn every_description_reads_back(
+        which in 0..3usize,
+        sizes in (1..1u64 << 30, 1..1u64 << 30, 1..1u64 << 30),
+        times in (1..3600 * SECOND, 1..3600 * SECOND),
+        thousandths in (0..=1000u32, proptest::option::of(0..=1000u32)),
+        k in 1..1000u32,
+    ) {
+        let part = |n: u32| f64::from(n) / 1000.0;
+        let real = (part(thousandths.0), thousandths.1.map(part));
+        let mut s = [sizes.0, sizes.1, sizes.2];
+        s.sort_unstable();
+        let params = match which {
+            0 => Params::OnDemand(on_demand::Params { floor: s[0], budget: s[1] }),
+            1 => Params::Rrda(rrda::Params {
+                initial: s[1], floor: s[0], ceiling: s[2], epoch: times.0, k,
+                beta: f64::from(thousandths.0), omega: real.0, alpha: real.1,
+            }),
+            _ => Params::Elastic(elastic::Params {
+                floor: s[0], ceiling: s[1], share: real.0,
+                target: times.0, patience: times.1, window: times.0,
+            }),
+        };
+        prop_assert_eq!(Params::parse(&params.to_string()).unwrap(), params);
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_tables() {
+    let defaults = [
+        Params::Static(r#static::Params::default()),
+        Params::OnDemand(on_demand::Params::default()),
+        Params::Rrda(rrda::Params::default()),
+        Params::Elastic(elastic::Params::default()),
+    ];
+    for (table, default) in tables().into_iter().zip(defaults) {
+        assert_eq!(Params::parse(table.name).unwrap(), default);
+        assert_eq!(default.name(), table.name);
+        let mut written = table.name.to_owned();
+        for word in table.words.iter().filter(|word| !word.default.is_empty()) {
+            written = format!("{written} {} {}", word.name, word.default);
+        }
+        assert_eq!(Params::parse(&written).unwrap(), default);
+    }
+}
+
+#[test]
+fn errors_name_the_word() {
+    let error = |text: &str| Params::parse(text).unwrap_err().to_string();
+    assert_eq!(error("elastik"), "unknown buffer policy `elastik`: did you mean `elastic`?");
+    assert_eq!(error("static size 0"), "`size` lies above 0, up to 1048576mb");
+    assert_eq!(error("elastic floor 2mb ceiling 1mb"), "`floor` (2mb) is above `ceiling` (1mb)");
+    assert_eq!(error("rrda epoch 0ms"), "`epoch` lies above 0, up to 1h");
+    assert!(error("rrda alpha 1.5").contains("`alpha`"));
+}
+
+/// A buffer with a policy, driven by hand.
+struct Bench {
+    policy: Policy,
+    seen: Observation,
+}
+
+impl Bench {
+    fn new(text: &str) -> Self {
+        let (params, policy) = policy(text);
+        let seen =
+            Observation { size: params.initial(), processed: Some(0), ..Observation::default() };
+        Self { policy, seen }
+    }
+
+    fn observe(&mut self) -> Decision {
+        let decision = self.policy.observe(&self.seen);
+        self.seen.size = decision.size;
+        decision
+    }
+
+    /// A packet that is put in or discarded.
+    fn packet(&mut self, at: Nanos, bytes: Bytes) -> Reason {
+        (self.seen.now, self.seen.needed) = (at, bytes);
+        let decision = self.observe();
+        self.seen.needed = 0;
+        if self.seen.occupied + bytes <= decision.size {
+            self.seen.occupied += bytes;
+        } else {
+            self.seen.discarded += bytes;
+        }
+        decision.reason
+    }
+
+    fn process(&mut self, most: Bytes) {
+        let taken = most.min(self.seen.occupied);
+        self.seen.occupied -= taken;
+        self.seen.processed = self.seen.processed.map(|p| p + taken);
+    }
+}
+
+mod rrda_equations {
+    use super::*;
+
+    /// Sizes after epochs with these differences (bytes held more than before).
+    fn sizes(text: &str, memory: Option<Memory>, differences: &[i64]) -> Vec<Bytes> {
+        let mut bench = Bench::new(text);
+        bench.seen.occupied = 1 << 20;
+        bench.seen.memory = memory;
+        bench.observe();
+        let mut sizes = Vec::new();
+        for difference in differences {
+            bench.seen.now += 100 * MILLISECOND;
+            bench.seen.occupied = bench.seen.occupied.checked_add_signed(*difference).unwrap();
+            bench.observe();
+            sizes.push(bench.seen.size);
+        }
+        sizes
+    }
+
+    const M: Bytes = 100 << 20;
+
+    /// Equations 1 to 4 by hand: omega 1/2, k 3, beta 16, alpha 1/4.
+    #[test]
+    fn one_to_four() {
+        let text = "rrda initial 100mb alpha 0.25";
+        // v': 500, 750, 875, 937.5; the third epoch in a row moves L by 0.75 x 16 x v'.
+        let grown = M + 12 * 875;
+        assert_eq!(
+            sizes(text, None, &[1000, 1000, 1000, 1000]),
+            [M, M, grown, grown + 12 * 937 + 6]
+        );
+        // v': -500, -750, -875; L falls by 0.25 x 16 x 875.
+        assert_eq!(sizes(text, None, &[-1000, -1000, -1000]), [M, M, M - 4 * 875]);
+        // v' 500, -250, 375, ...: no three of one sign.
+        assert_eq!(sizes(text, None, &[1000, -1000, 1000, -1000, 1000]), [M; 5]);
+        // One large epoch, then as much back in small ones: the average keeps its sign and L grows
+        // (scenario 3 becomes scenario 2).
+        let after = sizes(text, None, &[100_000, -1000, -1000, -1000]);
+        assert!(after[2] > M && after[3] > after[2]);
+    }
+
+    /// Equation 5: with no memory left it grows no more, and shrinks by all of beta |v'|.
+    #[test]
+    fn five() {
+        let full = Some(Memory { total: 1 << 32, available: 0 });
+        let text = "rrda initial 100mb";
+        assert_eq!(sizes(text, full, &[1000; 6]), [M; 6]);
+        assert_eq!(sizes(text, full, &[-1000, -1000, -1000])[2], M - 16 * 875);
+    }
+
+    /// Equation 6: with all memory free it grows by all of beta |v'|, and never shrinks.
+    #[test]
+    fn six() {
+        let free = Some(Memory { total: 1 << 32, available: 1 << 32 });
+        let text = "rrda initial 100mb";
+        assert_eq!(sizes(text, free, &[1000, 1000, 1000])[2], M + 16 * 875);
+        assert_eq!(sizes(text, free, &[-1000; 6]), [M; 6]);
+    }
+
+    /// Discarded bytes arrived, too.
+    #[test]
+    fn discards_count_as_arrivals() {
+        let mut bench = Bench::new("rrda alpha 0");
+        bench.observe();
+        for _ in 0..3 {
+            bench.seen.now += 100 * MILLISECOND;
+            bench.seen.discarded += 1000;
+            bench.observe();
+        }
+        assert_eq!(bench.seen.size, (1 << 20) + 16 * 875);
+    }
+
+    /// Late observations share what happened among the epochs that have passed.
+    #[test]
+    fn late_observations() {
+        let (mut late, mut punctual) = (Bench::new("rrda alpha 0"), Bench::new("rrda alpha 0"));
+        late.observe();
+        punctual.observe();
+        for _ in 0..5 {
+            punctual.seen.now += 100 * MILLISECOND;
+            punctual.seen.discarded += 1000;
+            punctual.observe();
+        }
+        late.seen.now = 500 * MILLISECOND;
+        late.seen.discarded = 5000;
+        late.observe();
+        assert_eq!(late.seen.size, punctual.seen.size);
+        late.seen.now = u64::MAX;
+        late.observe();
+    }
+
+    /// Below alpha = 1/2 equal moves up and down leave the buffer larger than before.
+    #[test]
+    fn drifts_up_where_memory_is_free() {
+        let cycle = [1000i64; 6].into_iter().chain([-1000; 6]);
+        let differences: Vec<i64> = cycle.clone().chain(cycle.clone()).chain(cycle).collect();
+        let last =
+            |alpha| *sizes(&format!("rrda alpha {alpha}"), None, &differences).last().unwrap();
+        assert!(last(0.2) > 1_048_576 && last(0.2) > last(0.5) && last(0.5) > last(0.8));
+    }
+}
+
+mod elastic_behaviour {
+    use super::*;
+
+    /// Packets of 1000 bytes, one a millisecond, for `ms`; `work(i)` bytes are processed in
+    /// millisecond i. Returns the greatest size.
+    fn drive(bench: &mut Bench, ms: u64, work: impl Fn(u64) -> Bytes) -> Bytes {
+        let start = bench.seen.now / MILLISECOND;
+        let mut most = 0;
+        for i in 1..=ms {
+            bench.process(work(start + i));
+            bench.packet((start + i) * MILLISECOND, 1000);
+            most = most.max(bench.seen.size);
+        }
+        most
+    }
+
+    const TEXT: &str = "elastic floor 10kb ceiling 50mb";
+
+    #[test]
+    fn a_pause_loses_nothing_and_is_forgotten() {
+        let mut bench = Bench::new(TEXT);
+        // A pause of two seconds in every eight.
+        let peak = drive(&mut bench, 16_000, |i| if i % 8000 < 2000 { 0 } else { 2000 });
+        assert_eq!(bench.seen.discarded, 0);
+        assert!((2_000_000..3_000_000).contains(&peak), "{peak}");
+        // Idle handler, then an idle buffer: back to the floor.
+        drive(&mut bench, 120_000, |_| 2000);
+        assert_eq!(bench.seen.size, 10 << 10);
+    }
+
+    #[test]
+    fn a_standing_queue_is_cut_down_to_its_target() {
+        let mut bench = Bench::new(TEXT);
+        // Half of what arrives is processed: 500 bytes a millisecond, 50 kB in 100 ms.
+        let peak = drive(&mut bench, 20_000, |_| 500);
+        // Three seconds of patience at 500 bytes a millisecond too many, and a quarter.
+        assert!(peak < 2_500_000, "{peak}");
+        assert!(bench.seen.size <= 51_000, "{}", bench.seen.size);
+        assert!(bench.seen.occupied <= bench.seen.size);
+        // Once the handler has caught up, the next pause is met again.
+        drive(&mut bench, 2_000, |_| 3000);
+        let before = bench.seen.discarded;
+        drive(&mut bench, 2_000, |_| 0);
+        drive(&mut bench, 2_000, |_| 3000);
+        assert_eq!(bench.seen.discarded, before);
+    }
+
+    #[test]
+    fn a_dead_handler_is_given_the_ceiling_of_its_patience() {
+        let mut bench = Bench::new(TEXT);
+        drive(&mut bench, 60_000, |_| 0);
+        assert!(bench.seen.size <= 4_000_000, "{}", bench.seen.size);
+    }
+
+    /// Silence is not slowness: after a minute with hardly any work a burst is met.
+    #[test]
+    fn a_burst_after_silence_is_met() {
+        let mut bench = Bench::new(TEXT);
+        drive(&mut bench, 10_000, |_| 1000);
+        bench.process(u64::MAX);
+        bench.seen.now += 60 * SECOND;
+        let at = bench.seen.now;
+        for i in 0..2000 {
+            bench.packet(at + i, 1000);
+        }
+        assert_eq!(bench.seen.discarded, 0);
+    }
+
+    /// From outside, every 10 ms: it keeps ahead of what it has seen, and doubles after a loss.
+    #[test]
+    fn from_outside_it_keeps_ahead() {
+        let mut bench = Bench::new(TEXT);
+        bench.seen.processed = None;
+        bench.observe();
+        let mut lost = Vec::new();
+        for i in 1..=600u64 {
+            bench.seen.now = i * 10 * MILLISECOND;
+            // 10 kB in each 10 ms; the handler pauses 50 of every 200 ms, then empties the buffer.
+            if i % 20 >= 5 {
+                bench.seen.occupied = 0;
+            } else {
+                let room = bench.seen.size - bench.seen.occupied;
+                bench.seen.occupied += room.min(10_000);
+                bench.seen.discarded += 10_000 - room.min(10_000);
+                if room < 10_000 {
+                    lost.push(i);
+                }
+            }
+            bench.observe();
+        }
+        assert!(lost.len() <= 2, "{lost:?}");
+        assert!(bench.seen.size < 100_000, "{}", bench.seen.size);
+    }
+
+    #[test]
+    fn memory_bounds_it() {
+        let mut bench = Bench::new(TEXT);
+        bench.seen.memory = Some(Memory { total: 1_000_000, available: 500_000 });
+        drive(&mut bench, 1_000, |_| 0);
+        assert_eq!(bench.seen.size, 100_000, "a tenth");
+        bench.process(u64::MAX);
+        bench.seen.memory = Some(Memory { total: 1_000_000, available: 10_000 });
+        drive(&mut bench, 25_000, |_| 1000);
+        bench.seen.now += MILLISECOND;
+        let decision = bench.observe();
+        assert_eq!(decision.reason, Reason::Pressure);
+        assert!(decision.size <= 20_000, "{decision:?}");
+    }
+}
+
+#[test]
+fn on_demand_doubles_within_its_budget() {
+    let mut bench = Bench::new("on-demand floor 10kb budget 100kb");
+    for i in 0..50 {
+        bench.packet(i, 1000);
+    }
+    assert_eq!((bench.seen.size, bench.seen.discarded), (80 << 10, 0));
+    for i in 50..150 {
+        bench.packet(i, 1000);
+    }
+    assert_eq!((bench.seen.size, bench.seen.discarded), (100 << 10, 48_000));
+    bench.process(u64::MAX);
+    assert_eq!(bench.observe().size, 100 << 10);
+    // From outside: more than half occupied, or discards.
+    let mut bench = Bench::new("on-demand floor 10kb budget 100kb");
+    bench.seen.occupied = 6000;
+    assert_eq!(bench.observe(), Decision { size: 20 << 10, reason: Reason::Demand });
+    bench.seen.discarded = 1;
+    assert_eq!(bench.observe(), Decision { size: 40 << 10, reason: Reason::Discards });
+    assert_eq!(bench.observe().reason, Reason::Hold);
+}

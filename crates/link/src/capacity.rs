@@ -1,0 +1,143 @@
+//! How much of what a transmitter could have carried it has carried, where its rate changes.
+//!
+//! A time at 10 Mbit/s offers a tenth of the same time at 100 Mbit/s, so shares of time say little of a
+//! link whose rate changes. A new rate holds from the end of the transmission in progress, which still
+//! has the old one: so no more is ever carried than was offered.
+
+use sojourn_units::{Nanos, Rate, SECOND};
+use std::ops::{Add, Sub};
+
+/// What a transmitter could have carried and what it has carried, in bit/s times nanoseconds. Only
+/// differences between two times mean something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// What it could have carried.
+    pub offered: u128,
+    /// What it has carried, the link's overhead included.
+    pub used: u128,
+}
+
+impl Capacity {
+    /// The share that was used; nothing of nothing is NaN.
+    pub fn share(self) -> f64 {
+        self.used as f64 / self.offered as f64
+    }
+
+    /// Of so many bytes.
+    pub(crate) fn of_bytes(offered: u64, used: u64) -> Self {
+        let unit = u128::from(8 * SECOND);
+        Self { offered: unit * u128::from(offered), used: unit * u128::from(used) }
+    }
+
+    fn of(rate: u64, offered: Nanos, used: Nanos) -> Self {
+        let rate = u128::from(rate);
+        Self { offered: rate * u128::from(offered), used: rate * u128::from(used) }
+    }
+}
+
+impl Add for Capacity {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { offered: self.offered + other.offered, used: self.used + other.used }
+    }
+}
+
+impl Sub for Capacity {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { offered: self.offered - other.offered, used: self.used - other.used }
+    }
+}
+
+/// Keeps the account of a link's capacity from one change of its rate to the next.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Until `since`.
+    total: Capacity,
+    /// When the present rate began to hold; ahead of the clock while a transmission still goes on at
+    /// the rate before.
+    since: Nanos,
+    /// How long the link has been busy until then.
+    busy: Nanos,
+    rate: u64,
+    before: u64,
+}
+
+/// Time without a rate offers nothing that could be counted.
+fn bits(rate: Option<Rate>) -> u64 {
+    rate.map_or(0, Rate::bits)
+}
+
+impl Account {
+    /// The account of a link that has had one rate so far.
+    pub fn new(rate: Option<Rate>) -> Self {
+        let rate = bits(rate);
+        Self { total: Capacity::default(), since: 0, busy: 0, rate, before: rate }
+    }
+
+    /// The rate becomes another at `end`, the end of the transmission in progress if there is one; the
+    /// link has been busy for `busy` then.
+    pub fn turn(&mut self, end: Nanos, busy: Nanos, rate: Option<Rate>) {
+        if end > self.since {
+            self.total = self.total + Capacity::of(self.rate, end - self.since, busy - self.busy);
+            self.before = self.rate;
+            self.since = end;
+            self.busy = busy;
+        }
+        self.rate = bits(rate);
+    }
+
+    /// Adds what was offered and used in some other way until the present rate began to hold.
+    pub fn add(&mut self, capacity: Capacity) {
+        self.total = self.total + capacity;
+    }
+
+    /// The capacity until `now`, when the link has been busy for `busy`.
+    pub fn until(&self, now: Nanos, busy: Nanos) -> Capacity {
+        if now < self.since {
+            return self.total - Capacity::of(self.before, self.since - now, self.busy - busy);
+        }
+        self.total + Capacity::of(self.rate, now - self.since, busy - self.busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    fn account() -> Account {
+        let mut account = Account::new(Rate::new(10 * MBIT));
+        // Busy for 300 ns of the first 1000, the last of them in a transmission until 1050.
+        account.turn(1050, 350, Rate::new(MBIT));
+        account
+    }
+
+    #[test]
+    fn a_transmission_in_progress_keeps_its_rate() {
+        let capacity = account().until(1000, 300);
+        assert_eq!(capacity, Capacity::of(10 * MBIT, 1000, 300));
+        assert_eq!(account().until(1050, 350), Capacity::of(10 * MBIT, 1050, 350));
+        let after = account().until(1250, 400) - account().until(1050, 350);
+        assert_eq!(after, Capacity::of(MBIT, 200, 50));
+    }
+
+    #[test]
+    fn a_rate_that_never_held_counts_nothing() {
+        let mut account = account();
+        account.turn(1050, 350, Rate::new(500 * MBIT));
+        account.turn(1050, 350, Rate::new(3 * MBIT));
+        assert_eq!(account.until(1010, 310), Capacity::of(10 * MBIT, 1010, 310));
+        let after = account.until(1060, 360) - account.until(1050, 350);
+        assert_eq!(after, Capacity::of(3 * MBIT, 10, 10));
+    }
+
+    #[test]
+    fn the_greatest_rate_for_the_longest_time_fits() {
+        let mut account = Account::new(Rate::new(u64::MAX));
+        account.turn(Nanos::MAX / 2, 0, Rate::new(1));
+        account.turn(Nanos::MAX - 1, 0, Rate::new(u64::MAX));
+        assert!(account.until(Nanos::MAX, 1).share() < 1e-15);
+    }
+}

@@ -1,0 +1,209 @@
+//! A capacity recorded as a trace of delivery opportunities.
+//!
+//! At each opportunity the transmitter may send so many bytes, at once: several small packets, or parts of
+//! a large one, whose rest waits for the next. What is not used then is lost. A packet leaves the queue at
+//! the first opportunity with room for any of it, and is through at the last that it needs; one that comes
+//! at the very moment of an opportunity comes too late for it. The trace begins with the link and repeats,
+//! its last opportunity being the beginning of the next round.
+//!
+//! # Source
+//! Mahimahi's `mm-link` and the traces it replays (Netravali et al., USENIX ATC 2015): milliseconds, one a
+//! line, each an opportunity for a packet of full length.
+
+use crate::capacity::Capacity;
+use serde::{Deserialize, Serialize};
+use sojourn_units::{MILLISECOND, Nanos, Rate, SECOND};
+use std::sync::Arc;
+
+/// Delivery opportunities, again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Text", into = "Text")]
+pub struct Trace {
+    /// Times after the beginning of a round, from above 0 to its end, and how many opportunities there
+    /// have been then.
+    steps: Arc<[(Nanos, u64)]>,
+    /// Bytes that each lets through.
+    bytes: u32,
+}
+
+/// Its form in plans.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    /// Milliseconds.
+    opportunities: Vec<u32>,
+    #[serde(default = "full_packet")]
+    bytes: u32,
+}
+
+fn full_packet() -> u32 {
+    Trace::BYTES
+}
+
+impl TryFrom<Text> for Trace {
+    type Error = String;
+    fn try_from(text: Text) -> Result<Self, String> {
+        Self::new(&text.opportunities, text.bytes)
+    }
+}
+
+impl From<Trace> for Text {
+    fn from(trace: Trace) -> Self {
+        let mut opportunities = Vec::with_capacity(trace.len());
+        for &(at, count) in trace.steps.iter() {
+            opportunities.resize(count as usize, (at / MILLISECOND) as u32);
+        }
+        Self { opportunities, bytes: trace.bytes }
+    }
+}
+
+impl Trace {
+    /// Bytes of an opportunity in Mahimahi's format.
+    pub const BYTES: u32 = 1500;
+    /// A trace has at most so many opportunities.
+    pub const LONGEST: usize = 1_000_000;
+
+    /// A trace of opportunities at so many milliseconds, in their order, each for `bytes` bytes. One at 0
+    /// belongs to the end of the round before.
+    ///
+    /// # Errors
+    /// None at all, too many, out of order, all at 0, or opportunities for nothing.
+    pub fn new(opportunities: &[u32], bytes: u32) -> Result<Self, String> {
+        let Some(&last) = opportunities.last() else {
+            return Err("a trace needs an opportunity".to_owned());
+        };
+        if opportunities.len() > Self::LONGEST {
+            return Err(format!("a trace has at most {} opportunities", Self::LONGEST));
+        }
+        if let Some(i) = opportunities.windows(2).position(|pair| pair[0] > pair[1]) {
+            let (a, b) = (opportunities[i], opportunities[i + 1]);
+            return Err(format!("opportunities stand in their order; found {b} ms after {a} ms"));
+        }
+        if last == 0 {
+            return Err("a trace takes some time: its last opportunity is at 0 ms".to_owned());
+        }
+        if bytes == 0 {
+            return Err("an opportunity is for at least one byte".to_owned());
+        }
+        let first = opportunities.partition_point(|&at| at == 0);
+        let mut steps: Vec<(Nanos, u64)> = Vec::new();
+        let round = opportunities[first..].iter().chain(std::iter::repeat_n(&last, first));
+        for (i, &at) in round.enumerate() {
+            let (at, count) = (Nanos::from(at) * MILLISECOND, i as u64 + 1);
+            match steps.last_mut() {
+                Some(step) if step.0 == at => step.1 = count,
+                _ => steps.push((at, count)),
+            }
+        }
+        Ok(Self { steps: steps.into(), bytes })
+    }
+
+    /// Opportunities of a round.
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    pub fn len(&self) -> usize {
+        self.steps[self.steps.len() - 1].1 as usize
+    }
+
+    /// Length of a round.
+    pub fn period(&self) -> Nanos {
+        self.steps[self.steps.len() - 1].0
+    }
+
+    /// The mean rate.
+    pub fn mean(&self) -> Rate {
+        let bits = u128::from(self.bytes) * 8 * self.len() as u128 * u128::from(SECOND);
+        let rate = bits / u128::from(self.period());
+        Rate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1)).expect("above zero")
+    }
+
+    /// The first opportunity not before `at`, both since the trace began.
+    fn next_from(&self, at: Nanos) -> Nanos {
+        let last_moment = at.saturating_sub(1);
+        let (round, since) = (last_moment / self.period(), last_moment % self.period());
+        let next = self.steps.partition_point(|step| step.0 <= since);
+        let next = self.steps.get(next).map_or(Nanos::MAX, |step| step.0);
+        (round.saturating_mul(self.period())).saturating_add(next)
+    }
+
+    /// Bytes of all opportunities up to and at `until`, since the trace began.
+    fn offered(&self, until: Nanos) -> u64 {
+        let (rounds, since) = (until / self.period(), until % self.period());
+        let next = self.steps.partition_point(|step| step.0 <= since);
+        let count = if next == 0 { 0 } else { self.steps[next - 1].1 };
+        (rounds * self.len() as u64 + count) * u64::from(self.bytes)
+    }
+}
+
+/// A transmitter that follows a trace.
+#[derive(Clone, Debug)]
+pub struct Opportunities {
+    trace: Trace,
+    /// When it began.
+    begin: Nanos,
+    /// The opportunity that was used last, or that the packet begun last still needs.
+    open: Nanos,
+    /// Bytes left of it.
+    room: u64,
+    /// Bytes of all packets begun.
+    begun: u64,
+}
+
+impl Opportunities {
+    /// Those of a trace that begins at `now`.
+    pub fn new(trace: Trace, now: Nanos) -> Self {
+        Self { trace, begin: now, open: now, room: 0, begun: 0 }
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The first opportunity after `at`.
+    pub fn after(&self, at: Nanos) -> Nanos {
+        self.begin.saturating_add(self.trace.next_from(at - self.begin + 1))
+    }
+
+    /// Whether a packet may begin at `at`, the transmitter having waited for this moment.
+    pub fn is_open(&mut self, at: Nanos) -> bool {
+        if self.open != at {
+            let since = at - self.begin;
+            if self.trace.next_from(since) != since || since == 0 {
+                return false;
+            }
+            self.use_at(at);
+        }
+        self.room > 0
+    }
+
+    fn use_at(&mut self, at: Nanos) {
+        let since = at - self.begin;
+        self.open = at;
+        self.room = self.trace.offered(since) - self.trace.offered(since - 1);
+    }
+
+    /// Begins a packet of `bytes` at an opportunity that is open, and says when it is through.
+    pub fn transmit(&mut self, bytes: u32) -> Nanos {
+        let mut left = u64::from(bytes);
+        self.begun += left;
+        while left > self.room {
+            left -= self.room;
+            self.use_at(self.after(self.open));
+        }
+        self.room -= left;
+        self.open
+    }
+
+    /// What was offered and used before `now`, the time of the last call or a later one. What happens at
+    /// `now` itself is left out, whether it has been asked for already or not.
+    pub fn capacity(&self, now: Nanos) -> Capacity {
+        let offered = self.trace.offered((now - self.begin).saturating_sub(1));
+        // All that comes until the end of the packet in transmission is its own.
+        let coming = if now <= self.open {
+            self.trace.offered(self.open - self.begin) - offered - self.room
+        } else {
+            0
+        };
+        Capacity::of_bytes(offered, self.begun - coming)
+    }
+}

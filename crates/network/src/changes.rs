@@ -1,0 +1,51 @@
+//! Links that change on the way: whose turn is next.
+
+use crate::deadlines::Deadlines;
+use sojourn_link::Params;
+use sojourn_plan::{Plan, Schedule};
+use sojourn_units::{EPOCH, Nanos};
+
+/// The schedules of all links that change.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    schedules: Vec<(u32, Schedule)>,
+    due: Deadlines,
+}
+
+impl Changes {
+    /// Those of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let links = plan.links.iter().enumerate().filter(|(_, link)| !link.changes.is_empty());
+        let schedules: Vec<_> = links
+            .map(|(id, link)| (id as u32, Schedule::new(&link.params, &link.changes)))
+            .collect();
+        let due = Deadlines::new(schedules.len() as u32);
+        let mut changes = Self { schedules, due };
+        (0..changes.schedules.len() as u32).for_each(|i| changes.plan_next(i));
+        changes
+    }
+
+    fn plan_next(&mut self, i: u32) {
+        match self.schedules[i as usize].1.next_at().and_then(|at| EPOCH.checked_add(at)) {
+            Some(at) => self.due.set(i, at),
+            None => self.due.clear(i),
+        }
+    }
+
+    /// When the next change is, if there is one.
+    pub fn next_at(&self) -> Option<Nanos> {
+        self.due.first().map(|(at, _)| at)
+    }
+
+    /// Hands what is due up to `now` to `change`, by time and then in the plan's order: the time, the
+    /// link, and its parameters from then on.
+    pub fn take_due(&mut self, now: Nanos, mut change: impl FnMut(Nanos, u32, &Params)) {
+        while let Some((at, i)) = self.due.first().filter(|(at, _)| *at <= now) {
+            let (id, schedule) = &mut self.schedules[i as usize];
+            if let Some((_, params)) = schedule.take_next() {
+                change(at, *id, params);
+            }
+            self.plan_next(i);
+        }
+    }
+}

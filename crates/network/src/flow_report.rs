@@ -1,0 +1,196 @@
+//! The metrics of flows, groups and the whole run.
+
+use crate::flow_probe::{GroupProbe, Tally};
+use crate::link_report::{rate, share};
+use crate::tables::Row;
+use sojourn_measure::{FlowAccount, Histogram, Moments, Welford, jain};
+use sojourn_plan::{Group, Plan, Transport};
+use sojourn_traffic::App;
+use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
+
+/// What is counted of a flow since the end of the warm-up.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Whether it is TCP.
+    pub tcp: bool,
+    /// Application payload delivered; for TCP once and in order.
+    pub bytes: u64,
+    /// What TCP did.
+    pub tally: Tally,
+    /// The books of its data, and of what comes back.
+    pub books: [FlowAccount; 2],
+    /// Interarrival jitter in seconds, or not a number.
+    pub jitter: f64,
+    /// Mean opinion score, or not a number.
+    pub mos: f64,
+}
+
+/// A flow, for its line in the table of flows.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowLine<'a> {
+    /// Index of its group.
+    pub group: usize,
+    /// Its number within the group.
+    pub number: u32,
+    /// When it began, `Nanos::MAX` if it did not, and ended.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Option<Nanos>,
+    /// What is counted of it.
+    pub counted: &'a Counted,
+    /// Transfers ended.
+    pub finished: u64,
+    /// Web pages loaded.
+    pub pages: u64,
+    /// Delays of its packets with data, or of its writes.
+    pub delays: Moments,
+    /// Delays of its packets with data.
+    pub packet_delays: Moments,
+    /// Distribution of its delays, if asked for by flow.
+    pub delay: Option<&'a Histogram>,
+}
+
+/// What happened to a flow's packets since `before`.
+pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
+    FlowAccount {
+        sent: now.sent - before.sent,
+        duplicated: now.duplicated - before.duplicated,
+        dropped: now.dropped - before.dropped,
+        lost: now.lost - before.lost,
+        received: now.received - before.received,
+    }
+}
+
+/// The row of one flow, measured over `span`.
+pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
+    let group = &plan.groups[flow.group];
+    let pair = group.pairs[flow.number as usize % group.pairs.len()];
+    let mut row = Row::default();
+    row.text("group", &group.name);
+    row.integer("flow", u64::from(flow.number));
+    row.text("from", &plan.nodes[pair.0].name);
+    row.text("to", &plan.nodes[pair.1].name);
+    row.real("start", instant(Some(flow.start)));
+    row.real("end", instant(flow.end));
+    transfer_metrics(&mut row, &[*flow.counted], span);
+    row.integer("finished", flow.finished);
+    row.integer("pages", flow.pages);
+    row.real("jitter", flow.counted.jitter);
+    row.real("mos", flow.counted.mos);
+    row.real("delay_mean", flow.delays.mean() / SECOND as f64);
+    row.real("delay_sd", flow.delays.deviation() / SECOND as f64);
+    row.real("packet_delay_mean", flow.packet_delays.mean() / SECOND as f64);
+    row.real("packet_delay_sd", flow.packet_delays.deviation() / SECOND as f64);
+    if let Some(histogram) = flow.delay {
+        row.quantiles(histogram, &DELAYS);
+    }
+    row
+}
+
+/// What flows and groups have in common.
+fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
+    let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
+    let tcp = sum(|f| if f.tcp { f.bytes } else { 0 });
+    let udp = sum(|f| if f.tcp { 0 } else { f.bytes });
+    row.integer("bytes", tcp + udp);
+    row.real("goodput", rate(tcp, span));
+    row.real("udp_goodput", rate(udp, span));
+    let sent = sum(|f| f.books[0].sent.packets);
+    row.integer("sent", sent);
+    row.integer("received", sum(|f| f.books[0].received.packets));
+    let gone = sum(|f| f.books[0].dropped.packets + f.books[0].lost.packets);
+    row.real("packet_loss", share(gone, sent));
+    row.integer("retransmissions", sum(|f| f.tally.retransmissions));
+    row.integer("timeouts", sum(|f| f.tally.timeouts));
+    row.integer("recoveries", sum(|f| f.tally.recoveries));
+    row.integer("writes", sum(|f| f.tally.writes));
+    row.integer("refused", sum(|f| f.tally.refused));
+    let mut windows = Welford::default();
+    for tally in flows.iter().map(|f| &f.tally).filter(|t| t.time > 0) {
+        windows.add(tally.window as f64 / tally.time as f64);
+    }
+    row.real("cwnd_mean", windows.mean());
+}
+
+/// The metrics of a group, whose flows are counted up in `flows`, measured over `span` up to `now`.
+pub fn group_row(
+    group: &Group,
+    probe: &GroupProbe,
+    flows: &[Counted],
+    now: Nanos,
+    span: Nanos,
+) -> Row {
+    let mut row = Row::default();
+    row.integer("flows", probe.flows);
+    transfer_metrics(&mut row, flows, span);
+    row.real("jain", jain(flows.iter().map(|f| f.bytes as f64)));
+    let delay = probe.delay.moments();
+    row.real("delay_mean", delay.mean() / SECOND as f64);
+    row.real("delay_sd", delay.deviation() / SECOND as f64);
+    row.quantiles(&probe.delay, &DELAYS);
+    let packets = probe.packet_delay.as_deref().unwrap_or(&probe.delay);
+    row.real("packet_delay_mean", packets.moments().mean() / SECOND as f64);
+    row.real("packet_delay_sd", packets.moments().deviation() / SECOND as f64);
+    row.quantiles(packets, &PACKET_DELAYS);
+    row.real("rtt_mean", probe.rtt.moments().mean() / SECOND as f64);
+    row.quantiles(&probe.rtt, &[("rtt_p50", 0.5), ("rtt_p95", 0.95), ("rtt_p99", 0.99)]);
+    row.real("active_mean", probe.active.mean(now));
+    completion_metrics(&mut row, group, probe);
+    let mean = |of: fn(&Counted) -> f64| {
+        let mut mean = Welford::default();
+        flows.iter().map(of).filter(|x| !x.is_nan()).for_each(|x| mean.add(x));
+        mean.mean()
+    };
+    row.real("jitter", mean(|f| f.jitter));
+    row.real("mos", mean(|f| f.mos));
+    row.real("mos_min", flows.iter().map(|f| f.mos).fold(f64::NAN, f64::min));
+    row
+}
+
+fn completion_metrics(row: &mut Row, group: &Group, probe: &GroupProbe) {
+    let finished = probe.fct.moments().count();
+    let tcp = matches!(group.transport, Transport::Tcp(_));
+    let ends = group.stop.is_some() || group.app.ends();
+    let stream = tcp && ends && group.app.sends_packets();
+    let web = matches!(group.app, App::Web(_));
+    let transfers = stream || web || matches!(group.app, App::Transfer(_));
+    row.integer("finished", finished);
+    row.integer("unfinished", if transfers { probe.active.value() } else { 0 });
+    row.real("fct_mean", probe.fct.moments().mean() / SECOND as f64);
+    row.quantiles(&probe.fct, &[("fct_p50", 0.5), ("fct_p95", 0.95), ("fct_p99", 0.99)]);
+    row.integer("pages", probe.page.moments().count());
+    row.integer("objects", if web { finished } else { 0 });
+    row.real("page_mean", probe.page.moments().mean() / SECOND as f64);
+    row.quantiles(&probe.page, &[("page_p50", 0.5), ("page_p95", 0.95), ("page_p99", 0.99)]);
+}
+
+/// The metrics of all flows together; `events` and `packets` are counted since the run's start.
+pub fn total_row(
+    groups: &[GroupProbe],
+    flows: &[Counted],
+    events: u64,
+    packets: u64,
+    now: Nanos,
+    span: Nanos,
+) -> Row {
+    let mut row = Row::default();
+    row.real("measured", seconds(span));
+    row.integer("events", events);
+    row.integer("packets", packets);
+    transfer_metrics(&mut row, flows, span);
+    row.real("jain", jain(flows.iter().filter(|f| f.tcp).map(|f| f.bytes as f64)));
+    row.integer("finished", groups.iter().map(|g| g.fct.moments().count()).sum());
+    row.real("active_mean", groups.iter().map(|g| g.active.mean(now)).sum());
+    row
+}
+
+const DELAYS: [(&str, f64); 4] =
+    [("delay_p50", 0.5), ("delay_p95", 0.95), ("delay_p99", 0.99), ("delay_p999", 0.999)];
+
+const PACKET_DELAYS: [(&str, f64); 3] =
+    [("packet_delay_p50", 0.5), ("packet_delay_p95", 0.95), ("packet_delay_p99", 0.99)];
+
+/// Seconds since the run's start; NaN for what did not happen.
+fn instant(at: Option<Nanos>) -> f64 {
+    at.filter(|&at| at != Nanos::MAX).map_or(f64::NAN, |at| seconds(at - EPOCH))
+}

@@ -1,0 +1,158 @@
+//! The tables of a record, as far as links tell them.
+
+use crate::link_report::{self, share};
+use crate::network::{Network, Witness};
+use crate::port::transmitters;
+use crate::probe::LinkProbe;
+use crate::tables::{Row, append, table};
+use sojourn_link::Medium;
+use sojourn_measure::{Histogram, Table, Values};
+use sojourn_plan::Plan;
+use sojourn_units::{Nanos, SECOND};
+
+use crate::flow_probe::GroupProbe;
+
+/// The time measured, and what was before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    /// Its begin.
+    pub since: Nanos,
+    /// Its end.
+    pub now: Nanos,
+    /// The media at its begin.
+    pub media: &'a [Medium],
+}
+
+impl<T: Copy, W: Witness<T>> Network<T, W> {
+    /// The metrics of a link, or of several that `probe` has measured together.
+    fn links_row(&self, plan: &Plan, links: &[usize], probe: &LinkProbe, span: &Span) -> Row {
+        let mut row = Row::default();
+        let work = |&id: &usize| self.probe(id).measured_work(self.work(id, span.now));
+        let works: Vec<_> = links.iter().map(work).collect();
+        let (transmitters, took) = (self.transmitters(plan, links), span.now - span.since);
+        link_report::append(&mut row, probe, &works, transmitters, span.now, took);
+        row
+    }
+
+    fn link_row(&self, plan: &Plan, id: usize, span: &Span) -> Row {
+        self.links_row(plan, &[id], self.probe(id), span)
+    }
+
+    /// How many transmitters `links` have between them; none counts if one of them takes no time.
+    pub(crate) fn transmitters(&self, plan: &Plan, links: &[usize]) -> u64 {
+        let timed = links.iter().all(|&id| self.link(id).is_timed());
+        if timed { transmitters(plan, links) } else { 0 }
+    }
+
+    /// The probe of the bottleneck's links taken together, if they are several.
+    fn joint_probe(&self, plan: &Plan) -> Option<LinkProbe> {
+        let links = &plan.observe.bottleneck.links;
+        let probes = links.iter().map(|&id| self.probe(id));
+        (links.len() > 1).then(|| self.joint().merged(probes))
+    }
+
+    /// The metrics of the bottleneck, which are the run's own.
+    pub fn bottleneck_row(&self, plan: &Plan, span: &Span) -> Row {
+        let links = &plan.observe.bottleneck.links;
+        match self.joint_probe(plan) {
+            None => self.link_row(plan, links[0], span),
+            Some(probe) => self.links_row(plan, links, &probe, span),
+        }
+    }
+
+    fn medium_row(&self, id: usize, span: &Span) -> Row {
+        let mut row = Row::default();
+        let (medium, before) = (self.medium(id), &span.media[id]);
+        let occupied = medium.occupied(span.now) - before.occupied(span.since);
+        row.real("occupancy", share(occupied, span.now - span.since));
+        row.integer("attempts", medium.counters().attempts - before.counters().attempts);
+        row.integer("deferrals", medium.counters().deferrals - before.counters().deferrals);
+        row
+    }
+
+    /// The table of queues: a row a link.
+    pub fn queue_table(&self, plan: &Plan, span: &Span) -> Table {
+        let row = |id: usize| {
+            let mut row = Row::default();
+            row.text("link", &plan.links[id].name);
+            row.0.extend(self.link_row(plan, id, span).0);
+            row
+        };
+        table((0..plan.links.len()).map(row).collect())
+    }
+
+    /// Appends the metrics of the links shown and of the media to a summary.
+    pub fn summarise_places(&self, plan: &Plan, span: &Span, summary: &mut Table) {
+        let bottleneck = &plan.observe.bottleneck;
+        for id in plan.shown_links().into_iter().filter(|&id| bottleneck.links != [id]) {
+            append(summary, Some(&plan.links[id].name), self.link_row(plan, id, span));
+        }
+        for (id, medium) in plan.media.iter().enumerate() {
+            append(summary, Some(&medium.name), self.medium_row(id, span));
+        }
+    }
+
+    /// The table of distributions: of links shown, of the bottleneck, of groups.
+    pub fn distributions(&self, plan: &Plan, groups: &[GroupProbe]) -> Table {
+        let mut bins = Bins::default();
+        for id in plan.shown_links() {
+            bins.link(&plan.links[id].name, self.probe(id));
+        }
+        if let Some(probe) = self.joint_probe(plan) {
+            bins.link(&plan.observe.bottleneck.name, &probe);
+        }
+        for (group, probe) in plan.groups.iter().zip(groups) {
+            bins.times(&group.name, "delay", &probe.delay);
+            if let Some(delay) = &probe.packet_delay {
+                bins.times(&group.name, "packet_delay", delay);
+            }
+            bins.times(&group.name, "rtt", &probe.rtt);
+            bins.times(&group.name, "fct", &probe.fct);
+            bins.times(&group.name, "page", &probe.page);
+        }
+        bins.into_table()
+    }
+}
+
+#[derive(Default)]
+struct Bins {
+    places: Vec<String>,
+    metrics: Vec<String>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    counts: Vec<i64>,
+}
+
+impl Bins {
+    fn add(&mut self, place: &str, metric: &str, low: f64, high: f64, count: u64) {
+        self.places.push(place.to_owned());
+        self.metrics.push(metric.to_owned());
+        self.low.push(low);
+        self.high.push(high);
+        self.counts.push(count as i64);
+    }
+
+    fn link(&mut self, place: &str, probe: &LinkProbe) {
+        self.times(place, "sojourn", &probe.sojourn);
+        for (length, count) in probe.runs.lengths() {
+            self.add(place, "consecutive_loss", length as f64, length as f64, count);
+        }
+    }
+
+    fn times(&mut self, place: &str, metric: &str, histogram: &Histogram) {
+        let scale = 1.0 / SECOND as f64;
+        for bin in histogram.bins() {
+            self.add(place, metric, bin.low as f64 * scale, bin.high as f64 * scale, bin.count);
+        }
+    }
+
+    fn into_table(self) -> Table {
+        let mut table = Table::default();
+        table.push("place", "", Values::Text(self.places));
+        table.push("metric", "", Values::Text(self.metrics));
+        table.push("low", "", Values::Real(self.low));
+        table.push("high", "", Values::Real(self.high));
+        table.push("count", "1", Values::Integer(self.counts));
+        table
+    }
+}

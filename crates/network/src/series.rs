@@ -1,0 +1,129 @@
+//! Time series of links: queues, rates, the policy's state; with columns of whoever drives them.
+
+use crate::link_report::{rate, utilisation};
+use crate::network::{Network, Witness};
+use crate::probe::Work;
+use sojourn_measure::{Table, Values};
+use sojourn_plan::Plan;
+use sojourn_queue::Discipline;
+use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
+
+/// Samples so far, a column each.
+#[derive(Clone, Debug, Default)]
+pub struct LinkSeries {
+    columns: Vec<(String, &'static str, Vec<f64>)>,
+    /// Links shown, one at a time; then the bottleneck's together, if they are several.
+    places: Vec<Vec<usize>>,
+    /// What the transmitter of each had done at the last sample.
+    work: Vec<Vec<Work>>,
+    /// Columns before those of policies' states.
+    fixed: usize,
+}
+
+impl LinkSeries {
+    /// No samples yet; `others` are columns beside those of links, with their units.
+    pub fn new(plan: &Plan, others: Vec<(String, &'static str)>) -> Self {
+        let mut series = Self::default();
+        let bottleneck = &plan.observe.bottleneck;
+        series.places = plan.shown_links().into_iter().map(|link| vec![link]).collect();
+        if bottleneck.links.len() > 1 {
+            series.places.push(bottleneck.links.clone());
+        }
+        let mut add = |name: String, unit| series.columns.push((name, unit, Vec::new()));
+        add("time".to_owned(), "s");
+        for links in &series.places {
+            let name = match links[..] {
+                [link] => &plan.links[link].name,
+                _ => &bottleneck.name,
+            };
+            add(format!("{name}.queue"), "1");
+            add(format!("{name}.backlog"), "B");
+            add(format!("{name}.throughput"), "bit/s");
+            add(format!("{name}.utilisation"), "1");
+            add(format!("{name}.last_sojourn"), "s");
+        }
+        for (name, unit) in others {
+            add(name, unit);
+        }
+        series.fixed = series.columns.len();
+        series.work =
+            series.places.iter().map(|links| vec![Work::default(); links.len()]).collect();
+        series
+    }
+
+    /// Takes the sample at `now`, one interval of the plan's after the last, with a value for each of the other columns.
+    pub fn sample<T: Copy, W: Witness<T>>(
+        &mut self,
+        net: &Network<T, W>,
+        plan: &Plan,
+        now: Nanos,
+        others: impl IntoIterator<Item = f64>,
+    ) {
+        let rows = self.columns[0].2.len();
+        let mut columns = self.columns.iter_mut();
+        let mut add = |value: f64| {
+            if let Some(column) = columns.next() {
+                column.2.push(value);
+            }
+        };
+        add(seconds(now - EPOCH));
+        let interval = plan.observe.series_interval;
+        for (links, before) in self.places.iter().zip(&mut self.work) {
+            let since = |(&id, before): (&usize, &mut Work)| {
+                let done = net.work(id, now);
+                done - std::mem::replace(before, done)
+            };
+            let works: Vec<_> = links.iter().zip(before).map(since).collect();
+            let work: Work = works.iter().copied().sum();
+            let backlogs = || links.iter().map(|&id| net.link(id).backlog());
+            let left = links.iter().map(|&id| net.probe(id)).max_by_key(|p| p.last_departed);
+            add(backlogs().map(|b| f64::from(b.packets)).sum());
+            add(backlogs().map(|b| b.bytes as f64).sum());
+            add(rate(work.begun.bytes, interval));
+            add(utilisation(&works, net.transmitters(plan, links), interval));
+            add(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
+        }
+        others.into_iter().for_each(add);
+        debug_assert_eq!(self.columns[self.fixed - 1].2.len(), rows + 1);
+        self.sample_states(net, plan, rows);
+    }
+
+    fn sample_states<T: Copy, W: Witness<T>>(
+        &mut self,
+        net: &Network<T, W>,
+        plan: &Plan,
+        rows: usize,
+    ) {
+        let columns = &mut self.columns;
+        let mut next = self.fixed;
+        for links in &self.places {
+            let [id] = links[..] else { continue };
+            let link = &plan.links[id].name;
+            net.link(id).queue().state(&mut |name, value| {
+                let name = format!("{link}.state.{name}");
+                // A policy nearly always visits the same names in the same order.
+                if columns.get(next).is_none_or(|column| column.0 != name) {
+                    next =
+                        columns.iter().position(|column| column.0 == name).unwrap_or_else(|| {
+                            columns.push((name, "", vec![f64::NAN; rows]));
+                            columns.len() - 1
+                        });
+                }
+                columns[next].2.push(value as f64);
+                next += 1;
+            });
+        }
+        for column in &mut columns[self.fixed..] {
+            column.2.resize(rows + 1, f64::NAN);
+        }
+    }
+
+    /// The table.
+    pub fn into_table(self) -> Table {
+        let mut table = Table::default();
+        for (name, unit, values) in self.columns {
+            table.push(name, unit, Values::Real(values));
+        }
+        table
+    }
+}

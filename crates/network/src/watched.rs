@@ -1,0 +1,38 @@
+//! What a monitor of flows sees beyond the books.
+
+use sojourn_queue::DropReason;
+use sojourn_units::Nanos;
+
+/// What the books do not have of one direction of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watched {
+    /// When the first packet was sent.
+    pub first_sent: Option<Nanos>,
+    /// When the last one was received.
+    pub last_received: Option<Nanos>,
+    /// Sum of one-way delays of packets received.
+    pub delays: Nanos,
+    /// Packets dropped by measuring.
+    pub measured: u64,
+}
+
+impl Watched {
+    /// A host sent a packet.
+    #[inline]
+    pub fn sent(&mut self, now: Nanos) {
+        self.first_sent.get_or_insert(now);
+    }
+
+    /// The other host received a packet.
+    #[inline]
+    pub fn received(&mut self, now: Nanos, sent_at: Nanos) {
+        self.last_received = Some(now);
+        self.delays += now - sent_at;
+    }
+
+    /// A queue dropped a packet.
+    #[inline]
+    pub fn dropped(&mut self, reason: DropReason) {
+        self.measured += u64::from(reason == DropReason::Measurement);
+    }
+}

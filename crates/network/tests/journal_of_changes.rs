@@ -1,0 +1,113 @@
+//! The journal of a link that changes on the way is replayed with its changes.
+
+use sojourn_link::{Backlog, Impairments, Link, Params, Sink};
+use sojourn_network::journal::{Happening, Journal, replay};
+use sojourn_network::{Class, Packet, node};
+use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
+use sojourn_queue::{Device, DropReason, MarkReason};
+use sojourn_random::Key;
+use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
+
+struct Scribe(Journal);
+
+impl Sink<Packet> for Scribe {
+    fn offered(&mut self, at: Nanos, packet: &Packet, _: Backlog) {
+        self.0.offered(at, packet);
+    }
+    fn departed(&mut self, at: Nanos, packet: &Packet, _: Backlog) {
+        self.0.happened(at, packet, Happening::Departed);
+    }
+    fn marked(&mut self, at: Nanos, packet: &Packet, _: MarkReason) {
+        self.0.happened(at, packet, Happening::Marked);
+    }
+    fn dropped(&mut self, at: Nanos, packet: Packet, reason: DropReason, _: bool) {
+        self.0.happened(at, &packet, Happening::Dropped(reason));
+    }
+    fn delivered(&mut self, _: Nanos, _: Packet) {}
+}
+
+fn plan() -> Plan {
+    let device = Device::default();
+    let change = |at, mbit: u64| Change {
+        at: at * MILLISECOND,
+        every: 200 * MILLISECOND,
+        rate: Rate::new(mbit * 1_000_000),
+        wire: None,
+    };
+    Plan {
+        duration: SECOND,
+        warmup: 0,
+        nodes: ["a", "b"].map(|name| Node { name: name.into() }).to_vec(),
+        media: Vec::new(),
+        links: vec![sojourn_plan::Link {
+            name: "ab".into(),
+            from: 0,
+            to: Some(1),
+            medium: None,
+            ring: 0,
+            params: Params {
+                rate: Rate::new(10_000_000),
+                trace: None,
+                overhead: 0,
+                delay: 0,
+                impairments: Impairments::default(),
+                queue: sojourn_queue::Params::parse("codel", &device).unwrap(),
+            },
+            changes: vec![change(100, 1), change(200, 10)],
+        }],
+        groups: Vec::new(),
+        observe: Observe {
+            bottleneck: Bottleneck { name: "ab".into(), links: vec![0] },
+            series_interval: 0,
+            per_flow_histograms: false,
+            monitor: false,
+            capture: Vec::new(),
+            snaplen: 128,
+            trace_hash: false,
+        },
+    }
+}
+
+/// The journal of a link of this plan that a thousand packets cross in a second.
+fn journal(plan: &Plan, seed: u64) -> Journal {
+    let planned = &plan.links[0];
+    let mut schedule = sojourn_plan::Schedule::new(&planned.params, &planned.changes);
+    let mut link = Link::new(&planned.params, Key::new(seed, "ab"), EPOCH);
+    let mut scribe = Scribe(Journal::default());
+    for number in 0..1000u32 {
+        let now = EPOCH + u64::from(number) * MILLISECOND;
+        while schedule.next_at().is_some_and(|at| EPOCH + at <= now) {
+            let (at, params) = schedule.take_next().unwrap();
+            link.set_wire(EPOCH + at, params, &mut scribe);
+        }
+        let mut packet = Packet::new(Class::Udp, (node(0), node(1)), 0, number, 1000, 0);
+        packet.slot = number;
+        link.offer(now, packet, &mut scribe);
+    }
+    scribe.0
+}
+
+#[test]
+fn a_replay_makes_the_changes_too() {
+    let plan = plan();
+    let journal = journal(&plan, 7);
+    let agreement = replay(&plan, 7, 0, &journal).unwrap();
+    assert_eq!(agreement.arrivals, 1000);
+    assert!(agreement.drops > 10, "{agreement:?}");
+    let mut unchanged = plan.clone();
+    unchanged.links[0].changes.clear();
+    assert!(replay(&unchanged, 7, 0, &journal).is_err());
+}
+
+#[test]
+fn no_other_seed_decides_the_same() {
+    let mut plan = plan();
+    let red = "red limit 60kb min 3kb max 30kb avpkt 1000 bandwidth 10mbit";
+    plan.links[0].params.queue = sojourn_queue::Params::parse(red, &Device::default()).unwrap();
+    let journal = journal(&plan, 7);
+    assert!(replay(&plan, 7, 0, &journal).unwrap().drops > 10);
+    for other in 8..12 {
+        let difference = replay(&plan, other, 0, &journal).unwrap_err();
+        assert!(difference.journal != difference.replay, "{difference}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The flows of a group: who, and from when on, as the simulator and real programs both need it.
+
+use crate::Group;
+use sojourn_random::Key;
+use sojourn_traffic::App;
+use sojourn_units::{EPOCH, Nanos};
+
+/// One flow of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its number within the group.
+    pub number: u32,
+    /// Its nodes: sender and receiver.
+    pub pair: (usize, usize),
+    /// What its random streams are keyed by.
+    pub key: Key,
+    /// When it begins, on a clock that shows [`EPOCH`] at the run's start; `None` if it never does.
+    pub start: Option<Nanos>,
+    /// When its application stops offering data; `None` if only the run's end does that.
+    pub stop: Option<Nanos>,
+}
+
+impl Flow {
+    /// When its random streams begin: at its start, or where that could last have been.
+    pub fn begins(&self, duration: Nanos) -> Nanos {
+        let last = EPOCH + duration;
+        self.start.unwrap_or(self.stop.map_or(last, |stop| stop.min(last)))
+    }
+}
+
+impl Group {
+    /// The flows of a run of this `duration` with this `seed`, in their order.
+    pub fn flows(&self, seed: u64, duration: Nanos) -> impl Iterator<Item = Flow> {
+        let key = Key::new(seed, &self.name);
+        let mut sessions = match &self.app {
+            App::Web(web) => web.session_starts(key, EPOCH + self.start),
+            _ => None,
+        };
+        let stop = self.stop.map(|stop| EPOCH + stop);
+        let last = stop.unwrap_or(Nanos::MAX).min(EPOCH + duration);
+        (0..self.count).map(move |number| {
+            let key = key.child(u64::from(number));
+            let start = if let Some(starts) = &mut sessions {
+                starts.next()
+            } else {
+                let spread = key.stream("start").below(self.start_spread + 1);
+                let turn = self.start_every.saturating_mul(u64::from(number));
+                Some((EPOCH + self.start + spread).saturating_add(turn))
+            };
+            let pair = self.pairs[number as usize % self.pairs.len()];
+            Flow { number, pair, key, start: start.filter(|&at| at < last), stop }
+        })
+    }
+
+    /// The servers of a Web session of `client`, each once: those that a pair names for it.
+    pub fn servers(&self, client: usize) -> Vec<usize> {
+        let mut servers = Vec::new();
+        for &(from, to) in &self.pairs {
+            if to == client && !servers.contains(&from) {
+                servers.push(from);
+            }
+        }
+        servers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Transport;
+    use sojourn_units::SECOND;
+
+    fn group(app: &str) -> Group {
+        Group {
+            name: "calls".to_owned(),
+            pairs: vec![(0, 1), (2, 1), (0, 3), (0, 1)],
+            count: 6,
+            start: SECOND,
+            start_spread: 2 * SECOND,
+            start_every: 0,
+            stop: None,
+            dscp: 0,
+            transport: Transport::Udp,
+            app: App::parse(app).unwrap(),
+        }
+    }
+
+    #[test]
+    fn starts_are_drawn_within_their_span_and_kept_by_other_flows() {
+        let group = group("voip");
+        let flows: Vec<Flow> = group.flows(7, 60 * SECOND).collect();
+        let span = EPOCH + SECOND..=EPOCH + 3 * SECOND;
+        assert!(flows.iter().all(|flow| span.contains(&flow.start.unwrap())));
+        assert_eq!(flows[5].pair, (2, 1));
+        let fewer = Group { count: 2, ..group };
+        let few: Vec<Flow> = fewer.flows(7, 60 * SECOND).collect();
+        assert_eq!(few, flows[..2]);
+        assert_ne!(few[0].start, few[1].start);
+        assert_ne!(fewer.flows(8, 60 * SECOND).next().unwrap().start, few[0].start);
+    }
+
+    #[test]
+    fn those_after_the_end_never_start() {
+        let mut group = group("voip");
+        (group.start_spread, group.start_every, group.stop) = (0, SECOND, Some(4 * SECOND));
+        let starts = |group: &Group, duration| -> Vec<Option<Nanos>> {
+            let since = |at: Nanos| (at - EPOCH) / SECOND;
+            group.flows(1, duration).map(|flow| flow.start.map(since)).collect()
+        };
+        let three = [Some(1), Some(2), Some(3), None, None, None];
+        assert_eq!(starts(&group, 60 * SECOND), three);
+        group.stop = None;
+        assert_eq!(starts(&group, 4 * SECOND), three);
+        let late = group.flows(1, 4 * SECOND).last().unwrap();
+        assert_eq!(late.begins(4 * SECOND), EPOCH + 4 * SECOND);
+    }
+
+    #[test]
+    fn sessions_follow_each_other() {
+        let group = group("web pages 2 intersession 500ms");
+        let starts: Vec<_> = group.flows(1, 3 * SECOND).map(|flow| flow.start).collect();
+        let after = |ms: u64| Some(EPOCH + SECOND + ms * 1_000_000);
+        assert_eq!(starts, [after(500), after(1000), after(1500), None, None, None]);
+        assert_eq!((group.servers(1), group.servers(3)), (vec![0, 2], vec![0]));
+    }
+}
