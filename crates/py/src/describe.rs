@@ -96,6 +96,7 @@ pub(crate) fn describe() -> PyResult<String> {
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],
         "medium": [sojourn_link::csma::TABLE],
+        "buffer": sojourn_control::buffer::tables(),
         "profiles": profiles()?,
         "presets": presets(),
         "metrics": sojourn_measure::metrics::METRICS,

@@ -3,12 +3,19 @@
 //! Nothing is decided here. Texts and plans go in, JSON and tables come out; every error becomes a
 //! Python exception that says where and what.
 
+mod buffer;
 mod describe;
+mod endpoint;
 mod errors;
 mod fingerprint;
+mod flows;
 mod parse;
 mod simulate;
+mod stats;
+mod udp;
 mod verify;
+mod web;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -16,18 +23,32 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::buffer::{BufferPolicy, parse_buffer};
+    #[pymodule_export]
     use crate::describe::describe;
+    #[pymodule_export]
+    use crate::endpoint::{Endpoint, endpoint_report};
     #[pymodule_export]
     use crate::errors::{NoKernelEquivalent, PlanError, WordError};
     #[pymodule_export]
     use crate::fingerprint::{fingerprint, version};
+    #[pymodule_export]
+    use crate::flows::plan_flows;
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
         parse_quantity, parse_queue, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]
-    use crate::simulate::{Record, simulate, validate_plan};
+    use crate::simulate::{Record, simulate, simulate_server, validate_plan};
+    #[pymodule_export]
+    use crate::stats::summarize;
+    #[pymodule_export]
+    use crate::udp::{UdpServer, udp_send};
     #[pymodule_export]
     use crate::verify::verify;
+    #[pymodule_export]
+    use crate::web::{WebSession, web_sessions};
+    #[pymodule_export]
+    use crate::wire::{Wire, WireOutcome};
 }

@@ -8,7 +8,8 @@ use sojourn_measure::{Column, Table, Values};
 use sojourn_plan::Plan;
 use sojourn_sim::{Control, RunError};
 
-fn read(plan_json: &str) -> PyResult<Plan> {
+/// Reads a plan, without looking whether it can be run.
+pub(crate) fn read(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json).map_err(|e| PlanError::new_err(format!("not a plan: {e}")))
 }
 
@@ -63,10 +64,27 @@ pub(crate) fn simulate(
     }
 }
 
+/// Simulates a UDP server with receive buffers, given as JSON; its outcome as JSON.
+#[pyfunction]
+#[pyo3(signature = (params_json, seed, /))]
+pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> PyResult<String> {
+    let fail = |why: String| PlanError::new_err(why);
+    let params: sojourn_sim::server::Params =
+        serde_json::from_str(params_json).map_err(|e| fail(format!("not a server: {e}")))?;
+    let outcome = py.detach(|| sojourn_sim::server::run(&params, seed)).map_err(fail)?;
+    crate::parse::json(&outcome)
+}
+
 /// What one run left behind.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct Record {
     record: sojourn_sim::Record,
+}
+
+impl Record {
+    pub(crate) fn new(record: sojourn_sim::Record) -> Self {
+        Self { record }
+    }
 }
 
 #[pymethods]

@@ -1,0 +1,278 @@
+//! One host's part in a run.
+
+use crate::net::{Ends, World};
+use crate::{datagrams, transfers, writes};
+use rustix::event::epoll::EventFlags;
+use rustix::fd::AsFd;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use sojourn_plan::{Flow, Group, Plan, Transport};
+use sojourn_traffic::App;
+use sojourn_traffic::transfer::Transfers;
+use sojourn_units::{EPOCH, Nanos, SECOND};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+
+/// One end of a flow.
+#[derive(Debug)]
+enum Role {
+    SendDatagrams(Box<datagrams::Sender>),
+    ReceiveDatagrams(Box<datagrams::Receiver>),
+    Write(Box<writes::Sender>),
+    ReceiveWrites(Box<writes::Receiver>),
+    Transfer(Box<transfers::Sender>),
+    ReceiveTransfers(Box<transfers::Receiver>),
+}
+
+/// Whom an event is for: the role in the low half, its connection in the high one, 0 for its own
+/// socket. These two are nobody's.
+const TIMER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+
+fn token(role: usize, connection: u64) -> u64 {
+    connection << 32 | role as u64
+}
+
+/// A host's part in a run: its ends of packet sources and transfers.
+///
+/// Its receiving ends listen from when it is made; [`run`](Self::run) starts the sending ones.
+#[derive(Debug)]
+pub struct Endpoint {
+    roles: Vec<Role>,
+    duration: Nanos,
+}
+
+impl Endpoint {
+    /// The part of the host at node `node`.
+    ///
+    /// # Errors
+    /// A socket that cannot be had.
+    pub fn new(plan: &Plan, seed: u64, node: usize) -> io::Result<Self> {
+        let mut roles = Vec::new();
+        let mut number = 0;
+        for group in &plan.groups {
+            for flow in group.flows(seed, plan.duration) {
+                let ends = Ends { flow: number, receiver: flow.pair.1, tos: group.dscp << 2 };
+                number += 1;
+                if flow.pair.1 == node
+                    && let Some(role) = receiving(group, ends)?
+                {
+                    roles.push(role);
+                }
+                if flow.pair.0 == node
+                    && flow.start.is_some()
+                    && let Some(role) = sending(plan, group, &flow, ends)?
+                {
+                    roles.push(role);
+                }
+            }
+        }
+        Ok(Self { roles, duration: plan.duration })
+    }
+
+    /// How many ends it has.
+    pub fn len(&self) -> usize {
+        self.roles.len()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.roles.is_empty()
+    }
+
+    /// Plays its part until the run's end, or until there is something to be read from `stop`.
+    ///
+    /// `start` is the monotonic time of the run's start in nanoseconds; what happens goes to `log`.
+    ///
+    /// # Errors
+    /// If the machine fails: no memory, no room for the log. What concerns one flow is logged.
+    pub fn run(&mut self, start: u64, log: File, stop: impl AsFd) -> io::Result<()> {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        let mut world = World::new(start, self.duration, log)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        world.watch(&timer, TIMER, EventFlags::IN)?;
+        world.watch(&stop, STOP, EventFlags::IN)?;
+        for (i, role) in self.roles.iter().enumerate() {
+            match role {
+                Role::ReceiveDatagrams(r) => {
+                    world.watch(r.socket(), token(i, 0), EventFlags::IN)?;
+                }
+                Role::ReceiveWrites(r) => world.watch(r.socket(), token(i, 0), EventFlags::IN)?,
+                Role::ReceiveTransfers(r) => {
+                    world.watch(r.socket(), token(i, 0), EventFlags::IN)?;
+                }
+                Role::SendDatagrams(_) | Role::Write(_) | Role::Transfer(_) => {}
+            }
+        }
+        let outcome = self.serve(&mut world, &timer);
+        world.flush()?;
+        outcome
+    }
+
+    fn serve(&mut self, world: &mut World, timer: &OwnedFd) -> io::Result<()> {
+        let mut alarms = Alarms::new(self.roles.len());
+        for (i, role) in self.roles.iter().enumerate() {
+            alarms.set(i, role.deadline());
+        }
+        let mut events = Vec::with_capacity(256);
+        loop {
+            let now = world.now();
+            if now >= world.end {
+                return Ok(());
+            }
+            // Those that are due now; one that has more to do comes again after the sockets.
+            for _ in 0..self.roles.len() {
+                let Some(i) = alarms.due(world.now()) else { break };
+                self.roles[i].due(world, i);
+                alarms.set(i, self.roles[i].deadline());
+            }
+            let next = alarms.first().unwrap_or(Nanos::MAX).min(world.end);
+            set(timer, world.monotonic(next))?;
+            world.wait(&mut events)?;
+            for event in &events {
+                match event.data.u64() {
+                    STOP => return Ok(()),
+                    TIMER => {}
+                    whom => {
+                        let (i, connection) = (whom as u32 as usize, whom >> 32);
+                        self.roles[i].ready(world, i, connection)?;
+                        alarms.set(i, self.roles[i].deadline());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lets the timer ring at `at`, by the machine's clock; a time that has passed rings at once.
+fn set(timer: impl AsFd, at: u64) -> io::Result<()> {
+    let value = Timespec { tv_sec: (at / SECOND) as i64, tv_nsec: (at % SECOND) as i64 };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
+    Ok(())
+}
+
+fn receiving(group: &Group, ends: Ends) -> io::Result<Option<Role>> {
+    Ok(match (&group.transport, &group.app) {
+        (Transport::Udp, app) if app.sends_packets() => {
+            Some(Role::ReceiveDatagrams(Box::new(datagrams::Receiver::new(ends)?)))
+        }
+        (Transport::Tcp(_), app) if app.sends_packets() => {
+            Some(Role::ReceiveWrites(Box::new(writes::Receiver::new(ends)?)))
+        }
+        (Transport::Tcp(_), App::Transfer(_)) => {
+            Some(Role::ReceiveTransfers(Box::new(transfers::Receiver::new(ends)?)))
+        }
+        _ => None,
+    })
+}
+
+fn sending(plan: &Plan, group: &Group, flow: &Flow, ends: Ends) -> io::Result<Option<Role>> {
+    let end = EPOCH + plan.duration;
+    let stop = flow.stop.unwrap_or(Nanos::MAX);
+    let last = stop.min(end);
+    let start = flow.begins(plan.duration);
+    Ok(match (&group.transport, &group.app) {
+        (Transport::Tcp(tcp), App::Transfer(params)) => {
+            let jobs = Transfers::new(params, flow.key);
+            let sender = transfers::Sender::new(ends, tcp.clone(), jobs, start, last);
+            Some(Role::Transfer(Box::new(sender)))
+        }
+        (transport, app) => match (app.packet_source(flow.key, start), transport) {
+            (Some(source), Transport::Udp) => {
+                let longest = app.longest_payload();
+                let sender = datagrams::Sender::new(ends, source, last, longest)?;
+                Some(Role::SendDatagrams(Box::new(sender)))
+            }
+            (Some(source), Transport::Tcp(tcp)) => {
+                let times = (start, stop, end);
+                Some(Role::Write(Box::new(writes::Sender::new(ends, tcp.clone(), source, times))))
+            }
+            (None, _) => None,
+        },
+    })
+}
+
+impl Role {
+    fn deadline(&self) -> Option<Nanos> {
+        match self {
+            Self::SendDatagrams(sender) => sender.deadline(),
+            Self::Write(sender) => sender.deadline(),
+            Self::Transfer(sender) => sender.deadline(),
+            Self::ReceiveDatagrams(_) | Self::ReceiveWrites(_) | Self::ReceiveTransfers(_) => None,
+        }
+    }
+
+    fn due(&mut self, world: &mut World, i: usize) {
+        match self {
+            Self::SendDatagrams(sender) => sender.due(world),
+            Self::Write(sender) => sender.due(world, token(i, 0)),
+            Self::Transfer(sender) => sender.due(world, token(i, 0)),
+            Self::ReceiveDatagrams(_) | Self::ReceiveWrites(_) | Self::ReceiveTransfers(_) => {}
+        }
+    }
+
+    fn ready(&mut self, world: &mut World, i: usize, connection: u64) -> io::Result<()> {
+        match self {
+            Self::ReceiveDatagrams(receiver) => receiver.ready(world)?,
+            Self::ReceiveWrites(receiver) => receiver.ready(world, token(i, 0))?,
+            Self::ReceiveTransfers(receiver) if connection == 0 => {
+                receiver.ready(world, |number| token(i, u64::from(number) + 1))?;
+            }
+            Self::ReceiveTransfers(receiver) => receiver.take(world, connection as u32 - 1),
+            Self::Write(sender) => sender.ready(world),
+            Self::Transfer(sender) => sender.ready(world),
+            Self::SendDatagrams(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// When which role acts. An entry that no longer counts is passed over when its time comes.
+#[derive(Debug)]
+struct Alarms {
+    heap: BinaryHeap<Reverse<(Nanos, usize)>>,
+    set: Vec<Option<Nanos>>,
+}
+
+impl Alarms {
+    fn new(roles: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(2 * roles), set: vec![None; roles] }
+    }
+
+    fn set(&mut self, role: usize, at: Option<Nanos>) {
+        if self.set[role] != at {
+            self.set[role] = at;
+            if let Some(at) = at {
+                self.heap.push(Reverse((at, role)));
+            }
+        }
+    }
+
+    fn first(&mut self) -> Option<Nanos> {
+        while let Some(&Reverse((at, role))) = self.heap.peek() {
+            if self.set[role] == Some(at) {
+                return Some(at);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// One whose time has come by `now`; its alarm is off.
+    fn due(&mut self, now: Nanos) -> Option<usize> {
+        self.first().filter(|&at| at <= now)?;
+        let Reverse((_, role)) = self.heap.pop()?;
+        self.set[role] = None;
+        Some(role)
+    }
+}

@@ -1,0 +1,183 @@
+//! What an endpoint writes while it runs: one record of 24 bytes an event, in the order of events.
+
+use sojourn_units::Nanos;
+use std::io::{self, Write};
+
+/// Bytes of a record.
+pub const RECORD: usize = 24;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Datagram `number` was sent; `length` is its payload.
+    Sent,
+    /// Datagram `number` could not be sent; `length` is the error's number.
+    NotSent,
+    /// A datagram of `length` bytes came that carries `number`.
+    Received,
+    /// The receiver's socket has thrown away `number` datagrams so far, for want of room.
+    Overflowed,
+    /// Write `number` of `length` bytes went into the send buffer.
+    Written,
+    /// Write `number` was refused.
+    Refused,
+    /// The application has made its last write.
+    Closed,
+    /// A connection's receiver has `number` bytes in all; `length` is the connection's.
+    Delivered,
+    /// A transfer of `number` bytes was due; `length` counts a flow's transfers from 0.
+    Due,
+    /// Its connection is open.
+    Connected,
+    /// Its last byte has come to the receiver; `length` counts connections that it accepted.
+    Completed,
+    /// A connection failed; `length` is the error's number, `number` counts connections from 0.
+    Failed,
+}
+
+const KINDS: [Kind; 12] = [
+    Kind::Sent,
+    Kind::NotSent,
+    Kind::Received,
+    Kind::Overflowed,
+    Kind::Written,
+    Kind::Refused,
+    Kind::Closed,
+    Kind::Delivered,
+    Kind::Due,
+    Kind::Connected,
+    Kind::Completed,
+    Kind::Failed,
+];
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The flow, by its number in the plan.
+    pub flow: u32,
+    /// What happened.
+    pub kind: Kind,
+    /// See [`Kind`]; below 2^24.
+    pub length: u32,
+    /// See [`Kind`].
+    pub number: u64,
+    /// When.
+    pub at: Nanos,
+}
+
+impl Event {
+    fn encode(&self) -> [u8; RECORD] {
+        let mut bytes = [0; RECORD];
+        let word = (self.kind as u32) << 24 | self.length & 0xFF_FFFF;
+        bytes[..4].copy_from_slice(&self.flow.to_le_bytes());
+        bytes[4..8].copy_from_slice(&word.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.number.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.at.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; RECORD]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Some(Self {
+            flow: word(0),
+            kind: *KINDS.get(word(4) as usize >> 24)?,
+            length: word(4) & 0xFF_FFFF,
+            number: long(8),
+            at: long(16),
+        })
+    }
+}
+
+/// The events of a log. What is left of one that was cut off within a record is passed over.
+///
+/// # Errors
+/// A record that no endpoint writes: its place in the log.
+pub fn read(log: &[u8]) -> impl Iterator<Item = Result<Event, String>> + '_ {
+    let (records, _) = log.as_chunks::<RECORD>();
+    records.iter().enumerate().map(|(i, record)| {
+        Event::decode(record).ok_or_else(|| format!("byte {}: no event of an endpoint", i * RECORD))
+    })
+}
+
+/// A log as it is written.
+#[derive(Debug)]
+pub struct Log<W: Write> {
+    buffer: Vec<u8>,
+    to: W,
+}
+
+/// Bytes gathered before they are written.
+const GATHERED: usize = 64 << 10;
+
+impl<W: Write> Log<W> {
+    /// An empty log.
+    pub fn new(to: W) -> Self {
+        Self { buffer: Vec::with_capacity(GATHERED + RECORD), to }
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    #[inline]
+    pub fn add(&mut self, event: &Event) -> io::Result<()> {
+        self.buffer.extend_from_slice(&event.encode());
+        if self.buffer.len() >= GATHERED { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes all that was added.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.buffer)?;
+        self.buffer.clear();
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_read_back() {
+        let mut bytes = Vec::new();
+        let events: Vec<Event> = KINDS
+            .iter()
+            .enumerate()
+            .map(|(i, &kind)| Event {
+                flow: u32::MAX - i as u32,
+                kind,
+                length: 0xFF_FFFF - i as u32,
+                number: u64::MAX - i as u64,
+                at: 1 << (5 * i),
+            })
+            .collect();
+        let mut log = Log::new(&mut bytes);
+        for event in &events {
+            log.add(event).unwrap();
+        }
+        log.flush().unwrap();
+        assert_eq!(bytes.len(), KINDS.len() * RECORD);
+        assert_eq!(read(&bytes).collect::<Result<Vec<_>, _>>().as_ref(), Ok(&events));
+        // Cut off, and damaged.
+        assert_eq!(read(&bytes[..bytes.len() - 1]).count(), KINDS.len() - 1);
+        bytes[RECORD + 7] = 99;
+        let error = read(&bytes).nth(1).unwrap().unwrap_err();
+        assert_eq!(error, "byte 24: no event of an endpoint");
+    }
+
+    #[test]
+    fn long_logs_are_written_on_the_way() {
+        let mut bytes = Vec::new();
+        let mut log = Log::new(&mut bytes);
+        let event = Event { flow: 1, kind: Kind::Sent, length: 2, number: 3, at: 4 };
+        for _ in 0..10_000 {
+            log.add(&event).unwrap();
+        }
+        log.flush().unwrap();
+        assert_eq!(read(&bytes).filter(|e| e.as_ref() == Ok(&event)).count(), 10_000);
+    }
+}

@@ -1,0 +1,218 @@
+//! Sockets as flows need them, the clock, and what all parts of an endpoint share.
+
+use crate::log::{Event, Kind, Log};
+use crate::sys;
+use nix::sys::socket::{setsockopt, sockopt};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt as options};
+use rustix::time::{ClockId, clock_gettime};
+use sojourn_control::congestion;
+use sojourn_plan::address;
+use sojourn_tcp::params::Pacing;
+use sojourn_units::{EPOCH, Nanos, SECOND};
+use std::fs::File;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Bytes of payload, all the same: nobody looks at them.
+pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+/// What a socket may hold for its receiver before it throws datagrams away, if the machine lets it.
+const RECEIVE_BUFFER: usize = 8 << 20;
+/// A rate that never binds, in bytes per second.
+const PACED: u32 = u32::MAX - 1;
+
+/// A flow's two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// The flow's number in the plan.
+    pub flow: u32,
+    /// The node that receives them, at the flow's port.
+    pub receiver: usize,
+    /// Type of service.
+    pub tos: u8,
+}
+
+impl Ends {
+    /// Where its data go.
+    pub fn to(&self) -> io::Result<SocketAddrV4> {
+        let port = address::port(self.flow).ok_or_else(|| io::Error::other("no port is left"))?;
+        Ok(SocketAddrV4::new(address::ipv4(self.receiver), port))
+    }
+}
+
+/// The run's clock and log, and who waits for sockets.
+#[derive(Debug)]
+pub struct World {
+    /// Monotonic nanoseconds less the run's.
+    shift: u64,
+    /// When the run ends.
+    pub end: Nanos,
+    log: Log<File>,
+    epoll: OwnedFd,
+}
+
+impl World {
+    /// `start` is the monotonic time of the run's start.
+    pub fn new(start: u64, duration: Nanos, log: File) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self {
+            shift: start.wrapping_sub(EPOCH),
+            end: EPOCH + duration,
+            log: Log::new(log),
+            epoll,
+        })
+    }
+
+    /// The time of the run's clock.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        monotonic().wrapping_sub(self.shift)
+    }
+
+    /// A time of the run's clock as the machine's.
+    pub fn monotonic(&self, at: Nanos) -> u64 {
+        at.wrapping_add(self.shift)
+    }
+
+    /// Logs what happens now, or happened before.
+    #[inline]
+    pub fn log(&mut self, flow: u32, kind: Kind, number: u64, length: u32, at: Nanos) {
+        // What cannot be logged is not lost in silence: `flush` fails too.
+        let _ = self.log.add(&Event { flow, kind, length, number, at });
+    }
+
+    /// Writes the log to its end.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.log.flush()
+    }
+
+    /// Waits for `socket` on behalf of `token`.
+    pub fn watch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)?)
+    }
+
+    /// Waits for something else at a socket that is watched.
+    pub fn rewatch(&self, socket: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(token), flags)?)
+    }
+
+    /// Waits until something happens; fills `events`.
+    pub fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The machine's monotonic clock.
+#[inline]
+pub fn monotonic() -> u64 {
+    nanos(ClockId::Monotonic)
+}
+
+/// The machine's wall clock.
+pub fn wall() -> u64 {
+    nanos(ClockId::Realtime)
+}
+
+#[inline]
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+fn open(kind: SocketType) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let protocol = if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP };
+    Ok(rustix::net::socket_with(AddressFamily::INET, kind, flags, Some(protocol))?)
+}
+
+/// Says which address an error is about.
+fn at(address: SocketAddrV4, error: impl Into<io::Error>) -> io::Error {
+    let error = error.into();
+    io::Error::new(error.kind(), format!("{address}: {error}"))
+}
+
+/// A socket that sends a flow's datagrams.
+pub fn datagram_sender(ends: &Ends) -> io::Result<OwnedFd> {
+    let socket = open(SocketType::DGRAM)?;
+    let to = ends.to()?;
+    options::set_ip_tos(&socket, ends.tos)?;
+    rustix::net::connect(&socket, &to).map_err(|e| at(to, e))?;
+    Ok(socket)
+}
+
+/// A socket that receives a flow's datagrams, with the kernel's time of their arrival.
+pub fn datagram_receiver(ends: &Ends) -> io::Result<OwnedFd> {
+    let socket = open(SocketType::DGRAM)?;
+    let to = ends.to()?;
+    if options::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER).is_err() {
+        options::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
+    }
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+    setsockopt(&socket, sockopt::RxqOvfl, &1)?;
+    rustix::net::bind(&socket, &to).map_err(|e| at(to, e))?;
+    Ok(socket)
+}
+
+/// A socket that takes a flow's connections.
+pub fn listener(ends: &Ends) -> io::Result<OwnedFd> {
+    let socket = open(SocketType::STREAM)?;
+    let to = ends.to()?;
+    options::set_socket_reuseaddr(&socket, true)?;
+    // What it accepts has the same: acknowledgements are of the flow's class too.
+    options::set_ip_tos(&socket, ends.tos)?;
+    rustix::net::bind(&socket, &to).map_err(|e| at(to, e))?;
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket)
+}
+
+/// Accepts a connection, if there is one.
+pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    match rustix::net::accept_with(listener, flags) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(e) if would_block(e) || e == rustix::io::Errno::CONNABORTED => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Begins to open a connection for a flow's data.
+pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
+    let socket = open(SocketType::STREAM)?;
+    let to = ends.to()?;
+    options::set_tcp_congestion(&socket, congestion_name(&tcp.congestion))?;
+    setsockopt(&socket, sockopt::TcpMaxSeg, &tcp.mss)?;
+    options::set_tcp_nodelay(&socket, !tcp.nagle)?;
+    options::set_ip_tos(&socket, ends.tos)?;
+    if tcp.pacing == Pacing::On {
+        sys::set_max_pacing_rate(&socket, PACED)?;
+    }
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
+        Err(e) => Err(at(to, e)),
+    }
+}
+
+fn congestion_name(params: &congestion::Params) -> &'static str {
+    match params {
+        congestion::Params::Reno => "reno",
+        congestion::Params::Cubic(_) => "cubic",
+        congestion::Params::Bbr(_) => "bbr",
+        congestion::Params::Dctcp(_) => "dctcp",
+        congestion::Params::Prague(_) => "prague",
+    }
+}
+
+/// Whether an error only says that there is nothing to do now.
+pub fn would_block(error: rustix::io::Errno) -> bool {
+    error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR
+}
+
+/// An error's number, for the log.
+pub fn number(error: &io::Error) -> u32 {
+    error.raw_os_error().unwrap_or(0) as u32
+}

@@ -1,0 +1,423 @@
+//! Results of the logs of all hosts, when the run is over.
+//!
+//! Definitions are the simulator's: what happens before the warm-up's end is not counted, duplicates
+//! are the application's only once, a call is judged by the same receiver. Two things only a
+//! simulator can know. A datagram's delay counts from when it was really sent, and how late that was
+//! is told apart (`lateness`). And a datagram that has not come by the run's end is lost if it was
+//! sent more than twice the greatest delay seen before, else `pending`.
+
+mod datagrams;
+mod transfers;
+mod writes;
+
+use crate::log::{self, Event, Kind};
+use serde::Serialize;
+use sojourn_measure::Histogram;
+use sojourn_plan::{Flow, Group, Plan, Transport};
+use sojourn_traffic::App;
+use sojourn_units::{EPOCH, Nanos, SECOND};
+
+/// What is known of all flows that endpoints made.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// In the plan's order.
+    pub flows: Vec<FlowReport>,
+    /// Of these flows, by group.
+    pub groups: Vec<GroupReport>,
+}
+
+/// Values in seconds; all NaN (`null`) but `count` if there are none.
+#[derive(Clone, Debug, Default, Serialize)]
+#[expect(missing_docs, reason = "the field's names")]
+pub struct Stats {
+    pub count: u64,
+    pub mean: f64,
+    pub sd: f64,
+    pub least: f64,
+    pub greatest: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p999: f64,
+}
+
+impl Stats {
+    fn of(histogram: &Histogram) -> Self {
+        let seconds = |nanos: f64| nanos / SECOND as f64;
+        let moments = histogram.moments();
+        let some = |nanos: u64| if moments.count() == 0 { f64::NAN } else { nanos as f64 };
+        Self {
+            count: moments.count(),
+            mean: seconds(moments.mean()),
+            sd: seconds(moments.deviation()),
+            least: seconds(some(moments.least())),
+            greatest: seconds(some(moments.greatest())),
+            p50: seconds(histogram.quantile(0.5)),
+            p95: seconds(histogram.quantile(0.95)),
+            p99: seconds(histogram.quantile(0.99)),
+            p999: seconds(histogram.quantile(0.999)),
+        }
+    }
+}
+
+/// What is known of a flow. Counts are of what happened since the warm-up's end.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FlowReport {
+    /// Its number in the plan.
+    pub flow: u32,
+    /// Application bytes received, each once; over TCP in order.
+    pub bytes: u64,
+    /// Datagrams or writes that were sent.
+    pub sent: u64,
+    /// Datagrams that the sender's own machine refused.
+    pub not_sent: u64,
+    /// Datagrams or writes received, each once.
+    pub received: u64,
+    /// Datagrams lost on the way.
+    pub lost: u64,
+    /// Datagrams or writes on their way at the run's end.
+    pub pending: u64,
+    /// Datagrams that came again.
+    pub duplicates: u64,
+    /// Datagrams that came after one that was sent later.
+    pub reordered: u64,
+    /// Datagrams that the receiver's own machine threw away, since the start. They count as lost.
+    pub overflowed: u64,
+    /// Datagrams that nobody is known to have sent, since the start.
+    pub strange: u64,
+    /// Writes that found no room, of `sent` and these together.
+    pub refused: u64,
+    /// From sending to arrival; of writes, from when the source wanted to make it to its delivery.
+    pub delay: Stats,
+    /// How late datagrams or writes left their source.
+    pub lateness: Stats,
+    /// Interarrival jitter in seconds (RFC 3550).
+    pub jitter: f64,
+    /// Mean opinion score of a call.
+    pub mos: f64,
+    /// Transfers; a stream of writes that ended is one.
+    pub transfers: Vec<Transfer>,
+    /// Transfers that ended.
+    pub finished: u64,
+    /// Transfers begun and not ended at the run's end.
+    pub unfinished: u64,
+    /// When it ended, in nanoseconds since the run's start.
+    pub end: Option<Nanos>,
+    /// What went wrong: numbers of errors, and how often.
+    pub errors: Vec<(u32, u64)>,
+}
+
+/// A transfer: times in nanoseconds since the run's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// When it was due.
+    pub start: Nanos,
+    /// When its last byte came.
+    pub end: Option<Nanos>,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The number of the error that ended it.
+    pub error: Option<u32>,
+}
+
+/// What is known of a group's flows together.
+#[derive(Debug, Serialize)]
+pub struct GroupReport {
+    /// Its index in the plan.
+    pub group: u32,
+    /// As of a flow.
+    pub delay: Summary,
+    /// Completion times of transfers that ended.
+    pub fct: Summary,
+}
+
+/// What a histogram tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Moments and percentiles.
+    pub stats: Stats,
+    /// Bins that are not empty: least and greatest value in nanoseconds, and the count.
+    pub bins: Vec<(u64, u64, u64)>,
+}
+
+impl Summary {
+    /// Sums up values in nanoseconds.
+    pub fn of(histogram: &Histogram) -> Self {
+        let bins = histogram.bins().map(|bin| (bin.low, bin.high, bin.count)).collect();
+        Self { stats: Stats::of(histogram), bins }
+    }
+}
+
+/// A flow with its times, and its report in the making.
+struct Making<'a> {
+    group: &'a Group,
+    flow: Flow,
+    /// When counting begins, and the run ended.
+    since: Nanos,
+    end: Nanos,
+    duration: Nanos,
+    delay: Histogram,
+    fct: Histogram,
+    report: FlowReport,
+}
+
+impl Making<'_> {
+    fn error(&mut self, number: u32) {
+        match self.report.errors.iter_mut().find(|(n, _)| *n == number) {
+            Some((_, count)) => *count += 1,
+            None => self.report.errors.push((number, 1)),
+        }
+    }
+}
+
+/// Makes results of the logs of all hosts, in any order. What happens after the run's end is none of
+/// it: a host may act a little late. `end` is when the run ended, in nanoseconds
+/// since its start: its duration, unless it was cut short.
+///
+/// # Errors
+/// A log that no endpoint wrote for this plan.
+pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Report, String> {
+    let count: usize = plan.groups.iter().map(|group| group.count as usize).sum();
+    let over = EPOCH + end.min(plan.duration);
+    let mut sent: Vec<Vec<Event>> = vec![Vec::new(); count];
+    let mut received: Vec<Vec<Event>> = vec![Vec::new(); count];
+    for log in logs {
+        for event in log::read(log) {
+            let event = event?;
+            if event.at >= over {
+                continue;
+            }
+            let lists = if is_receivers(event.kind) { &mut received } else { &mut sent };
+            let list = lists.get_mut(event.flow as usize);
+            list.ok_or_else(|| format!("no flow {} in this plan", event.flow))?.push(event);
+        }
+    }
+    let mut flows = Vec::new();
+    let mut groups = Vec::new();
+    let mut number = 0;
+    for (g, group) in plan.groups.iter().enumerate() {
+        let (mut delay, mut fct) = (Histogram::new(), Histogram::new());
+        let made = matches!(group.app, App::Transfer(_)) || group.app.sends_packets();
+        for flow in group.flows(seed, plan.duration) {
+            let mine = number as usize;
+            number += 1;
+            if !made {
+                continue;
+            }
+            let mut making = Making {
+                group,
+                flow,
+                since: EPOCH + plan.warmup,
+                end: over,
+                duration: plan.duration,
+                delay: Histogram::new(),
+                fct: Histogram::new(),
+                report: FlowReport {
+                    flow: mine as u32,
+                    lateness: Stats::of(&Histogram::new()),
+                    jitter: f64::NAN,
+                    mos: f64::NAN,
+                    ..FlowReport::default()
+                },
+            };
+            let (out, back) = (&sent[mine], &received[mine]);
+            match (&group.transport, &group.app) {
+                (_, App::Transfer(_)) => transfers::make(&mut making, out, back),
+                (Transport::Udp, _) => datagrams::make(&mut making, out, back),
+                (Transport::Tcp(_), _) => writes::make(&mut making, out, back),
+            }
+            making.report.delay = Stats::of(&making.delay);
+            delay.merge(&making.delay);
+            fct.merge(&making.fct);
+            flows.push(making.report);
+        }
+        if made {
+            groups.push(GroupReport {
+                group: g as u32,
+                delay: Summary::of(&delay),
+                fct: Summary::of(&fct),
+            });
+        }
+    }
+    Ok(Report { flows, groups })
+}
+
+fn is_receivers(kind: Kind) -> bool {
+    matches!(kind, Kind::Received | Kind::Overflowed | Kind::Delivered | Kind::Completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use sojourn_plan::{Bottleneck, Observe};
+    use sojourn_units::MILLISECOND;
+
+    fn plan(app: &str, tcp: Option<&str>, stop: Option<Nanos>) -> Plan {
+        Plan {
+            duration: 10 * SECOND,
+            warmup: SECOND,
+            nodes: Vec::new(),
+            media: Vec::new(),
+            links: Vec::new(),
+            groups: vec![Group {
+                name: "g".to_owned(),
+                pairs: vec![(0, 1)],
+                count: 2,
+                start: 0,
+                start_spread: 0,
+                start_every: 0,
+                stop,
+                dscp: 0,
+                transport: match tcp {
+                    Some(text) => Transport::Tcp(sojourn_tcp::Params::parse(text).unwrap()),
+                    None => Transport::Udp,
+                },
+                app: App::parse(app).unwrap(),
+            }],
+            observe: Observe {
+                bottleneck: Bottleneck { name: String::new(), links: Vec::new() },
+                series_interval: 0,
+                per_flow_histograms: false,
+                monitor: false,
+                capture: Vec::new(),
+                snaplen: 128,
+                trace_hash: false,
+            },
+        }
+    }
+
+    fn log(events: &[(Kind, u64, u32, Nanos)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut log = Log::new(&mut bytes);
+        for &(kind, number, length, ms) in events {
+            let at = EPOCH + ms * MILLISECOND;
+            log.add(&Event { flow: 1, kind, length, number, at }).unwrap();
+        }
+        log.flush().unwrap();
+        bytes
+    }
+
+    fn made(plan: &Plan, logs: [&[u8]; 2]) -> (FlowReport, GroupReport) {
+        let mut report = report(plan, 1, &logs, plan.duration).unwrap();
+        assert_eq!(report.flows.len(), 2);
+        assert_eq!(report.flows[0].sent + report.flows[0].received, 0);
+        (report.flows.remove(1), report.groups.remove(0))
+    }
+
+    #[test]
+    fn datagrams_are_counted_once_and_after_the_warm_up() {
+        use Kind::{NotSent, Overflowed, Received, Sent};
+        let plan = plan("cbr rate 8kbit payload 100", None, None);
+        // One is due each 100 ms: the numbers 0 to 9 come before the warm-up's end.
+        let mut out: Vec<_> = (0..15u64).map(|n| (Sent, n, 100, 100 * n + n % 2)).collect();
+        out[12] = (NotSent, 12, 105, 1200);
+        out.push((Sent, 15, 100, 9_990));
+        out.push((Sent, 16, 100, 10_000));
+        let mut back: Vec<_> = (0..10u64).map(|n| (Received, n, 100, 100 * n + 20)).collect();
+        back.extend([
+            (Received, 10, 100, 1020),
+            (Received, 13, 100, 1331),
+            // Sent later than 13, but before; one again; one that nobody sent, and one after the end.
+            (Received, 11, 100, 1341),
+            (Overflowed, 3, 0, 1342),
+            (Received, 13, 100, 1350),
+            (Received, 99, 100, 1360),
+            (Received, 16, 100, 10_001),
+        ]);
+        let (flow, group) = made(&plan, [&log(&out), &log(&back)]);
+        assert_eq!((flow.sent, flow.not_sent, flow.received, flow.bytes), (5, 1, 3, 300));
+        assert_eq!((flow.lost, flow.pending), (1, 1));
+        assert_eq!((flow.duplicates, flow.reordered, flow.strange), (1, 1, 1));
+        assert_eq!((flow.overflowed, flow.errors), (3, vec![(105, 1)]));
+        assert_eq!((flow.delay.count, group.delay.stats.count), (3, 3));
+        assert!((flow.delay.least - 0.02).abs() < 1e-9);
+        assert!((flow.delay.mean - 0.290 / 3.0).abs() < 1e-9, "{:?}", flow.delay);
+        // 11 and 13 left a millisecond late.
+        assert!((flow.lateness.greatest - 8.490).abs() < 1e-9, "{:?}", flow.lateness);
+        assert!(flow.lateness.p50 < 0.0011);
+        assert_eq!(group.delay.bins.iter().map(|bin| bin.2).sum::<u64>(), 3);
+        assert_eq!((flow.mos.is_nan(), flow.jitter.is_nan()), (true, false));
+    }
+
+    #[test]
+    fn a_call_is_judged_as_in_a_simulation() {
+        let plan = plan("voip", None, None);
+        let out: Vec<_> = (0..500u64).map(|n| (Kind::Sent, n, 172, 20 * n)).collect();
+        let back: Vec<_> = (0..499u64).map(|n| (Kind::Received, n, 172, 20 * n + 40)).collect();
+        let (flow, _) = made(&plan, [&log(&out), &log(&back)]);
+        let App::Voip(voip) = &plan.groups[0].app else { panic!() };
+        let clear = voip.quality(40 * MILLISECOND, 0.0, 1.0).mos;
+        assert!((flow.mos - clear).abs() < 1e-12);
+        let lossy: Vec<_> = back.iter().filter(|(_, n, ..)| n % 10 != 0).copied().collect();
+        let (flow, _) = made(&plan, [&log(&out), &log(&lossy)]);
+        assert!(flow.mos < clear - 0.1, "{}", flow.mos);
+        // The last two were still on their way.
+        assert_eq!((flow.lost, flow.pending), (45, 2));
+    }
+
+    #[test]
+    fn writes_are_delivered_with_their_last_byte() {
+        use Kind::{Closed, Delivered, Refused, Written};
+        let plan = plan("cbr rate 8kbit payload 100", Some("reno"), Some(2 * SECOND));
+        let mut out: Vec<_> = (0..20u64).map(|n| (Written, n, 100, 100 * n)).collect();
+        out[15] = (Refused, 15, 100, 1500);
+        out.push((Closed, 20, 0, 1900));
+        let back =
+            [(Delivered, 850, 0, 900), (Delivered, 1250, 0, 1400), (Delivered, 1900, 0, 2000)];
+        let (flow, group) = made(&plan, [&log(&out), &log(&back)]);
+        assert_eq!((flow.sent, flow.refused, flow.received, flow.pending), (9, 1, 11, 0));
+        assert_eq!(flow.bytes, 1050);
+        // Those of 800 to 1100 ms came whole at 1400, the other seven at 2000.
+        let delays = [600, 500, 400, 300, 800, 700, 600, 400, 300, 200, 100];
+        let mean = delays.iter().sum::<u64>() as f64 / 11e3;
+        assert!((flow.delay.mean - mean).abs() < 1e-9, "{:?}", flow.delay);
+        let transfer = Transfer { start: 0, end: Some(2 * SECOND), bytes: 1900, error: None };
+        assert_eq!(flow.transfers, [transfer]);
+        assert_eq!((flow.finished, flow.unfinished, group.fct.stats.count), (1, 0, 1));
+        assert!((group.fct.stats.mean - 2.0).abs() < 1e-9);
+        // Not all has come.
+        let (flow, group) = made(&plan, [&log(&out), &log(&back[..2])]);
+        assert_eq!((flow.received, flow.pending, flow.finished, flow.unfinished), (4, 7, 0, 1));
+        assert_eq!((flow.transfers[0].end, group.fct.stats.count), (None, 0));
+    }
+
+    #[test]
+    fn transfers_end_with_their_last_byte() {
+        use Kind::{Completed, Connected, Delivered, Due, Failed};
+        let plan = plan("transfer size 1000 forever", Some("reno"), None);
+        let out = [
+            (Due, 1000, 0, 500),
+            (Connected, 0, 0, 520),
+            (Due, 1000, 1, 1500),
+            (Failed, 1, 111, 1600),
+            (Due, 1000, 2, 1700),
+            (Connected, 0, 2, 1750),
+            (Due, 1000, 3, 3000),
+        ];
+        let back = [
+            (Delivered, 600, 0, 900),
+            (Delivered, 1000, 0, 1100),
+            (Completed, 1000, 0, 1100),
+            (Delivered, 1000, 1, 1800),
+            (Completed, 1000, 1, 1800),
+        ];
+        let (flow, group) = made(&plan, [&log(&out), &log(&back)]);
+        assert_eq!((flow.finished, flow.unfinished, flow.bytes), (2, 1, 1400));
+        let ends: Vec<_> =
+            flow.transfers.iter().map(|t| t.end.map(|at| at / MILLISECOND)).collect();
+        assert_eq!(ends, [Some(1100), None, Some(1800), None]);
+        assert_eq!(flow.transfers[1].error, Some(111));
+        assert_eq!(flow.errors, [(111, 1)]);
+        assert!((group.fct.stats.mean - 0.35).abs() < 1e-9, "{:?}", group.fct);
+        assert!(flow.lateness.mean.is_nan());
+    }
+
+    #[test]
+    fn logs_of_other_plans_are_refused() {
+        let plan = plan("voip", None, None);
+        let mut bytes = log(&[(Kind::Sent, 0, 172, 1)]);
+        bytes[0] = 7;
+        assert_eq!(report(&plan, 1, &[&bytes], SECOND).unwrap_err(), "no flow 7 in this plan");
+    }
+}

@@ -1,0 +1,214 @@
+//! Transfers: one amount of data after the other, each on a connection of its own.
+//!
+//! The sender opens the connection when the transfer is due, writes, and says that this was all. The
+//! receiver answers with the time at which the last byte came, so a completion time is that of the
+//! simulator: from when the transfer was due, over the opening of its connection, to the arrival of
+//! its last byte; and the time to think counts from there, though the sender learns of it half a
+//! round trip later.
+
+use crate::log::Kind;
+use crate::net::{self, Ends, World, ZEROS};
+use crate::writes::{Taken, take};
+use rustix::event::epoll::EventFlags;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
+use sojourn_traffic::transfer::{Job, Transfers};
+use sojourn_units::Nanos;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Bytes of the receiver's answer: the time, of the run's clock.
+const ANSWER: usize = 8;
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    ends: Ends,
+    tcp: sojourn_tcp::Params,
+    jobs: Transfers,
+    job: Option<Job>,
+    /// Before when transfers start.
+    last: Nanos,
+    count: u32,
+    active: Option<Active>,
+}
+
+#[derive(Debug)]
+struct Active {
+    socket: OwnedFd,
+    left: u64,
+    connected: bool,
+    said: bool,
+    answer: [u8; ANSWER],
+    answered: usize,
+}
+
+impl Sender {
+    /// A flow whose first transfer is due at `start`.
+    pub fn new(
+        ends: Ends,
+        tcp: sojourn_tcp::Params,
+        mut jobs: Transfers,
+        start: Nanos,
+        last: Nanos,
+    ) -> Self {
+        let job = jobs.after(start).filter(|job| job.at < last);
+        Self { ends, tcp, jobs, job, last, count: 0, active: None }
+    }
+
+    /// When it acts next, if nothing else happens.
+    pub fn deadline(&self) -> Option<Nanos> {
+        if self.active.is_some() { None } else { self.job.map(|job| job.at) }
+    }
+
+    /// Starts the transfer that is due.
+    pub fn due(&mut self, world: &mut World, token: u64) {
+        let Some(job) = self.job.filter(|job| self.active.is_none() && job.at <= world.now())
+        else {
+            return;
+        };
+        world.log(self.ends.flow, Kind::Due, job.bytes, self.count, job.at);
+        let flags = EventFlags::OUT | EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        let opened = net::connect(&self.ends, &self.tcp)
+            .and_then(|socket| world.watch(&socket, token, flags).map(|()| socket));
+        match opened {
+            Ok(socket) => {
+                self.active = Some(Active {
+                    socket,
+                    left: job.bytes,
+                    connected: false,
+                    said: false,
+                    answer: [0; ANSWER],
+                    answered: 0,
+                });
+            }
+            Err(error) => self.failed(world, &error),
+        }
+    }
+
+    /// The connection is open, takes bytes again, was answered, or is broken.
+    pub fn ready(&mut self, world: &mut World) {
+        let Some(active) = &mut self.active else { return };
+        match active.go_on() {
+            Ok(opened) => {
+                if opened {
+                    world.log(self.ends.flow, Kind::Connected, 0, self.count, world.now());
+                }
+                if active.answered == ANSWER {
+                    let finished = u64::from_be_bytes(active.answer);
+                    self.next(finished);
+                }
+            }
+            Err(error) => self.failed(world, &error),
+        }
+    }
+
+    /// Whatever happened, the user goes on.
+    fn failed(&mut self, world: &mut World, error: &io::Error) {
+        let now = world.now();
+        let number = u64::from(self.count);
+        world.log(self.ends.flow, Kind::Failed, number, net::number(error), now);
+        self.next(now);
+    }
+
+    fn next(&mut self, finished: Nanos) {
+        self.active = None;
+        self.count += 1;
+        self.job = self.jobs.after(finished).filter(|job| job.at < self.last);
+    }
+}
+
+impl Active {
+    /// Writes what the kernel takes, and reads what has come; says whether the connection is newly
+    /// open.
+    fn go_on(&mut self) -> io::Result<bool> {
+        sockopt::socket_error(&self.socket)??;
+        if !self.connected && rustix::net::getpeername(&self.socket).is_err() {
+            return Ok(false);
+        }
+        let opened = !std::mem::replace(&mut self.connected, true);
+        while self.left > 0 {
+            let part = &ZEROS[..self.left.min(ZEROS.len() as u64) as usize];
+            match rustix::net::send(&self.socket, part, SendFlags::NOSIGNAL) {
+                Ok(taken) => self.left -= taken as u64,
+                Err(error) if net::would_block(error) => return Ok(opened),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !std::mem::replace(&mut self.said, true) {
+            rustix::net::shutdown(&self.socket, Shutdown::Write)?;
+        }
+        while self.answered < ANSWER {
+            let rest = &mut self.answer[self.answered..];
+            match rustix::net::recv(&self.socket, rest, RecvFlags::empty()) {
+                Ok((0, _)) => return Err(rustix::io::Errno::CONNRESET.into()),
+                Ok((bytes, _)) => self.answered += bytes,
+                Err(error) if net::would_block(error) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(opened)
+    }
+}
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub struct Receiver {
+    ends: Ends,
+    listener: OwnedFd,
+    open: BTreeMap<u32, Incoming>,
+    accepted: u32,
+}
+
+#[derive(Debug)]
+struct Incoming {
+    socket: OwnedFd,
+    delivered: u64,
+    last: Nanos,
+}
+
+impl Receiver {
+    /// It listens from now on.
+    pub fn new(ends: Ends) -> io::Result<Self> {
+        Ok(Self { ends, listener: net::listener(&ends)?, open: BTreeMap::new(), accepted: 0 })
+    }
+
+    /// Its listening socket.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.listener
+    }
+
+    /// Takes connections.
+    pub fn ready(&mut self, world: &mut World, token: impl Fn(u32) -> u64) -> io::Result<()> {
+        while let Some(socket) = net::accept(&self.listener)? {
+            let number = self.accepted;
+            self.accepted += 1;
+            world.watch(&socket, token(number), EventFlags::IN | EventFlags::RDHUP)?;
+            let last = world.now();
+            self.open.insert(number, Incoming { socket, delivered: 0, last });
+        }
+        Ok(())
+    }
+
+    /// Takes what has come by connection `number`; answers when that is all.
+    pub fn take(&mut self, world: &mut World, number: u32) {
+        let Some(incoming) = self.open.get_mut(&number) else { return };
+        let before = incoming.delivered;
+        let flow = self.ends.flow;
+        let now = world.now();
+        let taken = take(&incoming.socket, world, flow, number, &mut incoming.delivered);
+        if incoming.delivered > before {
+            incoming.last = now;
+        }
+        if let Taken::End(whole) = taken {
+            if whole {
+                let (bytes, last) = (incoming.delivered, incoming.last);
+                world.log(flow, Kind::Completed, bytes, number, last);
+                // A socket that has just been opened has room for eight bytes.
+                let answer = last.to_be_bytes();
+                let _ = rustix::net::send(&incoming.socket, &answer, SendFlags::NOSIGNAL);
+            }
+            self.open.remove(&number);
+        }
+    }
+}

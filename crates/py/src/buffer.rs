@@ -1,0 +1,114 @@
+//! Policies for receive buffers, asked step by step.
+
+use crate::errors::word_error;
+use crate::parse::json;
+use pyo3::prelude::*;
+use sojourn_control::buffer::{Memory, Observation, Params, Policy, Reason};
+use std::collections::BTreeMap;
+
+fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
+    Params::parse(text).map_err(|e| word_error(py, text, &e))
+}
+
+/// A policy for a receive buffer, in one line, as the JSON of its parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
+    json(&read(py, text)?)
+}
+
+/// A policy for the size of a receive buffer: `BufferPolicy("elastic ceiling 64mb")`.
+///
+/// `observe` is told what a buffer sees, before a packet is put in or every 10 ms or so, and gives
+/// the size that the buffer is to have. Sizes are bytes as the buffer counts them, times nanoseconds
+/// of any clock that does not go back. The first observation is the baseline.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct BufferPolicy {
+    params: Params,
+    policy: Policy,
+    size: u64,
+    reason: Reason,
+}
+
+#[pymethods]
+impl BufferPolicy {
+    #[new]
+    #[pyo3(signature = (text, /))]
+    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let params = read(py, text)?;
+        let policy = Policy::new(&params);
+        Ok(Self { params, policy, size: params.initial(), reason: Reason::Hold })
+    }
+
+    /// The policy's name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.params.name()
+    }
+
+    /// The policy with all its settings, in one line.
+    #[getter]
+    fn text(&self) -> String {
+        self.params.to_string()
+    }
+
+    /// The size last decided on; before the first observation, that of a buffer that begins.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Least and greatest size.
+    #[getter]
+    fn bounds(&self) -> (u64, u64) {
+        self.params.bounds()
+    }
+
+    /// Why the size is as it is: `hold`, `demand`, `discards`, `rate`, `idle`, `standing`, `bound`
+    /// or `pressure`.
+    #[getter]
+    fn reason(&self) -> &'static str {
+        self.reason.name()
+    }
+
+    /// What the policy remembers, by name; sizes in bytes.
+    #[getter]
+    fn state(&self) -> BTreeMap<&'static str, f64> {
+        let mut state = BTreeMap::new();
+        self.policy.state(&mut |name, value| {
+            state.insert(name, value);
+        });
+        state
+    }
+
+    /// The size that the buffer is to have.
+    ///
+    /// `discarded` and `processed` count bytes from any beginning; `size` is the size in force if it
+    /// is not the one last decided on; `needed` are the bytes of a packet about to be put in;
+    /// `memory` is all memory and what of it is available.
+    #[pyo3(signature = (now, occupied, discarded, *, size=None, needed=0, processed=None, memory=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn observe(
+        &mut self,
+        now: u64,
+        occupied: u64,
+        discarded: u64,
+        size: Option<u64>,
+        needed: u64,
+        processed: Option<u64>,
+        memory: Option<(u64, u64)>,
+    ) -> u64 {
+        let memory = memory.map(|(total, available)| Memory { total, available });
+        let decision = self.policy.observe(&Observation {
+            now,
+            size: size.unwrap_or(self.size),
+            occupied,
+            needed,
+            discarded,
+            processed,
+            memory,
+        });
+        (self.size, self.reason) = (decision.size, decision.reason);
+        self.size
+    }
+}

@@ -1,0 +1,66 @@
+//! A plan's flows one by one, for programs that are to do the same as the simulator.
+
+use crate::errors::PlanError;
+use crate::simulate::read;
+use pyo3::prelude::*;
+use serde::Serialize;
+use sojourn_plan::Transport;
+use sojourn_traffic::App;
+use sojourn_units::{EPOCH, Nanos};
+
+/// A flow, its times in nanoseconds since the run's start.
+#[derive(Serialize)]
+struct Planned<'a> {
+    flow: u32,
+    group: u32,
+    name: &'a str,
+    number: u32,
+    from: usize,
+    to: usize,
+    servers: Vec<usize>,
+    start: Option<Nanos>,
+    stop: Nanos,
+    dscp: u8,
+    app: &'static str,
+    payload: u32,
+    tcp: Option<&'a sojourn_tcp::Params>,
+}
+
+/// The flows of a plan's run with a seed, group by group, as JSON.
+///
+/// Each has `flow`, its number in the plan; `group`, the index of its group; the group's `name`; its
+/// `number` there; its nodes `from` and `to`; the `servers` of a Web session; `start`, drawn as the
+/// simulator draws it, and `null` if it never starts; `stop`, when its application ends at the
+/// latest; `dscp`; the name of its `app`; the longest UDP `payload` that this
+/// may send; and the parameters of `tcp`, `null` over UDP.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, /))]
+pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
+    let plan = read(plan_json)?;
+    plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
+    let mut flows = Vec::new();
+    for (g, group) in plan.groups.iter().enumerate() {
+        for flow in group.flows(seed, plan.duration) {
+            let web = matches!(group.app, App::Web(_));
+            flows.push(Planned {
+                flow: flows.len() as u32,
+                group: g as u32,
+                name: &group.name,
+                number: flow.number,
+                from: flow.pair.0,
+                to: flow.pair.1,
+                servers: if web { group.servers(flow.pair.1) } else { Vec::new() },
+                start: flow.start.map(|at| at - EPOCH),
+                stop: group.stop.map_or(plan.duration, |stop| stop.min(plan.duration)),
+                dscp: group.dscp,
+                app: group.app.name(),
+                payload: group.app.longest_payload(),
+                tcp: match &group.transport {
+                    Transport::Tcp(params) => Some(params),
+                    Transport::Udp => None,
+                },
+            });
+        }
+    }
+    Ok(serde_json::to_string(&flows).expect("flows have no keys that are no texts"))
+}

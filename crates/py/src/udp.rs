@@ -1,0 +1,262 @@
+//! The UDP transport: a server that receives files, and a client that sends them.
+
+use crate::errors::word_error;
+use crate::parse::json;
+use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::json as object;
+use sojourn_control::buffer;
+use sojourn_control::congestion::{self, bbr, cubic};
+use sojourn_recv::files::{Files, Received, check_name, header};
+use sojourn_recv::packet::DATA_HEADER;
+use sojourn_recv::send::{Progress, SendError, send};
+use sojourn_recv::sender::{Mode, Settings as Sending};
+use sojourn_recv::serve::{Running, Settings};
+use sojourn_recv::server::Limits;
+use sojourn_units::SECOND;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+fn address(text: &str) -> PyResult<SocketAddr> {
+    text.parse().map_err(|_| {
+        let what = "an address is written as 127.0.0.1:9440 or [::1]:9440";
+        PyValueError::new_err(format!("{what}; found `{text}`"))
+    })
+}
+
+fn policy(py: Python<'_>, text: &str) -> PyResult<buffer::Params> {
+    buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A running server that receives files into one folder.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct UdpServer {
+    running: Mutex<Running>,
+    received: Arc<Mutex<Vec<Received>>>,
+}
+
+impl UdpServer {
+    fn running(&self) -> std::sync::MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl UdpServer {
+    #[new]
+    #[pyo3(signature = (bind, folder, buffer, *, quota, connections=1024, client=64 << 20))]
+    fn new(
+        py: Python<'_>,
+        bind: &str,
+        folder: PathBuf,
+        buffer: &str,
+        quota: u64,
+        connections: usize,
+        client: u64,
+    ) -> PyResult<Self> {
+        let policy = policy(py, buffer)?;
+        let limits = Limits { connections, client, ..Limits::default() };
+        let files = Files::new(&folder, quota)
+            .map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string(), folder)))?;
+        let received = files.received();
+        let bind = address(bind)?;
+        let running = Running::start(&Settings { bind, policy, limits }, files)
+            .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;
+        Ok(Self { running: Mutex::new(running), received })
+    }
+
+    /// Where it listens.
+    #[getter]
+    fn address(&self) -> String {
+        self.running().address().to_string()
+    }
+
+    /// What it counts and measures, as JSON: bytes, seconds.
+    fn stats(&self, py: Python<'_>) -> PyResult<String> {
+        let stats = py.detach(|| self.running().stats());
+        let count = |c: buffer::store::Count| object!({"messages": c.packets, "bytes": c.bytes});
+        let known = |value: f64| value.is_finite().then_some(value);
+        json(&object!({
+            "arrived": count(stats.buffer.arrived),
+            "accepted": count(stats.buffer.accepted),
+            "discarded": count(stats.buffer.discarded),
+            "processed": count(stats.buffer.processed),
+            "abandoned": count(stats.buffer.abandoned),
+            "size": stats.size,
+            "reason": stats.reason.name(),
+            "occupied": stats.occupied,
+            "peak_size": stats.peaks.0,
+            "peak_occupied": stats.peaks.1,
+            "connections": stats.connections,
+            "opened": stats.transport.opened,
+            "refused": stats.transport.refused,
+            "timed_out": stats.transport.timed_out,
+            "datagrams": stats.transport.datagrams,
+            "strange": stats.transport.strange,
+            "repeated": stats.transport.repeated,
+            "sojourn_p50": known(stats.sojourn.0),
+            "sojourn_p99": known(stats.sojourn.1),
+            "cpu_receive": stats.cpu.0,
+            "cpu_handle": stats.cpu.1,
+            "kernel_buffer": stats.kernel_buffer,
+        }))
+    }
+
+    /// Files that have come since the last call: name, bytes and SHA-256.
+    fn received(&self) -> Vec<(String, u64, String)> {
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.drain(..).map(|file| (file.name, file.length, hex(&file.digest))).collect()
+    }
+
+    /// Another policy for the buffer from now on.
+    #[pyo3(signature = (buffer, /))]
+    fn set_policy(&self, py: Python<'_>, buffer: &str) -> PyResult<()> {
+        let policy = policy(py, buffer)?;
+        py.detach(|| self.running().set_policy(policy));
+        Ok(())
+    }
+
+    /// Why it ended by itself, if it has.
+    #[getter]
+    fn failure(&self) -> Option<String> {
+        self.running().failure()
+    }
+
+    /// Ends it; what is unfinished is removed.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.running().stop());
+    }
+}
+
+/// Sends a file, given piece by piece by `read(n)` (at most `n` bytes, none at the end); what became
+/// of it as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop.
+///
+/// Raises `ConnectionError` if the server does not answer or refuses.
+#[pyfunction]
+#[pyo3(signature = (to, name, read, *, length=None, mode="windowed", congestion="cubic", piece=65536, datagram=1452, patience=10.0, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
+pub(crate) fn udp_send(
+    py: Python<'_>,
+    to: &str,
+    name: &str,
+    read: Py<PyAny>,
+    length: Option<u64>,
+    mode: &str,
+    congestion: &str,
+    piece: u32,
+    datagram: u16,
+    patience: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let to = address(to)?;
+    let fail = |why: String| Err(PyValueError::new_err(why));
+    if let Err(why) = check_name(name) {
+        return fail(format!("a file cannot be sent as {name:?}: {why}"));
+    }
+    let mode = match mode {
+        "windowed" => Mode::Windowed,
+        "stop-and-wait" => Mode::StopAndWait { processed: false },
+        "stop-and-wait-processed" => Mode::StopAndWait { processed: true },
+        _ => {
+            return fail(format!(
+                "unknown mode `{mode}`; there are windowed, stop-and-wait, stop-and-wait-processed"
+            ));
+        }
+    };
+    let congestion = match congestion {
+        "reno" => congestion::Params::Reno,
+        "cubic" => congestion::Params::Cubic(cubic::Params::default()),
+        "bbr" => congestion::Params::Bbr(bbr::Params::default()),
+        _ => {
+            return fail(format!(
+                "unknown congestion control `{congestion}`; there are cubic, reno, bbr"
+            ));
+        }
+    };
+    if !(576..=65_000).contains(&datagram) {
+        return fail(format!("a datagram has 576 to 65000 bytes; found {datagram}"));
+    }
+    if !(1..=1 << 22).contains(&piece) {
+        return fail(format!("a piece has 1 to 4194304 bytes; found {piece}"));
+    }
+    if !(0.0..=3600.0).contains(&patience) {
+        return fail(format!("patience is up to 3600 seconds; found {patience}"));
+    }
+    let settings = Sending {
+        chunk: datagram - DATA_HEADER as u16,
+        mode,
+        congestion,
+        patience: (patience * SECOND as f64) as u64,
+        ..Sending::default()
+    };
+    let mut raised: Option<PyErr> = None;
+    let mut raised_in_progress: Option<PyErr> = None;
+    let (mut head, mut at) = (Some(header(name, length)), 0u64);
+    let outcome = py.detach(|| {
+        let next = || {
+            if let Some(head) = head.take() {
+                return Ok(Some(head));
+            }
+            let bytes = Python::attach(|py| -> PyResult<Vec<u8>> {
+                let bytes = read.bind(py).call1((piece,))?;
+                Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+            });
+            let bytes = bytes.map_err(|error| {
+                raised = Some(error);
+                std::io::Error::other("reading failed")
+            })?;
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let mut message = vec![1];
+            message.extend(at.to_be_bytes());
+            message.extend(&bytes);
+            at += bytes.len() as u64;
+            Ok(Some(message))
+        };
+        let told = |now: &Progress| {
+            let answer = Python::attach(|py| -> PyResult<bool> {
+                py.check_signals()?;
+                let Some(call) = &progress else { return Ok(true) };
+                let rtt = now.rtt as f64 / SECOND as f64;
+                let answer = call.bind(py).call1((now.counters.acknowledged, rtt, now.cwnd))?;
+                Ok(answer.is_none() || answer.is_truthy()?)
+            });
+            answer.unwrap_or_else(|error| {
+                raised_in_progress = Some(error);
+                false
+            })
+        };
+        // A piece and its header.
+        send(to, settings, piece as usize + 256, next, told)
+    });
+    if let Some(error) = raised.or(raised_in_progress) {
+        return Err(error);
+    }
+    match outcome {
+        Ok((digest, last)) => json(&object!({
+            "bytes": at,
+            "sha256": hex(&digest),
+            "datagrams": last.counters.sent,
+            "repeated": last.counters.repeated,
+            "lost": last.counters.lost,
+            "timeouts": last.counters.timeouts,
+            "rtt": last.rtt as f64 / SECOND as f64,
+        })),
+        Err(SendError::Io(error)) => {
+            Err(PyOSError::new_err((error.raw_os_error(), error.to_string())))
+        }
+        Err(error) => Err(PyConnectionError::new_err(format!("{to}: {error}"))),
+    }
+}

@@ -1,0 +1,190 @@
+//! A wire of real packets.
+
+use crate::errors::PlanError;
+use crate::simulate::{Record, read};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use sojourn_wire::capture::Order;
+use sojourn_wire::control::{Handle, Inbox, connect};
+use sojourn_wire::device::Options;
+use sojourn_wire::{Attachment, Device, Outcome, Settings, Wire as Links, WireError};
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+fn raise(error: WireError) -> PyErr {
+    match error {
+        WireError::Plan(error) => PlanError::new_err(error.to_string()),
+        WireError::Io(what, error) => {
+            let text = format!("{what}: {error}");
+            error.raw_os_error().map_or_else(
+                || PyOSError::new_err(text.clone()),
+                |number| PyOSError::new_err((number, text.clone())),
+            )
+        }
+        WireError::Conservation(error) => PyRuntimeError::new_err(error.to_string()),
+    }
+}
+
+/// A device to be opened at the edge of the network.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    node: usize,
+    /// Path of its network namespace; this process's own if it is not given.
+    #[serde(default)]
+    network: Option<String>,
+    kind: Kind,
+    name: String,
+    #[serde(default)]
+    addresses: Vec<IpAddr>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Tun,
+    Tap,
+    /// One that exists.
+    Interface,
+}
+
+impl Wanted {
+    fn open(&self) -> PyResult<Attachment> {
+        let path = self.network.as_deref();
+        let network = path.map(File::open).transpose()?;
+        let network = network.as_ref().map(AsFd::as_fd);
+        let device = match self.kind {
+            Kind::Tun => Device::tun(&Options::new(&self.name), network),
+            Kind::Tap => Device::tap(&Options::new(&self.name), network),
+            Kind::Interface => Device::packet(&self.name, network),
+        };
+        let device = device.map_err(|e| match e.source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, e.to_string())),
+            None => PyOSError::new_err(e.to_string()),
+        })?;
+        Ok(Attachment { device, node: self.node, addresses: self.addresses.clone() })
+    }
+}
+
+/// Links of a plan between real devices; made with its devices open, and run once.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct Wire {
+    parts: Mutex<Option<(Links, Inbox)>>,
+    handle: Handle,
+}
+
+#[pymethods]
+impl Wire {
+    #[new]
+    #[pyo3(signature = (
+        plan_json, seed, devices_json, *, mtu=1500, journals=Vec::new(), captures=Vec::new(),
+        capture_size=1 << 30,
+    ))]
+    #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list of its own")]
+    fn new(
+        plan_json: &str,
+        seed: u64,
+        devices_json: &str,
+        mtu: usize,
+        journals: Vec<usize>,
+        captures: Vec<(usize, PathBuf)>,
+        capture_size: u64,
+    ) -> PyResult<Self> {
+        let plan = read(plan_json)?;
+        let wanted: Vec<Wanted> = serde_json::from_str(devices_json)
+            .map_err(|e| PyValueError::new_err(format!("not a list of devices: {e}")))?;
+        let attachments = wanted.iter().map(Wanted::open).collect::<PyResult<Vec<_>>>()?;
+        let captures = captures
+            .into_iter()
+            .map(|(link, path)| {
+                let file = File::options().write(true).open(path)?;
+                Ok(Order { link, file, largest: capture_size })
+            })
+            .collect::<std::io::Result<_>>()?;
+        let settings = Settings { mtu, ..Settings::default() };
+        let links =
+            Links::new(plan, seed, attachments, &journals, captures, settings).map_err(raise)?;
+        let (handle, inbox) = connect()?;
+        Ok(Self { parts: Mutex::new(Some((links, inbox))), handle })
+    }
+
+    /// Runs from `start`, in nanoseconds of the machine's monotonic clock, to the plan's end, or until
+    /// `stop` is called; the interpreter is free meanwhile. Packets are carried on for `linger`
+    /// nanoseconds more, or until `stop`.
+    #[pyo3(signature = (start, /, *, linger=0))]
+    fn run(&self, py: Python<'_>, start: u64, linger: u64) -> PyResult<WireOutcome> {
+        let parts = self.parts.lock().ok().and_then(|mut parts| parts.take());
+        let Some((links, mut inbox)) = parts else {
+            return Err(PyRuntimeError::new_err("a wire runs once"));
+        };
+        let outcome = py.detach(|| links.run(start, linger, &mut inbox)).map_err(raise)?;
+        Ok(WireOutcome { outcome })
+    }
+
+    /// Ends the run; false if it has ended.
+    fn stop(&self) -> bool {
+        self.handle.stop()
+    }
+
+    /// Lets go of the devices of a wire that is not to run; one that runs, or has, lets go by itself.
+    fn close(&self) {
+        drop(self.parts.lock().ok().and_then(|mut parts| parts.take()));
+    }
+
+    /// All counters as JSON; `None` if the run has ended.
+    fn counters(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let handle = self.handle.clone();
+        let snapshot = py.detach(|| handle.counters());
+        snapshot.map(|s| to_json(&s)).transpose()
+    }
+
+    /// Changes a link, told as JSON; raises `ValueError` with the reason if that cannot be.
+    #[pyo3(signature = (change_json, /))]
+    fn set(&self, py: Python<'_>, change_json: &str) -> PyResult<()> {
+        let change = serde_json::from_str(change_json)
+            .map_err(|e| PyValueError::new_err(format!("not a change: {e}")))?;
+        let handle = self.handle.clone();
+        py.detach(|| handle.set(change)).map_err(PyValueError::new_err)
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
+/// What a wire leaves behind.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct WireOutcome {
+    outcome: Outcome,
+}
+
+#[pymethods]
+impl WireOutcome {
+    /// The record, as a simulated run's.
+    #[getter]
+    fn record(&self) -> Record {
+        Record::new(self.outcome.record.clone())
+    }
+
+    /// What decides whether to believe it, as JSON.
+    #[getter]
+    fn health(&self) -> PyResult<String> {
+        to_json(&self.outcome.health.report())
+    }
+
+    /// What came of captures, as JSON: a list of link, packets, those left out, and errors.
+    #[getter]
+    fn captures(&self) -> PyResult<String> {
+        to_json(&self.outcome.captures)
+    }
+
+    /// The journals replayed through fresh links, as JSON: a list of link, whether it agrees, and words.
+    #[getter]
+    fn agreements(&self) -> PyResult<String> {
+        to_json(&self.outcome.agreements)
+    }
+}

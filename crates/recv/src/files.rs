@@ -1,0 +1,254 @@
+//! Files that are received into one folder, and nowhere else.
+//!
+//! A file is named by a single plain name. It is written under a name of our own, of which nobody is
+//! told, into the folder that was opened at the start; when all is there it is synced and renamed, and
+//! an existing name is never replaced. Links are not followed. The sum of what is received has a quota.
+//!
+//! A message is a byte 0, the length of the file (8 bytes, all ones if it is not known) and its name;
+//! or a byte 1, an offset (8 bytes) and the bytes that stand there.
+
+use crate::packet::{Code, DIGEST, Id};
+use crate::serve::{Handler, random};
+use crate::server::Message;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A length that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+/// Bytes of a piece's header.
+pub const PIECE_HEADER: usize = 9;
+/// Longest name.
+const LONGEST: usize = 200;
+
+/// The message that names a file.
+pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
+    let mut bytes = vec![0];
+    bytes.extend(length.unwrap_or(UNKNOWN).to_be_bytes());
+    bytes.extend(name.as_bytes());
+    bytes
+}
+
+/// Why a name is not one that may be received.
+///
+/// # Errors
+/// The reason.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    match name {
+        "" => Err("it is empty"),
+        _ if name.len() > LONGEST => Err("it is longer than 200 bytes"),
+        _ if name.starts_with('.') => Err("it begins with a dot"),
+        _ if name.contains(['/', '\\']) => Err("it is a path"),
+        _ if name.chars().any(char::is_control) => Err("it has control characters"),
+        _ => Ok(()),
+    }
+}
+
+/// A file that has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its name in the folder.
+    pub name: String,
+    /// Its bytes.
+    pub length: u64,
+    /// SHA-256 of what stands in the file, read back.
+    pub digest: [u8; DIGEST],
+}
+
+struct Partial {
+    file: File,
+    path: String,
+    name: Option<(String, u64)>,
+    /// Where the last piece ends, and the sum of all pieces.
+    end: u64,
+    sum: u64,
+}
+
+/// Receives files into a folder.
+pub struct Files {
+    folder: OwnedFd,
+    quota: u64,
+    used: u64,
+    partial: BTreeMap<Id, Partial>,
+    received: Arc<Mutex<Vec<Received>>>,
+}
+
+impl Files {
+    /// Into an existing folder, at most `quota` bytes in all.
+    ///
+    /// # Errors
+    /// The folder cannot be opened.
+    pub fn new(folder: &Path, quota: u64) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
+        let received = Arc::default();
+        Ok(Self { folder, quota, used: 0, partial: BTreeMap::new(), received })
+    }
+
+    /// Where files that have come are noted; who reads it may take them out.
+    pub fn received(&self) -> Arc<Mutex<Vec<Received>>> {
+        Arc::clone(&self.received)
+    }
+
+    fn partial(&mut self, id: Id) -> io::Result<&mut Partial> {
+        use std::collections::btree_map::Entry;
+        match self.partial.entry(id) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let path = format!(".sojourn-{:016x}.partial", u64::from_be_bytes(random()?));
+                let flags = OFlags::CREATE
+                    | OFlags::EXCL
+                    | OFlags::NOFOLLOW
+                    | OFlags::RDWR
+                    | OFlags::CLOEXEC;
+                let mode = Mode::RUSR | Mode::WUSR;
+                let file = rustix::fs::openat(&self.folder, path.as_str(), flags, mode)?;
+                let file = File::from(file);
+                Ok(entry.insert(Partial { file, path, name: None, end: 0, sum: 0 }))
+            }
+        }
+    }
+
+    fn take(&mut self, id: Id, data: &[u8]) -> Result<(), Code> {
+        let failed = |_| Code::Failed;
+        let (&kind, rest) = data.split_first().ok_or(Code::Refused)?;
+        let (number, rest) = rest.split_first_chunk::<8>().ok_or(Code::Refused)?;
+        let number = u64::from_be_bytes(*number);
+        match kind {
+            0 => {
+                let name = std::str::from_utf8(rest).map_err(|_| Code::Refused)?;
+                check_name(name).map_err(|_| Code::Refused)?;
+                if number != UNKNOWN && number > self.quota {
+                    return Err(Code::Refused);
+                }
+                if rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                    return Err(Code::Refused);
+                }
+                let partial = self.partial(id).map_err(failed)?;
+                if partial.name.replace((name.to_owned(), number)).is_some() {
+                    return Err(Code::Refused);
+                }
+                Ok(())
+            }
+            1 => {
+                let length = rest.len() as u64;
+                let end = number.checked_add(length).ok_or(Code::Refused)?;
+                let before = self.partial.get(&id).map_or(0, |partial| partial.end);
+                let more = end.saturating_sub(before);
+                if more > self.quota - self.used {
+                    return Err(Code::Refused);
+                }
+                let partial = self.partial(id).map_err(failed)?;
+                partial.file.write_all_at(rest, number).map_err(failed)?;
+                partial.end = partial.end.max(end);
+                partial.sum += length;
+                self.used += more;
+                Ok(())
+            }
+            _ => Err(Code::Refused),
+        }
+    }
+
+    fn complete(&mut self, id: Id) -> Result<Received, Code> {
+        let partial = self.partial.get(&id).ok_or(Code::Refused)?;
+        let (name, length) = partial.name.clone().ok_or(Code::Refused)?;
+        let whole = partial.sum == partial.end && (length == UNKNOWN || length == partial.end);
+        if !whole {
+            return Err(Code::Refused);
+        }
+        let keep = || -> io::Result<[u8; DIGEST]> {
+            let digest = digest(&partial.file, partial.end)?;
+            partial.file.sync_all()?;
+            rename(&self.folder, &partial.path, &name)?;
+            rustix::fs::fsync(&self.folder)?;
+            Ok(digest)
+        };
+        let digest = keep().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Code::Refused,
+            _ => Code::Failed,
+        })?;
+        let length = partial.end;
+        // The file keeps its share of the quota.
+        self.partial.remove(&id);
+        Ok(Received { name, length, digest })
+    }
+
+    fn discard(&mut self, id: Id) {
+        if let Some(partial) = self.partial.remove(&id) {
+            self.used -= partial.end;
+            let _ = rustix::fs::unlinkat(&self.folder, partial.path.as_str(), AtFlags::empty());
+        }
+    }
+}
+
+impl Handler for Files {
+    fn message(&mut self, message: &Message) -> Result<(), Code> {
+        let taken = self.take(message.connection, &message.data);
+        if taken.is_err() {
+            self.discard(message.connection);
+        }
+        taken
+    }
+
+    fn finish(&mut self, connection: Id) -> (Code, [u8; DIGEST]) {
+        match self.complete(connection) {
+            Ok(received) => {
+                let digest = received.digest;
+                self.received.lock().unwrap_or_else(PoisonError::into_inner).push(received);
+                (Code::Done, digest)
+            }
+            Err(code) => {
+                self.discard(connection);
+                (code, [0; DIGEST])
+            }
+        }
+    }
+
+    fn gone(&mut self, connection: Id) {
+        self.discard(connection);
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let unfinished: Vec<Id> = self.partial.keys().copied().collect();
+        for id in unfinished {
+            self.discard(id);
+        }
+    }
+}
+
+/// Gives a file its name if nobody has it.
+fn rename(folder: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
+    match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot: a second name fails if it is there, as well.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
+            rustix::fs::unlinkat(folder, from, AtFlags::empty())?;
+            Ok(())
+        }
+        other => Ok(other?),
+    }
+}
+
+fn digest(file: &File, length: u64) -> io::Result<[u8; DIGEST]> {
+    let mut hash = Sha256::new();
+    let (mut at, mut buffer) = (0, vec![0; 1 << 20]);
+    while at < length {
+        let most = buffer.len().min((length - at) as usize);
+        let n = file.read_at(&mut buffer[..most], at)?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        hash.update(&buffer[..n]);
+        at += n as u64;
+    }
+    Ok(hash.finalize().into())
+}

@@ -1,0 +1,24 @@
+//! A UDP transport whose receive buffer adapts.
+//!
+//! Messages of any size go in fragments from clients to a server, where a buffer under a policy of
+//! `sojourn_control::buffer` stands before a handler. [`server`] and [`sender`] are the two sides
+//! without clock, sockets and randomness; the rest gives them these.
+//!
+//! Encryption is out of scope: who can read or write the path can read or write the messages. The
+//! number of a connection is random, so that nobody else can guess it; the address of a client is
+//! validated by a stateless cookie before anything is kept of it.
+#![allow(clippy::doc_markdown, reason = "SipHash and NewReno are names, not code")]
+#![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
+
+mod cookie;
+pub mod packet;
+mod ranges;
+mod rtt;
+pub mod sender;
+pub mod server;
+
+pub mod files;
+mod io;
+pub mod memory;
+pub mod send;
+pub mod serve;

@@ -1,0 +1,382 @@
+//! What stands in a datagram. All numbers are big-endian.
+//!
+//! Every datagram begins with its kind, the version and the connection's number (10 bytes). Reading
+//! never panics and never allocates by what a sender claims: a datagram that is not exactly one of
+//! ours is `None`.
+
+/// Version of the format.
+pub const VERSION: u8 = 1;
+/// Bytes before the payload of [`Packet::Data`].
+pub const DATA_HEADER: usize = HEADER + 8 + 8 + 4 + 4;
+/// Least length of a client's datagrams before its address is validated, so that no answer is longer
+/// than three times what was sent.
+pub const FIRST: usize = 64;
+/// Ranges of an acknowledgement at most.
+pub const RANGES: usize = 64;
+/// Bytes of the checksum.
+pub const DIGEST: usize = 32;
+
+const HEADER: usize = 10;
+
+/// Number of a connection, random.
+pub type Id = u64;
+
+/// What a server answers a client whose address it does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cookie {
+    /// When it was made, in the server's periods.
+    pub period: u32,
+    /// Keyed hash of it, the client's address and the connection's number.
+    pub hash: u64,
+}
+
+/// Why something ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// All is well.
+    Done,
+    /// The server has as many connections as it takes.
+    Busy,
+    /// The handler refused what was sent.
+    Refused,
+    /// The handler failed: disk full, quota, ...
+    Failed,
+    /// The connection is not known (any more).
+    Unknown,
+    /// The client's fragments are too long or too short for this server.
+    Chunk,
+}
+
+impl Code {
+    const ALL: [Self; 6] =
+        [Self::Done, Self::Busy, Self::Refused, Self::Failed, Self::Unknown, Self::Chunk];
+
+    fn read(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+
+    /// What it says to a person.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Busy => "the server has as many connections as it takes",
+            Self::Refused => "the server refused what was sent",
+            Self::Failed => "the server could not keep what was sent",
+            Self::Unknown => "the server does not know the connection (any more)",
+            Self::Chunk => "the server does not take datagrams of this length",
+        }
+    }
+}
+
+/// One datagram, without its connection's number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet<'a> {
+    /// Client: is there anybody? At least [`FIRST`] bytes.
+    Hello,
+    /// Server: say this again, if you are where you say you are.
+    Retry(Cookie),
+    /// Client: let us begin. At least [`FIRST`] bytes.
+    Open {
+        /// The server's own.
+        cookie: Cookie,
+        /// Payload bytes of every fragment but a message's last.
+        chunk: u16,
+    },
+    /// Server: the connection is open.
+    Accept {
+        /// Longest message.
+        most: u32,
+        /// Bytes of messages, each with its charge, that may be begun in all.
+        limit: u64,
+    },
+    /// Client: a fragment.
+    Data {
+        /// Number of this datagram among the client's.
+        number: u64,
+        /// The message, counted from 0.
+        message: u64,
+        /// Bytes of the message.
+        length: u32,
+        /// The fragment, counted from 0.
+        index: u32,
+        /// Its bytes.
+        payload: &'a [u8],
+    },
+    /// Client: please acknowledge.
+    Ping {
+        /// Number of this datagram among the client's.
+        number: u64,
+    },
+    /// Server: what has come.
+    Ack {
+        /// Bytes of messages, each with its charge, that may be begun in all.
+        limit: u64,
+        /// Messages that have been processed.
+        processed: u64,
+        /// Numbers of datagrams that have come, first and last of each range, the newest first.
+        ranges: Vec<(u64, u64)>,
+    },
+    /// Client: that was all; what became of it?
+    Finish {
+        /// Messages in all.
+        messages: u64,
+    },
+    /// Server: what became of it.
+    Finished {
+        /// How it ended.
+        code: Code,
+        /// Checksum that the handler made.
+        digest: [u8; DIGEST],
+    },
+    /// Either: the connection is over.
+    Close {
+        /// Why.
+        code: Code,
+    },
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_be_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn cookie(&mut self) -> Option<Cookie> {
+        Some(Cookie { period: self.u32()?, hash: self.u64()? })
+    }
+
+    /// `value` if nothing is left.
+    fn end<T>(&self, value: T) -> Option<T> {
+        self.0.is_empty().then_some(value)
+    }
+}
+
+/// Reads a datagram; `None` if it is none of ours.
+pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
+    let mut r = Reader(datagram);
+    let kind = r.u8()?;
+    if r.u8()? != VERSION {
+        return None;
+    }
+    let id: Id = r.u64()?;
+    let padded = datagram.len() >= FIRST;
+    let packet = match kind {
+        1 => padded.then_some(Packet::Hello),
+        2 => {
+            let cookie = r.cookie()?;
+            r.end(Packet::Retry(cookie))
+        }
+        3 => {
+            let (cookie, chunk) = (r.cookie()?, r.u16()?);
+            padded.then_some(Packet::Open { cookie, chunk })
+        }
+        4 => {
+            let (most, limit) = (r.u32()?, r.u64()?);
+            r.end(Packet::Accept { most, limit })
+        }
+        5 => {
+            let (number, message) = (r.u64()?, r.u64()?);
+            let (length, index) = (r.u32()?, r.u32()?);
+            Some(Packet::Data { number, message, length, index, payload: r.0 })
+        }
+        6 => {
+            let number = r.u64()?;
+            r.end(Packet::Ping { number })
+        }
+        7 => {
+            let (limit, processed) = (r.u64()?, r.u64()?);
+            let count = usize::from(r.u8()?);
+            if count > RANGES || r.0.len() != count * 16 {
+                return None;
+            }
+            let mut ranges = Vec::with_capacity(count);
+            for _ in 0..count {
+                let range = (r.u64()?, r.u64()?);
+                // In order, disjoint, the newest first.
+                let before = ranges.last().map_or(u64::MAX, |&(first, _)| first);
+                if range.0 > range.1 || range.1 >= before {
+                    return None;
+                }
+                ranges.push(range);
+            }
+            Some(Packet::Ack { limit, processed, ranges })
+        }
+        8 => {
+            let messages = r.u64()?;
+            r.end(Packet::Finish { messages })
+        }
+        9 => {
+            let (code, digest) = (Code::read(r.u8()?)?, r.take()?);
+            r.end(Packet::Finished { code, digest })
+        }
+        10 => {
+            let code = Code::read(r.u8()?)?;
+            r.end(Packet::Close { code })
+        }
+        _ => None,
+    }?;
+    Some((id, packet))
+}
+
+impl Packet<'_> {
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Hello => 1,
+            Self::Retry(_) => 2,
+            Self::Open { .. } => 3,
+            Self::Accept { .. } => 4,
+            Self::Data { .. } => 5,
+            Self::Ping { .. } => 6,
+            Self::Ack { .. } => 7,
+            Self::Finish { .. } => 8,
+            Self::Finished { .. } => 9,
+            Self::Close { .. } => 10,
+        }
+    }
+
+    /// Writes the datagram behind what is in `out`.
+    pub fn write(&self, id: Id, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend([self.kind(), VERSION]);
+        out.extend(id.to_be_bytes());
+        let cookie = |out: &mut Vec<u8>, cookie: &Cookie| {
+            out.extend(cookie.period.to_be_bytes());
+            out.extend(cookie.hash.to_be_bytes());
+        };
+        match self {
+            Self::Hello => out.resize(start + FIRST, 0),
+            Self::Retry(c) => cookie(out, c),
+            Self::Open { cookie: c, chunk } => {
+                cookie(out, c);
+                out.extend(chunk.to_be_bytes());
+                out.resize(start + FIRST, 0);
+            }
+            Self::Accept { most, limit } => {
+                out.extend(most.to_be_bytes());
+                out.extend(limit.to_be_bytes());
+            }
+            Self::Data { number, message, length, index, payload } => {
+                out.extend(number.to_be_bytes());
+                out.extend(message.to_be_bytes());
+                out.extend(length.to_be_bytes());
+                out.extend(index.to_be_bytes());
+                out.extend_from_slice(payload);
+            }
+            Self::Ping { number } => out.extend(number.to_be_bytes()),
+            Self::Ack { limit, processed, ranges } => {
+                out.extend(limit.to_be_bytes());
+                out.extend(processed.to_be_bytes());
+                let count = ranges.len().min(RANGES);
+                out.push(count as u8);
+                for (first, last) in &ranges[..count] {
+                    out.extend(first.to_be_bytes());
+                    out.extend(last.to_be_bytes());
+                }
+            }
+            Self::Finish { messages } => out.extend(messages.to_be_bytes()),
+            Self::Finished { code, digest } => {
+                out.push(*code as u8);
+                out.extend_from_slice(digest);
+            }
+            Self::Close { code } => out.push(*code as u8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packet() -> impl Strategy<Value = Packet<'static>> {
+        let cookie =
+            || (any::<u32>(), any::<u64>()).prop_map(|(period, hash)| Cookie { period, hash });
+        let code = || (0..Code::ALL.len()).prop_map(|i| Code::ALL[i]);
+        let ranges = proptest::collection::btree_set(any::<u64>(), 0..=2 * RANGES);
+        prop_oneof![
+            Just(Packet::Hello),
+            cookie().prop_map(Packet::Retry),
+            (cookie(), any::<u16>()).prop_map(|(cookie, chunk)| Packet::Open { cookie, chunk }),
+            any::<(u32, u64)>().prop_map(|(most, limit)| Packet::Accept { most, limit }),
+            any::<(u64, u64, u32, u32, bool)>().prop_map(
+                |(number, message, length, index, full)| {
+                    let payload: &[u8] = if full { &[7; 1200] } else { &[] };
+                    Packet::Data { number, message, length, index, payload }
+                }
+            ),
+            any::<u64>().prop_map(|number| Packet::Ping { number }),
+            (any::<(u64, u64)>(), ranges).prop_map(|((limit, processed), ends)| {
+                let ends: Vec<u64> = ends.into_iter().collect();
+                let ranges = ends.chunks_exact(2).rev().map(|e| (e[0], e[1])).collect();
+                Packet::Ack { limit, processed, ranges }
+            }),
+            any::<u64>().prop_map(|messages| Packet::Finish { messages }),
+            (code(), any::<[u8; DIGEST]>())
+                .prop_map(|(code, digest)| Packet::Finished { code, digest }),
+            code().prop_map(|code| Packet::Close { code }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_writes(id in any::<u64>(), packet in packet()) {
+            let mut out = vec![9];
+            packet.write(id, &mut out);
+            prop_assert_eq!(read(&out[1..]), Some((id, packet)));
+        }
+
+        #[test]
+        fn no_datagram_crashes_it(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            kind in 0..12u8,
+            packet in packet(),
+            at in any::<prop::sample::Index>(),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let _ = read(&bytes);
+            let mut dressed = vec![kind, VERSION];
+            dressed.extend(&bytes);
+            let _ = read(&dressed);
+            let mut out = Vec::new();
+            packet.write(1, &mut out);
+            let i = at.index(out.len());
+            out[i] ^= bytes.first().copied().unwrap_or(1);
+            let _ = read(&out);
+            let _ = read(&out[..cut.index(out.len())]);
+        }
+    }
+
+    #[test]
+    fn answers_before_validation_are_no_longer_than_questions() {
+        let length = |packet: Packet| {
+            let mut out = Vec::new();
+            packet.write(1, &mut out);
+            out.len()
+        };
+        let cookie = Cookie { period: 1, hash: 2 };
+        assert!(length(Packet::Retry(cookie)) <= length(Packet::Hello));
+        assert!(length(Packet::Close { code: Code::Busy }) <= FIRST);
+        assert_eq!(length(Packet::Open { cookie, chunk: 1 }), FIRST);
+        // A short Hello is none.
+        assert_eq!(read(&[1, VERSION, 0, 0, 0, 0, 0, 0, 0, 1]), None);
+    }
+}

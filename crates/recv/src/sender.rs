@@ -1,0 +1,643 @@
+//! The client's side: what is sent when, what is lost, what is sent again.
+//!
+//! No clock, no I/O and no randomness. Each datagram has a number of its own; a fragment that is lost
+//! goes again under a new one. Loss is found by three later datagrams or by 9/8 of the round-trip
+//! time (RFC 9002); a timeout sends a probe and, the second time in a row, starts anew with one datagram.
+//! The window is that of `sojourn_control::congestion`, the code that the simulator runs; datagrams
+//! are paced. With [`Mode::StopAndWait`] one message is under way at a time, as in the RRDA paper.
+
+use crate::packet::{self, Code, Cookie, DATA_HEADER, DIGEST, Id, Packet};
+use crate::rtt::Rtt;
+use crate::server::{CHARGE, fragment, fragments};
+use sojourn_control::congestion::{
+    self, Ack, Cause, Congestion, Control, RateSample, Window, hystart,
+};
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a message counts as.
+fn charge(data: &[u8]) -> u64 {
+    data.len() as u64 + CHARGE
+}
+
+/// Slow start with HyStart++ (RFC 9406), counting bytes.
+const SLOW_START: hystart::Params =
+    hystart::Params { kind: hystart::Kind::PlusPlus, limit: 8, byte_counting: true };
+/// Messages under way at most: servers keep count of no more.
+const UNDER_WAY: u64 = 4000;
+
+/// How messages follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The next when the one before is acknowledged, when it is buffered or (`processed`) when the
+    /// handler is done with it.
+    StopAndWait {
+        /// Whether to wait for the handler.
+        processed: bool,
+    },
+    /// As many as window and receiver allow.
+    Windowed,
+}
+
+/// Settings of a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Payload bytes of a fragment.
+    pub chunk: u16,
+    /// How messages follow each other.
+    pub mode: Mode,
+    /// Congestion control.
+    pub congestion: congestion::Params,
+    /// Bytes that wait or are under way at most; a message always fits if nothing else does.
+    pub queue: Bytes,
+    /// Least timeout.
+    pub timeout: Nanos,
+    /// The server is given up after this silence.
+    pub patience: Nanos,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            // 1500 bytes less the headers of IPv6, UDP and ours.
+            chunk: (1500 - 48 - DATA_HEADER) as u16,
+            mode: Mode::Windowed,
+            congestion: congestion::Params::Cubic(congestion::cubic::Params::default()),
+            queue: 8 << 20,
+            timeout: 25 * MILLISECOND,
+            patience: 10 * SECOND,
+        }
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The server said so.
+    Server(Code, [u8; DIGEST]),
+    /// The server is silent.
+    Silence,
+    /// The caller gave up.
+    Abandoned,
+    /// A message is longer than the server takes.
+    TooLong(u32),
+}
+
+/// What a client has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Fragments sent again.
+    pub repeated: u64,
+    /// Datagrams taken for lost.
+    pub lost: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Bytes of messages acknowledged.
+    pub acknowledged: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Hello,
+    Opening(Cookie),
+    Open,
+    Ended(End),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Flying,
+    Settled,
+}
+
+struct Sent {
+    fate: Fate,
+    /// The fragment, or none for a ping.
+    fragment: Option<(u64, u32)>,
+    bytes: u32,
+    at: Nanos,
+    /// Bytes sent before it.
+    offset: u64,
+    delivered: u64,
+    delivered_at: Nanos,
+}
+
+struct Outgoing {
+    data: Vec<u8>,
+    have: Vec<u64>,
+    missing: u32,
+    /// Fragments that have been sent once.
+    next: u32,
+}
+
+/// A client's connection without its socket and clock.
+pub struct Sender {
+    id: Id,
+    settings: Settings,
+    state: State,
+    rtt: Rtt,
+    window: Window,
+    control: Congestion,
+    /// Datagrams under way and settled ones among them; the first is number `base`.
+    sent: VecDeque<Sent>,
+    base: u64,
+    flight: Bytes,
+    offset: u64,
+    delivered: u64,
+    delivered_at: Nanos,
+    /// Numbers below are from before the last reduction.
+    recovery: u64,
+    messages: BTreeMap<u64, Outgoing>,
+    queued: Bytes,
+    next_message: u64,
+    /// The message whose fragments go next.
+    cursor: u64,
+    again: VecDeque<(u64, u32)>,
+    processed: u64,
+    limit: u64,
+    most: u32,
+    /// Bytes of messages that have been begun, with their charge.
+    fresh: u64,
+    /// Whether the next message may be begun though the receiver has no room, so that it sees the need.
+    force: bool,
+    closed: bool,
+    total: Option<u64>,
+    asked_finish: bool,
+    probes: u32,
+    ping: bool,
+    /// When the timer runs out.
+    timer: Nanos,
+    attempts: u32,
+    heard: Option<Nanos>,
+    tokens: f64,
+    refilled: Nanos,
+    counters: Counters,
+}
+
+impl Sender {
+    /// A connection that is to be opened; `id` must be random.
+    pub fn new(id: Id, settings: Settings) -> Self {
+        let window = Window::new(u64::from(settings.chunk), 10);
+        Self {
+            id,
+            settings,
+            state: State::Hello,
+            rtt: Rtt::default(),
+            control: Congestion::new(&settings.congestion, SLOW_START, &window),
+            window,
+            sent: VecDeque::new(),
+            base: 0,
+            flight: 0,
+            offset: 0,
+            delivered: 0,
+            delivered_at: 0,
+            recovery: 0,
+            messages: BTreeMap::new(),
+            queued: 0,
+            next_message: 0,
+            cursor: 0,
+            again: VecDeque::new(),
+            processed: 0,
+            limit: 0,
+            most: u32::MAX,
+            fresh: 0,
+            force: false,
+            closed: false,
+            total: None,
+            asked_finish: false,
+            probes: 0,
+            ping: false,
+            timer: 0,
+            attempts: 0,
+            heard: None,
+            tokens: 0.0,
+            refilled: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// How it ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        match self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Smoothed round-trip time; 0 before the first.
+    pub fn rtt(&self) -> Nanos {
+        self.rtt.smoothed
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> Bytes {
+        self.window.cwnd
+    }
+
+    /// Whether another message of `length` bytes may be given.
+    pub fn has_room(&self, length: usize) -> bool {
+        self.total.is_none()
+            && (self.messages.is_empty() || self.queued + length as Bytes <= self.settings.queue)
+    }
+
+    /// Gives the next message.
+    ///
+    /// # Errors
+    /// The message, if there is no room for it now, or [`Sender::finish`] was called.
+    pub fn push(&mut self, data: Vec<u8>) -> Result<(), Vec<u8>> {
+        let Ok(length) = u32::try_from(data.len()) else { return Err(data) };
+        if !self.has_room(data.len()) {
+            return Err(data);
+        }
+        let missing = fragments(length, self.settings.chunk);
+        self.queued += Bytes::from(length);
+        let have = vec![0; missing.div_ceil(64) as usize];
+        self.messages.insert(self.next_message, Outgoing { data, have, missing, next: 0 });
+        self.next_message += 1;
+        Ok(())
+    }
+
+    /// No more messages will come; the end is the server's answer.
+    pub fn finish(&mut self) {
+        self.total.get_or_insert(self.next_message);
+    }
+
+    /// Gives up.
+    pub fn abandon(&mut self) {
+        if self.end().is_none() {
+            self.state = State::Ended(End::Abandoned);
+        }
+    }
+
+    /// Takes a datagram.
+    pub fn handle(&mut self, now: Nanos, datagram: &[u8]) {
+        let Some((id, packet)) = packet::read(datagram) else { return };
+        if id != self.id {
+            return;
+        }
+        match (self.state, packet) {
+            (State::Hello | State::Opening(_), Packet::Retry(cookie)) => {
+                self.heard = Some(now);
+                self.state = State::Opening(cookie);
+                (self.attempts, self.timer) = (0, now);
+            }
+            (State::Opening(_), Packet::Accept { most, limit }) => {
+                self.heard = Some(now);
+                self.state = State::Open;
+                (self.most, self.limit) = (most, limit);
+                (self.attempts, self.timer) = (0, now + self.settings.timeout);
+                (self.delivered_at, self.refilled) = (now, now);
+            }
+            (State::Open, Packet::Ack { limit, processed, ranges }) => {
+                self.heard = Some(now);
+                self.limit = self.limit.max(limit.min(self.fresh.saturating_add(1 << 40)));
+                self.processed = self.processed.max(processed.min(self.next_message));
+                self.on_ack(now, &ranges);
+            }
+            (State::Open, Packet::Finished { code, digest }) => {
+                self.state = State::Ended(End::Server(code, digest));
+            }
+            (State::Hello | State::Opening(_) | State::Open, Packet::Close { code }) => {
+                self.state = State::Ended(End::Server(code, [0; DIGEST]));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_ack(&mut self, now: Nanos, ranges: &[(u64, u64)]) {
+        let (prior, before) = (self.flight, self.delivered);
+        let end = self.base + self.sent.len() as u64;
+        let mut newest = None;
+        let mut rate = RateSample::default();
+        for &(first, last) in ranges {
+            if last >= end {
+                // Acknowledges what was never sent.
+                continue;
+            }
+            for number in first.max(self.base)..=last {
+                let sent = &mut self.sent[(number - self.base) as usize];
+                if sent.fate == Fate::Settled {
+                    continue;
+                }
+                sent.fate = Fate::Settled;
+                let (bytes, at, part) = (u64::from(sent.bytes), sent.at, sent.fragment);
+                let (delivered, delivered_at) = (sent.delivered, sent.delivered_at);
+                self.flight -= bytes;
+                self.delivered += bytes;
+                if newest.is_none_or(|(n, _)| number > n) {
+                    newest = Some((number, at));
+                    rate.prior_delivered = delivered;
+                    rate.interval = now - delivered_at;
+                }
+                if let Some((message, index)) = part {
+                    self.settle(message, index);
+                }
+            }
+        }
+        let Some((largest, sent_at)) = newest else { return };
+        self.rtt.sample(now - sent_at);
+        self.probes = 0;
+        self.delivered_at = now;
+        rate.delivered = self.delivered - rate.prior_delivered;
+        rate.total = self.delivered;
+        let lost = self.find_lost(now, largest);
+        self.forget_settled();
+        let in_recovery = largest < self.recovery;
+        let una = self.sent.front().map_or(self.offset, |sent| sent.offset);
+        let bytes = self.delivered - before;
+        let app_limited = self.again.is_empty() && self.next_fragment().is_none();
+        rate.app_limited = app_limited;
+        let ack = Ack {
+            now,
+            acked: bytes,
+            delivered: bytes,
+            lost,
+            una,
+            nxt: self.offset,
+            prior_in_flight: prior,
+            in_flight: self.flight,
+            rtt: self.rtt.latest,
+            srtt: self.rtt.smoothed,
+            min_rtt: self.rtt.least,
+            may_grow: !in_recovery && prior + 2 * self.window.mss >= self.window.cwnd,
+            cwnd_limited: prior + 2 * self.window.mss >= self.window.cwnd,
+            in_recovery,
+            app_limited,
+            rate,
+            ..Ack::default()
+        };
+        self.control.on_ack(&mut self.window, &ack);
+        self.timer = now + self.rtt.timeout(self.settings.timeout);
+    }
+
+    fn settle(&mut self, message: u64, index: u32) {
+        let Some(m) = self.messages.get_mut(&message) else { return };
+        let (word, bit) = ((index / 64) as usize, 1u64 << (index % 64));
+        if m.have[word] & bit != 0 {
+            return;
+        }
+        m.have[word] |= bit;
+        m.missing -= 1;
+        if m.missing == 0 {
+            let length = m.data.len() as Bytes;
+            self.queued -= length;
+            self.counters.acknowledged += length;
+            self.messages.remove(&message);
+        }
+    }
+
+    /// Takes for lost what three later datagrams or the time say is lost; reduces the window once for
+    /// each round trip.
+    fn find_lost(&mut self, now: Nanos, largest: u64) -> Bytes {
+        let overdue = now.saturating_sub(self.rtt.reordering());
+        let (mut lost, mut newest) = (0, None);
+        let before = self.flight;
+        for (i, sent) in self.sent.iter_mut().enumerate() {
+            let number = self.base + i as u64;
+            if number >= largest {
+                break;
+            }
+            if sent.fate == Fate::Flying && (number + 3 <= largest || sent.at <= overdue) {
+                sent.fate = Fate::Settled;
+                lost += u64::from(sent.bytes);
+                newest = Some(number);
+                self.counters.lost += 1;
+                self.again.extend(sent.fragment);
+            }
+        }
+        self.flight -= lost;
+        if newest.is_some_and(|newest| newest >= self.recovery) {
+            let ssthresh = self.control.reduce(&self.window, before, Cause::Loss, now);
+            self.window.ssthresh = ssthresh;
+            if !self.control.owns_window() {
+                self.window.set_cwnd(ssthresh);
+            }
+            self.recovery = self.base + self.sent.len() as u64;
+        }
+        lost
+    }
+
+    fn forget_settled(&mut self) {
+        while self.sent.front().is_some_and(|sent| sent.fate == Fate::Settled) {
+            self.sent.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// When something is to be done if nothing comes: to be polled again then.
+    pub fn wake(&self, now: Nanos) -> Option<Nanos> {
+        if matches!(self.state, State::Ended(_)) {
+            return None;
+        }
+        let paced = (self.state == State::Open && self.may_send() && self.tokens < 0.0)
+            .then(|| now + (-self.tokens / self.pace() * SECOND as f64) as Nanos + 1);
+        Some(paced.map_or(self.timer, |paced| paced.min(self.timer)))
+    }
+
+    /// Bytes a second at which datagrams leave.
+    fn pace(&self) -> f64 {
+        if let Some(rate) = self.control.pacing_rate() {
+            return (rate as f64).max(self.window.mss as f64);
+        }
+        let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
+        let rtt = self.rtt.smoothed.max(100_000) as f64 / SECOND as f64;
+        gain * self.window.cwnd as f64 / rtt
+    }
+
+    fn may_send(&self) -> bool {
+        self.flight + self.window.mss <= self.window.cwnd.max(self.window.mss)
+            && (!self.again.is_empty() || self.next_fragment().is_some())
+    }
+
+    /// The next fragment that has not been sent yet, as mode and receiver allow.
+    fn next_fragment(&self) -> Option<(u64, u32)> {
+        let m = self.messages.get(&self.cursor)?;
+        let first = self.messages.first_key_value().map_or(self.cursor, |(&n, _)| n);
+        match self.settings.mode {
+            Mode::StopAndWait { processed } => {
+                let acknowledged = first == self.cursor;
+                let handled = !processed || self.processed >= self.cursor;
+                (acknowledged && handled).then_some((self.cursor, m.next))
+            }
+            Mode::Windowed => {
+                let fits = m.next > 0 || self.force || self.fresh + charge(&m.data) <= self.limit;
+                (fits && self.cursor < first + UNDER_WAY).then_some((self.cursor, m.next))
+            }
+        }
+    }
+
+    /// Writes the next datagram behind what is in `out`, if one may be sent now: false if not.
+    pub fn poll(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+        if self.heard.is_none() {
+            self.heard = Some(now);
+        }
+        if self.heard.is_some_and(|heard| now.saturating_sub(heard) > self.settings.patience) {
+            self.state = State::Ended(End::Silence);
+        }
+        match self.state {
+            State::Ended(_) => {
+                // Said once, so that the server need not keep the connection.
+                if !std::mem::replace(&mut self.closed, true) {
+                    Packet::Close { code: Code::Done }.write(self.id, out);
+                    return true;
+                }
+                return false;
+            }
+            State::Hello | State::Opening(_) => return self.poll_opening(now, out),
+            State::Open => {}
+        }
+        if now >= self.timer {
+            self.on_timeout(now);
+        }
+        if std::mem::take(&mut self.ping) {
+            self.track(now, None, 0);
+            let number = self.base + self.sent.len() as u64 - 1;
+            Packet::Ping { number }.write(self.id, out);
+            return true;
+        }
+        let pace = self.pace();
+        let most = (10.0 * self.window.mss as f64).max(pace / 1000.0);
+        let since = now.saturating_sub(self.refilled) as f64 / SECOND as f64;
+        (self.tokens, self.refilled) = ((self.tokens + pace * since).min(most), now);
+        if self.may_send() && self.tokens >= 0.0 {
+            return self.poll_data(now, out);
+        }
+        if let Some(messages) = self.total
+            && self.messages.is_empty()
+            && !self.asked_finish
+        {
+            self.asked_finish = true;
+            self.timer = now + self.rtt.timeout(self.settings.timeout);
+            self.counters.sent += 1;
+            Packet::Finish { messages }.write(self.id, out);
+            return true;
+        }
+        false
+    }
+
+    fn poll_opening(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+        if now < self.timer {
+            return false;
+        }
+        self.timer = now + ((200 * MILLISECOND) << self.attempts.min(5));
+        self.attempts += 1;
+        self.counters.sent += 1;
+        match self.state {
+            State::Opening(cookie) => Packet::Open { cookie, chunk: self.settings.chunk },
+            _ => Packet::Hello,
+        }
+        .write(self.id, out);
+        true
+    }
+
+    fn poll_data(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+        let (message, index) = loop {
+            match self.again.pop_front() {
+                Some((message, index)) => {
+                    let missing = self
+                        .messages
+                        .get(&message)
+                        .is_some_and(|m| m.have[(index / 64) as usize] & (1 << (index % 64)) == 0);
+                    if missing {
+                        self.counters.repeated += 1;
+                        break (message, index);
+                    }
+                }
+                None => match self.next_fragment() {
+                    Some(next) => break next,
+                    None => return false,
+                },
+            }
+        };
+        let Some(m) = self.messages.get_mut(&message) else { return false };
+        let length = m.data.len() as u32;
+        if length > self.most {
+            self.state = State::Ended(End::TooLong(self.most));
+            return false;
+        }
+        let Some((at, n)) = fragment(length, self.settings.chunk, index) else { return false };
+        if message == self.cursor && index == m.next {
+            if m.next == 0 {
+                self.fresh += charge(&m.data);
+                self.force = false;
+            }
+            m.next += 1;
+            if m.next == fragments(length, self.settings.chunk) {
+                self.cursor += 1;
+            }
+        }
+        self.track(now, Some((message, index)), n as u32);
+        let number = self.base + self.sent.len() as u64 - 1;
+        let payload = self.messages.get(&message).map_or(&[][..], |m| &m.data[at..at + n]);
+        Packet::Data { number, message, length, index, payload }.write(self.id, out);
+        self.tokens -= (n + DATA_HEADER) as f64;
+        true
+    }
+
+    /// Keeps count of a datagram that is sent now.
+    fn track(&mut self, now: Nanos, fragment: Option<(u64, u32)>, bytes: u32) {
+        if self.flight == 0 && bytes > 0 {
+            self.delivered_at = now;
+            self.timer = now + self.rtt.timeout(self.settings.timeout);
+        }
+        self.sent.push_back(Sent {
+            fate: Fate::Flying,
+            fragment,
+            bytes,
+            at: now,
+            offset: self.offset,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+        });
+        self.counters.sent += 1;
+        self.flight += u64::from(bytes);
+        self.offset += u64::from(bytes);
+    }
+
+    /// Nothing came for too long: a probe; the second time all that flies is taken for lost.
+    fn on_timeout(&mut self, now: Nanos) {
+        let wait = self.rtt.timeout(self.settings.timeout);
+        self.probes = (self.probes + 1).min(8);
+        self.timer = now + (wait << (self.probes - 1)).min(SECOND);
+        let idle = self.messages.is_empty();
+        if idle && self.total.is_some() {
+            self.asked_finish = false;
+            return;
+        }
+        if idle || self.flight == 0 {
+            // The receiver has no room, or there is nothing to send: ask, so that neither side forgets.
+            self.ping = true;
+            // If the handler has done all that it was sent, room will not come by itself.
+            self.force = self.messages.first_key_value().is_some_and(|(&n, _)| self.processed >= n);
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.ping = true;
+        if self.probes < 2 {
+            return;
+        }
+        let flight = self.flight;
+        for sent in &mut self.sent {
+            if sent.fate == Fate::Flying {
+                sent.fate = Fate::Settled;
+                self.counters.lost += 1;
+                self.again.extend(sent.fragment);
+            }
+        }
+        self.flight = 0;
+        self.forget_settled();
+        if self.probes == 2 {
+            let ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
+            self.window.ssthresh = ssthresh;
+        }
+        self.window.set_cwnd(self.window.mss);
+        self.recovery = self.base + self.sent.len() as u64;
+    }
+}

@@ -1,0 +1,306 @@
+//! A server with its socket: a thread that receives, a buffer, a thread that handles.
+
+use crate::io::{Inbox, Socket};
+use crate::memory::memory;
+use crate::packet::{Code, DIGEST, Id};
+use crate::server::{Counters, Job, Limits, Message, Out, Server};
+use rustix::time::{ClockId, clock_gettime};
+use sojourn_control::buffer::{self, Reason, store};
+use sojourn_measure::Histogram;
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longest wait of a thread that has nothing to do: how soon it sees that it is to stop.
+const NAP: Nanos = 100 * MILLISECOND;
+
+/// Who takes messages out of the buffer. It is called by one thread.
+pub trait Handler: Send {
+    /// A message. Messages of a connection may come in any order, each once.
+    ///
+    /// # Errors
+    /// Why the connection is to be ended.
+    fn message(&mut self, message: &Message) -> Result<(), Code>;
+
+    /// All messages of a connection have been handled: how it went, and a checksum of what came.
+    fn finish(&mut self, connection: Id) -> (Code, [u8; DIGEST]);
+
+    /// A connection is over; what is unfinished will not be finished.
+    fn gone(&mut self, connection: Id);
+}
+
+/// What a server is set up with.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// Policy of the buffer.
+    pub policy: buffer::Params,
+    /// Limits of clients.
+    pub limits: Limits,
+}
+
+/// What a server counts and measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Stats {
+    /// The buffer's counters: messages, and bytes with their charge.
+    pub buffer: store::Counters,
+    /// Datagrams and connections.
+    pub transport: Counters,
+    /// Size of the buffer.
+    pub size: Bytes,
+    /// Why it is as it is.
+    pub reason: Reason,
+    /// Bytes in it.
+    pub occupied: Bytes,
+    /// Greatest size and occupancy so far.
+    pub peaks: (Bytes, Bytes),
+    /// Open connections.
+    pub connections: usize,
+    /// Median and 99th percentile of the time of messages in the buffer, in seconds; NaN before any.
+    pub sojourn: (f64, f64),
+    /// CPU time of receiving and of handling, in seconds.
+    pub cpu: (f64, f64),
+    /// The kernel's receive buffer in bytes, as the kernel counts.
+    pub kernel_buffer: usize,
+}
+
+struct Core {
+    server: Server,
+    sojourn: Histogram,
+}
+
+struct Shared {
+    socket: Socket,
+    core: Mutex<Core>,
+    work: Condvar,
+    stop: AtomicBool,
+    start: Instant,
+    cpu: [AtomicU64; 2],
+    failure: Mutex<Option<String>>,
+}
+
+impl Shared {
+    fn now(&self) -> Nanos {
+        // Nothing of ours happens at 0.
+        self.start.elapsed().as_nanos() as Nanos + SECOND
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        // The core holds its invariants between calls; a panic elsewhere does not break them.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, out: &mut Out) -> io::Result<()> {
+        for (to, bytes) in out.drain(..) {
+            self.socket.send(to, &bytes, bytes.len())?;
+        }
+        Ok(())
+    }
+
+    fn note_cpu(&self, thread: usize) {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        let nanos = time.tv_sec as u64 * SECOND + time.tv_nsec as u64;
+        self.cpu[thread].store(nanos, Ordering::Relaxed);
+    }
+
+    /// Runs a thread's work; if it fails, all stops, and the reason is kept.
+    fn guard(&self, work: impl FnOnce() -> io::Result<()>) {
+        if let Err(error) = work() {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+        }
+        self.stop.store(true, Ordering::Release);
+        self.work.notify_all();
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        let (mut inbox, mut out) = (Inbox::new(), Out::new());
+        let mut looked = 0;
+        while !self.stop.load(Ordering::Acquire) {
+            self.socket.wait(NAP)?;
+            let now = self.now();
+            if now - looked > NAP {
+                looked = now;
+                let memory = memory();
+                let mut core = self.core();
+                core.server.store_mut().set_memory(memory);
+                core.server.store_mut().tick(now);
+                core.server.sweep(now);
+                self.note_cpu(0);
+            }
+            let n = inbox.receive(&self.socket)?;
+            if n == 0 {
+                continue;
+            }
+            let mut core = self.core();
+            for (from, datagram) in inbox.datagrams(n) {
+                core.server.handle(now, from, datagram, &mut out);
+            }
+            core.server.acks(&mut out);
+            drop(core);
+            self.work.notify_one();
+            self.send(&mut out)?;
+        }
+        Ok(())
+    }
+
+    fn handle(&self, handler: &mut dyn Handler) -> io::Result<()> {
+        let mut out = Out::new();
+        let mut core = self.core();
+        while !self.stop.load(Ordering::Acquire) {
+            let Some(job) = core.server.next_job() else {
+                self.note_cpu(1);
+                core.server.acks(&mut out);
+                if out.is_empty() {
+                    let nap = Duration::from_nanos(NAP);
+                    let woken = self.work.wait_timeout(core, nap);
+                    core = woken.unwrap_or_else(PoisonError::into_inner).0;
+                } else {
+                    drop(core);
+                    self.send(&mut out)?;
+                    core = self.core();
+                }
+                continue;
+            };
+            if let Job::Message { arrived, .. } = job {
+                core.sojourn.record(self.now().saturating_sub(arrived));
+            }
+            drop(core);
+            match job {
+                Job::Message { message, .. } => {
+                    let handled = handler.message(&message);
+                    core = self.core();
+                    core.server.processed(message.connection, message.data.len());
+                    if let Err(code) = handled {
+                        core.server.finished(message.connection, code, [0; DIGEST], &mut out);
+                    }
+                    core.server.acks(&mut out);
+                }
+                Job::Finish(id) => {
+                    let (code, digest) = handler.finish(id);
+                    core = self.core();
+                    core.server.finished(id, code, digest, &mut out);
+                }
+                Job::Gone(id) => {
+                    handler.gone(id);
+                    core = self.core();
+                }
+            }
+            if !out.is_empty() {
+                drop(core);
+                self.send(&mut out)?;
+                core = self.core();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A server that runs until it is stopped or dropped.
+pub struct Running {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Running {
+    /// Binds and begins.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or a thread cannot be started.
+    pub fn start(settings: &Settings, handler: impl Handler + 'static) -> io::Result<Self> {
+        let socket = Socket::bind(settings.bind)?;
+        let address = socket.address()?;
+        let server = Server::new(settings.limits, settings.policy, random()?);
+        let shared = Arc::new(Shared {
+            socket,
+            core: Mutex::new(Core { server, sojourn: Histogram::new() }),
+            work: Condvar::new(),
+            stop: AtomicBool::new(false),
+            start: Instant::now(),
+            cpu: [AtomicU64::new(0), AtomicU64::new(0)],
+            failure: Mutex::new(None),
+        });
+        let mut running = Self { shared, threads: Vec::new(), address };
+        let shared = Arc::clone(&running.shared);
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.to_owned()).spawn(work)
+        };
+        running
+            .threads
+            .push(spawn("udp-receive", Box::new(move || shared.guard(|| shared.receive())))?);
+        let shared = Arc::clone(&running.shared);
+        let mut handler = handler;
+        running.threads.push(spawn(
+            "udp-handle",
+            Box::new(move || shared.guard(|| shared.handle(&mut handler))),
+        )?);
+        Ok(running)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Another policy from now on.
+    pub fn set_policy(&self, policy: buffer::Params) {
+        let now = self.shared.now();
+        self.shared.core().server.store_mut().set_policy(now, policy);
+    }
+
+    /// What it has counted and measured.
+    pub fn stats(&self) -> Stats {
+        let seconds = |i: usize| self.shared.cpu[i].load(Ordering::Relaxed) as f64 / SECOND as f64;
+        let kernel_buffer = self.shared.socket.kernel_buffer();
+        let core = self.shared.core();
+        let store = core.server.store();
+        let quantile = |q| core.sojourn.quantile(q) / SECOND as f64;
+        Stats {
+            buffer: *store.counters(),
+            transport: core.server.counters(),
+            size: store.size(),
+            reason: store.reason(),
+            occupied: store.occupied(),
+            peaks: (store.peak_size(), store.peak_occupied()),
+            connections: core.server.connections(),
+            sojourn: (quantile(0.5), quantile(0.99)),
+            cpu: (seconds(0), seconds(1)),
+            kernel_buffer,
+        }
+    }
+
+    /// Why it ended by itself, if it has.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends it and waits for its threads.
+    pub fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Bytes nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let n = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if n < N {
+        return Err(io::Error::other("too few random bytes"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,443 @@
+//! Both sides over a network of virtual time that loses, doubles, delays and reorders.
+
+use proptest::prelude::*;
+use sojourn_control::buffer::Params;
+use sojourn_control::congestion;
+use sojourn_random::{Key, Stream};
+use sojourn_recv::packet::{self, Code, Packet};
+use sojourn_recv::sender::{End, Mode, Sender, Settings};
+use sojourn_recv::server::{Job, Limits, Server};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+/// What the path does to datagrams, each way.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    loss: f64,
+    twice: f64,
+    delay: Nanos,
+    jitter: Nanos,
+}
+
+impl Path {
+    const CLEAN: Self = Self { loss: 0.0, twice: 0.0, delay: MILLISECOND, jitter: 0 };
+}
+
+struct World {
+    now: Nanos,
+    draws: Stream,
+    path: Path,
+    serial: u64,
+    /// Datagrams under way by time of arrival: to the server (with their client) or to a client.
+    flying: BTreeMap<(Nanos, u64), (bool, usize, Vec<u8>)>,
+    server: Server,
+    clients: Vec<(SocketAddr, Sender)>,
+    /// When the handler is free, and bytes it takes a second.
+    free: Nanos,
+    rate: u64,
+    got: Vec<BTreeMap<u64, Vec<u8>>>,
+    peak: u64,
+}
+
+fn address(i: usize) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1000 + i as u16))
+}
+
+impl World {
+    fn new(policy: &str, limits: Limits, path: Path, rate: u64, settings: &[Settings]) -> Self {
+        let client = |(i, s): (usize, &Settings)| (address(i), Sender::new(100 + i as u64, *s));
+        Self {
+            now: SECOND,
+            draws: Key::new(path.delay + 77, "network").stream("path"),
+            path,
+            serial: 0,
+            flying: BTreeMap::new(),
+            server: Server::new(limits, Params::parse(policy).unwrap(), [3; 16]),
+            clients: settings.iter().enumerate().map(client).collect(),
+            free: 0,
+            rate,
+            got: vec![BTreeMap::new(); settings.len()],
+            peak: 0,
+        }
+    }
+
+    fn fly(&mut self, to_server: bool, client: usize, bytes: &[u8]) {
+        let copies = 1 + u32::from(self.draws.uniform() < self.path.twice);
+        for _ in 0..copies {
+            if self.draws.uniform() < self.path.loss {
+                continue;
+            }
+            let jitter = self.draws.below(self.path.jitter + 1);
+            self.serial += 1;
+            let at = (self.now + self.path.delay + jitter, self.serial);
+            self.flying.insert(at, (to_server, client, bytes.to_vec()));
+        }
+    }
+
+    fn answer(&mut self, out: Vec<(SocketAddr, Vec<u8>)>) {
+        for (to, bytes) in out {
+            if let Some(client) = self.clients.iter().position(|(a, _)| *a == to) {
+                self.fly(false, client, &bytes);
+            }
+        }
+    }
+
+    /// One step: clients send, the handler works, the next thing happens. False when all have ended.
+    fn step(&mut self) -> bool {
+        for i in 0..self.clients.len() {
+            let mut bytes = Vec::new();
+            while self.clients[i].1.poll(self.now, &mut bytes) {
+                self.fly(true, i, &bytes);
+                bytes.clear();
+            }
+        }
+        let mut out = Vec::new();
+        while self.free <= self.now {
+            match self.server.next_job() {
+                Some(Job::Message { message, .. }) => {
+                    let i = (message.connection - 100) as usize;
+                    let length = message.data.len();
+                    self.free = self.now + length as u64 * SECOND / self.rate;
+                    let twice = self.got[i].insert(message.number, message.data);
+                    assert!(twice.is_none(), "message {} came twice", message.number);
+                    self.server.processed(message.connection, length);
+                }
+                Some(Job::Finish(id)) => self.server.finished(id, Code::Done, [9; 32], &mut out),
+                Some(Job::Gone(_)) => {}
+                None => break,
+            }
+        }
+        self.server.acks(&mut out);
+        self.answer(out);
+        let store = self.server.store();
+        self.peak = self.peak.max(store.occupied());
+        assert!(store.occupied() <= store.size());
+        if self.clients.iter().all(|(_, c)| c.end().is_some()) {
+            return false;
+        }
+        let arrival = self.flying.first_key_value().map(|(&(at, _), _)| at);
+        let wakes = self.clients.iter().filter_map(|(_, c)| c.wake(self.now));
+        let work = (!self.server.store().is_empty()).then_some(self.free);
+        let next = arrival.into_iter().chain(wakes).chain(work).min().unwrap();
+        self.now = next.max(self.now);
+        while let Some(entry) = self.flying.first_entry() {
+            if entry.key().0 > self.now {
+                break;
+            }
+            let (to_server, client, bytes) = entry.remove();
+            if to_server {
+                let mut out = Vec::new();
+                self.server.handle(self.now, address(client), &bytes, &mut out);
+                self.answer(out);
+            } else {
+                let now = self.now;
+                self.clients[client].1.handle(now, &bytes);
+            }
+        }
+        self.server.sweep(self.now);
+        true
+    }
+
+    /// Lets every client send these messages and waits for the ends.
+    fn run(&mut self, messages: &[usize], most: Nanos) {
+        let body = |i: usize, n: usize, length: usize| -> Vec<u8> {
+            (0..length).map(|at| (at * 31 + n * 7 + i) as u8).collect()
+        };
+        let mut next = vec![0; self.clients.len()];
+        for _ in 0..3_000_000u32 {
+            for i in 0..self.clients.len() {
+                let sender = &mut self.clients[i].1;
+                while next[i] < messages.len() && sender.has_room(messages[next[i]]) {
+                    sender.push(body(i, next[i], messages[next[i]])).unwrap();
+                    next[i] += 1;
+                }
+                if next[i] == messages.len() {
+                    sender.finish();
+                }
+            }
+            if !self.step() {
+                break;
+            }
+            assert!(self.now < most, "not done in time: {:?}", self.clients[0].1.counters());
+        }
+        for (i, (_, client)) in self.clients.iter().enumerate() {
+            assert_eq!(client.end(), Some(End::Server(Code::Done, [9; 32])), "client {i}");
+            assert_eq!(self.got[i].len(), messages.len());
+            for (n, data) in &self.got[i] {
+                assert_eq!(*data, body(i, *n as usize, messages[*n as usize]), "message {n}");
+            }
+        }
+    }
+}
+
+fn settings(mode: Mode) -> Settings {
+    Settings { mode, ..Settings::default() }
+}
+
+const MODES: [Mode; 3] =
+    [Mode::Windowed, Mode::StopAndWait { processed: false }, Mode::StopAndWait { processed: true }];
+
+#[test]
+fn messages_of_any_size_arrive() {
+    for mode in MODES {
+        let mut world =
+            World::new("elastic", Limits::default(), Path::CLEAN, 100_000_000, &[settings(mode)]);
+        world.run(&[0, 1, 1417, 1418, 1419, 100_000, 0, 4 << 20, 65_536], 60 * SECOND);
+        let counters = world.clients[0].1.counters();
+        assert_eq!((counters.lost, counters.repeated), (0, 0), "{mode:?}");
+        assert_eq!(world.server.store().counters().discarded.packets, 0);
+        assert_eq!(world.server.store().occupied(), 0);
+    }
+}
+
+#[test]
+fn a_window_is_faster_than_stop_and_wait() {
+    let time = |mode| {
+        let path = Path { delay: 25 * MILLISECOND, ..Path::CLEAN };
+        let mut world = World::new("elastic", Limits::default(), path, 1 << 30, &[settings(mode)]);
+        world.run(&[8192; 200], 60 * SECOND);
+        world.now
+    };
+    assert!(time(Mode::Windowed) * 5 < time(Mode::StopAndWait { processed: false }));
+}
+
+/// A window never asks more of the buffer than it has: nothing is discarded. Stop-and-wait of many
+/// clients overruns a small buffer, and all arrives all the same.
+#[test]
+fn a_slow_handler_pushes_back() {
+    let mut world = World::new(
+        "static size 256kb",
+        Limits::default(),
+        Path::CLEAN,
+        2_000_000,
+        &[settings(Mode::Windowed)],
+    );
+    world.run(&[30_000; 200], 60 * SECOND);
+    assert_eq!(world.server.store().counters().discarded.packets, 0);
+    assert!(world.peak <= 256 << 10);
+    let many = [settings(Mode::StopAndWait { processed: true }); 12];
+    let mut world =
+        World::new("static size 128kb", Limits::default(), Path::CLEAN, 2_000_000, &many);
+    world.run(&[30_000; 20], 120 * SECOND);
+    assert!(world.server.store().counters().discarded.packets > 0);
+}
+
+/// A message that a buffer cannot hold now makes it grow, or is refused if it never fits.
+#[test]
+fn messages_larger_than_the_buffer() {
+    let settings = [Settings::default()];
+    let mut world = World::new(
+        "rrda initial 256kb alpha 0",
+        Limits::default(),
+        Path::CLEAN,
+        1 << 30,
+        &settings,
+    );
+    world.run(&[1 << 20], 60 * SECOND);
+    let mut world =
+        World::new("static size 256kb", Limits::default(), Path::CLEAN, 1 << 30, &settings);
+    world.clients[0].1.push(vec![0; 1 << 20]).unwrap();
+    while world.step() {}
+    assert_eq!(world.clients[0].1.end(), Some(End::Server(Code::Refused, [0; 32])));
+}
+
+#[test]
+fn it_shares_with_every_congestion_control() {
+    for control in [
+        congestion::Params::Reno,
+        congestion::Params::Cubic(congestion::cubic::Params::default()),
+        congestion::Params::Bbr(congestion::bbr::Params::default()),
+    ] {
+        let settings = Settings { congestion: control, ..Settings::default() };
+        let path = Path { loss: 0.01, delay: 10 * MILLISECOND, ..Path::CLEAN };
+        let mut world = World::new("elastic", Limits::default(), path, 1 << 30, &[settings]);
+        world.run(&[100_000; 30], 120 * SECOND);
+    }
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let path = Path { loss: 1.0, ..Path::CLEAN };
+    let mut world = World::new("elastic", Limits::default(), path, 1 << 30, &[Settings::default()]);
+    while world.step() {}
+    assert_eq!(world.clients[0].1.end(), Some(End::Silence));
+    assert!(world.now < 20 * SECOND);
+}
+
+#[test]
+fn a_silent_client_is_forgotten_and_its_room_freed() {
+    let mut world = World::new(
+        "static size 1mb",
+        Limits::default(),
+        Path::CLEAN,
+        1 << 30,
+        &[Settings::default()],
+    );
+    world.clients[0].1.push(vec![1; 500_000]).unwrap();
+    while world.server.store().occupied() == 0 {
+        world.step();
+    }
+    assert_eq!(world.server.connections(), 1);
+    world.server.sweep(world.now + 31 * SECOND);
+    assert_eq!((world.server.connections(), world.server.store().occupied()), (0, 0));
+    assert_eq!(world.server.store().counters().abandoned.packets, 1);
+    assert_eq!(world.server.counters().timed_out, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(
+        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
+    ))]
+
+    /// Whatever the path does, each message arrives once, whole, and memory stays within the buffer.
+    #[test]
+    fn everything_arrives_once(
+        loss in 0.0..0.3f64,
+        twice in 0.0..0.3f64,
+        delay in 0..20 * MILLISECOND,
+        jitter in prop_oneof![Just(0), 0..20 * MILLISECOND],
+        policy in prop_oneof![
+            Just("static size 200kb"), Just("elastic"), Just("rrda initial 128kb"), Just("on-demand")
+        ],
+        modes in proptest::collection::vec(0..MODES.len(), 1..5),
+        messages in proptest::collection::vec(
+            prop_oneof![0..100usize, 0..5000usize, 0..100_000usize], 0..12
+        ),
+        rate in 1_000_000..100_000_000u64,
+        chunk in 512..2000u16,
+    ) {
+        let path = Path { loss, twice, delay, jitter };
+        let settings: Vec<Settings> = modes
+            .iter()
+            .map(|&m| Settings { chunk, patience: 600 * SECOND, ..settings(MODES[m]) })
+            .collect();
+        let limits = Limits { idle: 600 * SECOND, ..Limits::default() };
+        let mut world = World::new(policy, limits, path, rate, &settings);
+        world.run(&messages, 3000 * SECOND);
+        prop_assert_eq!(world.server.store().occupied(), 0);
+    }
+
+    /// Nothing that a client with a valid cookie sends crashes the server or makes it hold more than
+    /// its limits.
+    #[test]
+    fn no_datagram_exhausts_or_crashes_the_server(
+        steps in proptest::collection::vec(
+            (0..6u8, 0..4usize, 0..3u64, any::<(u64, u64, u32, u32)>(), 0..3usize,
+             proptest::collection::vec(any::<u8>(), 0..80)),
+            1..400
+        ),
+        small in any::<bool>(),
+    ) {
+        let limits = Limits { connections: 3, client: 300_000, message: 100_000, idle: SECOND };
+        let policy = if small { "static size 100kb" } else { "elastic ceiling 1mb" };
+        let mut server = Server::new(limits, Params::parse(policy).unwrap(), [1; 16]);
+        let mut now = SECOND;
+        let (mut bytes, mut sent, mut validated) = (Vec::new(), 0usize, BTreeSet::new());
+        for (kind, who, id, (a, b, c, d), shape, noise) in steps {
+            now += a % (50 * MILLISECOND);
+            let (from, mut out) = (address(who), Vec::new());
+            bytes.clear();
+            match kind {
+                0 => bytes.extend(&noise),
+                1 => {
+                    // Opens as an honest client does.
+                    Packet::Hello.write(id, &mut bytes);
+                    server.handle(now, from, &bytes, &mut out);
+                    prop_assert!(out.iter().map(|o| o.1.len()).sum::<usize>() <= 3 * bytes.len());
+                    let Some((_, Packet::Retry(cookie))) = packet::read(&out[0].1) else {
+                        panic!("no cookie")
+                    };
+                    out.clear();
+                    bytes.clear();
+                    let chunk = if shape == 0 { 512 } else { d as u16 };
+                    Packet::Open { cookie, chunk }.write(id, &mut bytes);
+                    validated.insert((from, id));
+                }
+                2 => {
+                    let (message, length) = if shape == 0 { (a, c) } else { (a % 9, c % 120_000) };
+                    let index = if shape == 2 { d } else { d % 200 };
+                    let at = index as usize * 512;
+                    let n = (length as usize).saturating_sub(at).min(512);
+                    let payload = vec![5; if shape == 0 { noise.len() } else { n }];
+                    Packet::Data { number: b % 5000, message, length, index, payload: &payload }
+                        .write(id, &mut bytes);
+                }
+                3 => Packet::Finish { messages: a % 12 }.write(id, &mut bytes),
+                4 => Packet::Ping { number: b }.write(id, &mut bytes),
+                _ => {
+                    Packet::Ping { number: b }.write(id, &mut bytes);
+                    let at = a as usize % bytes.len();
+                    bytes[at] ^= noise.first().copied().unwrap_or(0);
+                }
+            }
+            server.handle(now, from, &bytes, &mut out);
+            if !validated.contains(&(from, id)) {
+                sent = out.iter().map(|o| o.1.len()).sum();
+                prop_assert!(sent <= 3 * bytes.len());
+            }
+            server.acks(&mut out);
+            server.sweep(now);
+            let store = server.store();
+            prop_assert!(store.occupied() <= store.size() && store.size() <= 1 << 20);
+            prop_assert!(server.connections() <= 3);
+            if shape == 1 {
+                match server.next_job() {
+                    Some(Job::Message { message, .. }) => {
+                        prop_assert!(message.data.len() <= 100_000);
+                        server.processed(message.connection, message.data.len());
+                    }
+                    Some(Job::Finish(id)) => server.finished(id, Code::Done, [0; 32], &mut out),
+                    _ => {}
+                }
+            }
+        }
+        let _ = sent;
+    }
+
+    /// Nothing that a server sends crashes a client or makes it wait for ever.
+    #[test]
+    fn no_datagram_crashes_a_client(
+        steps in proptest::collection::vec(
+            (0..8u8, any::<(u64, u64)>(), proptest::collection::vec(0..60u64, 0..9), 0..3u8), 1..200
+        ),
+    ) {
+        let mut sender = Sender::new(7, Settings::default());
+        let mut now = SECOND;
+        for (kind, (a, b), mut ends, id) in steps {
+            ends.sort_unstable();
+            ends.dedup();
+            now += a % (20 * MILLISECOND);
+            let mut bytes = Vec::new();
+            let id = if id == 0 { 8 } else { 7 };
+            match kind {
+                0 => Packet::Retry(packet::Cookie { period: 1, hash: a }).write(id, &mut bytes),
+                1 => Packet::Accept { most: b as u32, limit: a }.write(id, &mut bytes),
+                2..=4 => {
+                    let ranges = ends.chunks_exact(2).rev().map(|e| (e[0], e[1])).collect();
+                    let limit = if kind == 2 { a } else { a % 1_000_000 };
+                    Packet::Ack { limit, processed: b, ranges }.write(id, &mut bytes);
+                }
+                5 if a % 50 == 0 => Packet::Close { code: Code::Busy }.write(id, &mut bytes),
+                6 => { let _ = sender.push(vec![1; (b % 100_000) as usize]); }
+                _ => bytes.extend(a.to_be_bytes()),
+            }
+            sender.handle(now, &bytes);
+            for _ in 0..200 {
+                let mut out = Vec::new();
+                if !sender.poll(now, &mut out) {
+                    break;
+                }
+                prop_assert!(packet::read(&out).is_some());
+            }
+            prop_assert!(sender.end().is_some() || sender.wake(now).is_some());
+        }
+        sender.finish();
+        for _ in 0..10_000 {
+            let Some(wake) = sender.wake(now) else { break };
+            now = now.max(wake);
+            sender.poll(now, &mut Vec::new());
+        }
+        prop_assert!(sender.end().is_some(), "given up at last");
+    }
+}

@@ -1,0 +1,79 @@
+//! What a wire answers while it runs: counters, and changes of its links.
+
+use crate::control::Change;
+use crate::record::{LinkCounters, Snapshot};
+use crate::wire::Wire;
+use sojourn_link::Netem;
+use sojourn_measure::Count;
+use sojourn_queue::{Device, DropReason, Params as QueueParams};
+use sojourn_units::{EPOCH, Rate, SECOND, time::seconds};
+
+fn pair(count: Count) -> [u64; 2] {
+    [count.packets, count.bytes]
+}
+
+impl Wire {
+    /// All counters now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let late = |q| self.health.lateness.quantile(q) / SECOND as f64;
+        Snapshot {
+            time: seconds(self.now - EPOCH),
+            monotonic: crate::clock::monotonic(),
+            links: (0..self.plan.links.len()).map(|id| self.link_counters(id)).collect(),
+            lateness: [late(0.5), late(0.99)],
+        }
+    }
+
+    fn link_counters(&self, id: usize) -> LinkCounters {
+        let (plan, link, probe) = (&self.plan.links[id], self.net.link(id), self.net.probe(id));
+        let (books, backlog) = (probe.all(), link.backlog());
+        LinkCounters {
+            link: plan.name.clone(),
+            rate: plan.params.rate.map(Rate::bits),
+            queue: plan.params.queue.name(),
+            backlog_packets: backlog.packets,
+            backlog_bytes: backlog.bytes,
+            sojourn: probe.last_sojourn as f64 / SECOND as f64,
+            offered: pair(books.arrived),
+            sent: pair(books.departed),
+            delivered: pair(books.delivered),
+            marked: books.marked.packets,
+            dropped: DropReason::ALL
+                .into_iter()
+                .map(|reason| (reason.name(), books.dropped[reason as usize].packets))
+                .collect(),
+            lost: books.lost.packets,
+            busy: self.net.work(id, self.now).busy,
+        }
+    }
+
+    /// Changes a link at once, or says why not.
+    pub(crate) fn set(&mut self, change: &Change) -> Result<(), String> {
+        let id = self.plan.links.iter().position(|link| link.name == change.link);
+        let id = id.ok_or_else(|| self.unknown(&change.link))?;
+        let mut params = self.plan.links[id].params.clone();
+        if let Some(rate) = change.rate {
+            params.rate = Some(Rate::new(rate).ok_or("a rate is above zero")?);
+        }
+        if let Some(text) = &change.netem {
+            let netem = Netem::parse(text).map_err(|e| format!("netem: {e}"))?;
+            (params.delay, params.impairments) = (netem.delay, netem.impairments);
+        }
+        if let Some(text) = &change.queue {
+            let device = Device { rate: params.rate, ..Device::default() };
+            params.queue = QueueParams::parse(text, &device).map_err(|e| format!("queue: {e}"))?;
+        }
+        params.check()?;
+        self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
+        self.take_arrivals();
+        self.plan.links[id].params = params;
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.plan.links.iter().map(|link| link.name.as_str()).collect();
+        let near = sojourn_units::words::nearest(name, names.iter().copied());
+        let near = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
+        format!("there is no link `{name}`{near}")
+    }
+}

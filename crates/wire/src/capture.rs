@@ -1,0 +1,551 @@
+//! Captures of real packets at both sides of a link's queue: a pcapng file a link.
+//!
+//! Format: draft-ietf-opsawg-pcapng. A file has three interfaces: `LINK before queue`, `LINK after
+//! queue`, and `LINK dropped` with the reason as each packet's comment; losses on the line are among
+//! those. Times are the theoretical ones, in nanoseconds of the machine's calendar clock as it was at
+//! the run's start. Packets are as they would be on a wire: marked where they were marked, checksums
+//! complete.
+//!
+//! A thread writes the files. The loop that carries packets hands it whole blocks through a ring of
+//! fixed size; a packet that finds no room there is left out, and counted.
+
+use crate::clock::monotonic;
+use crate::headers::{Framing, Headers};
+use crate::wire::Load;
+use rtrb::{Consumer, Producer, RingBuffer};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use sojourn_network::{Body, Packet};
+use sojourn_queue::DropReason;
+use sojourn_units::{EPOCH, Nanos, SECOND};
+use std::fs::File;
+use std::io::{self, Write};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A capture that is asked for.
+#[derive(Debug)]
+pub struct Order {
+    /// Index of the link.
+    pub link: usize,
+    /// Where it is written.
+    pub file: File,
+    /// Bytes of the file beyond which packets are left out.
+    pub largest: u64,
+}
+
+/// What came of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Captured {
+    /// The link's name.
+    pub link: String,
+    /// Packets written: before the queue, after it, and dropped or lost.
+    pub packets: [u64; 3],
+    /// Packets left out, for lack of room.
+    pub missed: [u64; 3],
+    /// Why the file is not whole, if it is not.
+    pub error: Option<String>,
+}
+
+impl Captured {
+    /// Whether it has all packets.
+    pub fn is_whole(&self) -> bool {
+        self.error.is_none() && self.missed == [0; 3]
+    }
+}
+
+/// Where a packet is seen: the numbers of a file's interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It comes to the queue.
+    Before = 0,
+    /// Its transmission begins.
+    After = 1,
+    /// It goes no further.
+    Dropped = 2,
+}
+
+const SIDES: [&str; 3] = ["before queue", "after queue", "dropped"];
+
+const SECTION: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
+const PACKET: u32 = 6;
+const COMMENT: u16 = 1;
+const APPLICATION: u16 = 4;
+const NAME: u16 = 2;
+const RESOLUTION: u16 = 9;
+const RECEIVED: u16 = 4;
+const LEFT_OUT: u16 = 5;
+/// Link types of tcpdump.org: Ethernet, and IP without anything before it.
+const ETHERNET: u16 = 1;
+const RAW: u16 = 101;
+
+/// Bytes that may wait for the writing thread.
+const RING: usize = 16 << 20;
+/// Bytes written at once, so that room is made soon.
+const PORTION: usize = 1 << 20;
+/// How long the writing thread sleeps when there is nothing to write.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A block being put together.
+#[derive(Debug, Default)]
+struct Block(Vec<u8>);
+
+impl Block {
+    /// Begins a block of a kind, in place of the one before.
+    fn begin(&mut self, kind: u32) {
+        self.0.clear();
+        self.u32(kind);
+        self.u32(0);
+    }
+
+    fn u16(&mut self, value: u16) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn time(&mut self, nanos: u64) {
+        self.u32((nanos >> 32) as u32);
+        self.u32(nanos as u32);
+    }
+
+    fn padded(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.u16(code);
+        self.u16(value.len() as u16);
+        self.padded(value);
+    }
+
+    fn end_of_options(&mut self) {
+        self.u32(0);
+    }
+
+    /// Ends the block, and gives its bytes.
+    fn end(&mut self) -> &[u8] {
+        let length = self.0.len() as u32 + 4;
+        self.0[4..8].copy_from_slice(&length.to_le_bytes());
+        self.u32(length);
+        &self.0
+    }
+}
+
+/// One link's capture.
+#[derive(Debug)]
+struct Capture {
+    name: String,
+    framing: Framing,
+    ring: Producer<u8>,
+    /// Bytes that the file may still grow.
+    room: u64,
+    packets: [u64; 3],
+    missed: [u64; 3],
+}
+
+/// All captures of a wire.
+#[derive(Debug)]
+pub struct Captures {
+    /// By link.
+    links: Vec<Option<Box<Capture>>>,
+    snaplen: usize,
+    /// The calendar's time at [`EPOCH`].
+    epoch: Nanos,
+    block: Block,
+    /// A packet as it is on the wire.
+    frame: Vec<u8>,
+    outlets: Vec<Outlet>,
+    writer: Option<JoinHandle<Vec<Written>>>,
+}
+
+/// The far end of a link's ring, with its file.
+type Outlet = (usize, Consumer<u8>, File);
+
+/// Whether a link's file was written.
+type Written = (usize, io::Result<()>);
+
+impl Captures {
+    /// Captures of links with these names, whose frames begin as `framing` says; `snaplen` bytes of each
+    /// are kept. Nothing is written before [`Captures::start`].
+    pub fn new(names: &[&str], framing: Framing, snaplen: u32, orders: Vec<Order>) -> Self {
+        let mut links: Vec<_> = names.iter().map(|_| None).collect();
+        let mut outlets = Vec::new();
+        for order in orders {
+            let (ring, outlet) = RingBuffer::new(RING);
+            let name = names[order.link].to_owned();
+            let capture = Capture {
+                name,
+                framing,
+                ring,
+                room: order.largest,
+                packets: [0; 3],
+                missed: [0; 3],
+            };
+            links[order.link] = Some(Box::new(capture));
+            outlets.push((order.link, outlet, order.file));
+        }
+        let (block, frame) = if outlets.is_empty() {
+            (Block::default(), Vec::new())
+        } else {
+            (Block(Vec::with_capacity(1 << 17)), Vec::with_capacity(1 << 16))
+        };
+        let snaplen = snaplen as usize;
+        Self { links, snaplen, epoch: 0, block, frame, outlets, writer: None }
+    }
+
+    /// The links that are captured.
+    pub fn links(&self) -> Vec<usize> {
+        self.outlets.iter().map(|&(link, ..)| link).collect()
+    }
+
+    /// The run begins when the machine's monotonic clock shows `start`.
+    ///
+    /// # Errors
+    /// If there is no thread to be had.
+    pub fn start(&mut self, start: Nanos) -> io::Result<()> {
+        if self.outlets.is_empty() {
+            return Ok(());
+        }
+        let calendar = clock_gettime(ClockId::Realtime);
+        let calendar = calendar.tv_sec as Nanos * SECOND + calendar.tv_nsec as Nanos;
+        self.epoch = (calendar + start).saturating_sub(monotonic());
+        for capture in self.links.iter_mut().flatten() {
+            capture.head(&mut self.block, self.snaplen);
+        }
+        let outlets = std::mem::take(&mut self.outlets);
+        let thread = std::thread::Builder::new().name("capture".to_owned());
+        self.writer = Some(thread.spawn(move || write_all(outlets))?);
+        Ok(())
+    }
+
+    /// A packet of `bytes` is seen at a side of a link's queue; if it is dropped, `reason` says why.
+    #[inline]
+    pub fn see(
+        &mut self,
+        at: Nanos,
+        link: u32,
+        side: Side,
+        (packet, body, bytes): (&Packet, &Body<Load>, &[u8]),
+        reason: Option<Reason>,
+    ) {
+        if let Some(Some(capture)) = self.links.get_mut(link as usize) {
+            let load = &body.load;
+            if load.framing != capture.framing {
+                capture.missed[side as usize] += 1;
+                return;
+            }
+            as_on_wire(&mut self.frame, packet, load, &bytes[..load.bytes as usize]);
+            let at = self.epoch + (at - EPOCH);
+            let kept = &self.frame[..self.frame.len().min(self.snaplen)];
+            let length = self.frame.len() as u32;
+            packet_block(&mut self.block, at, side, kept, length, reason);
+            capture.put(&mut self.block, side);
+        }
+    }
+
+    /// Ends all captures, waits until they are written, and says what came of them.
+    pub fn finish(&mut self) -> Vec<Captured> {
+        let mut done = Vec::new();
+        for (link, capture) in self.links.iter_mut().enumerate() {
+            let Some(mut capture) = capture.take() else { continue };
+            if self.writer.is_some() {
+                capture.tail(&mut self.block, self.epoch);
+            }
+            let Capture { name, packets, missed, .. } = *capture;
+            done.push((link, Captured { link: name, packets, missed, error: None }));
+        }
+        let written = self.writer.take().map(JoinHandle::join);
+        for (link, captured) in &mut done {
+            captured.error = match &written {
+                None => Some("the run never began".to_owned()),
+                Some(Err(_)) => Some("the writing thread panicked".to_owned()),
+                Some(Ok(results)) => results
+                    .iter()
+                    .find(|(of, _)| of == link)
+                    .and_then(|(_, result)| result.as_ref().err().map(ToString::to_string)),
+            };
+        }
+        done.into_iter().map(|(_, captured)| captured).collect()
+    }
+}
+
+impl Capture {
+    /// Section and interfaces.
+    fn head(&mut self, block: &mut Block, snaplen: usize) {
+        block.begin(SECTION);
+        block.u32(BYTE_ORDER);
+        block.u16(1);
+        block.u16(0);
+        // A section of unknown length.
+        block.0.extend([0xff; 8]);
+        block.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
+        block.end_of_options();
+        let _ = self.ring.push_entire_slice(block.end());
+        for side in SIDES {
+            block.begin(INTERFACE);
+            block.u16(if self.framing == Framing::Ethernet { ETHERNET } else { RAW });
+            block.u16(0);
+            block.u32(snaplen as u32);
+            block.option(NAME, format!("{} {side}", self.name).as_bytes());
+            block.option(RESOLUTION, &[9]);
+            block.end_of_options();
+            let _ = self.ring.push_entire_slice(block.end());
+        }
+    }
+
+    /// Hands a packet's block to the writing thread, if there is room.
+    #[inline]
+    fn put(&mut self, block: &mut Block, side: Side) {
+        let bytes = block.end();
+        let length = bytes.len() as u64;
+        if length <= self.room && self.ring.push_entire_slice(bytes).is_ok() {
+            self.room -= length;
+            self.packets[side as usize] += 1;
+        } else {
+            self.missed[side as usize] += 1;
+        }
+    }
+
+    /// How many packets each interface has, and lacks. Waits for room.
+    fn tail(&mut self, block: &mut Block, epoch: Nanos) {
+        for side in 0..SIDES.len() {
+            block.begin(STATISTICS);
+            block.u32(side as u32);
+            block.time(epoch);
+            let seen = self.packets[side] + self.missed[side];
+            block.option(RECEIVED, &seen.to_le_bytes());
+            block.option(LEFT_OUT, &self.missed[side].to_le_bytes());
+            block.end_of_options();
+            let bytes = block.end();
+            while self.ring.push_entire_slice(bytes).is_err() && !self.ring.is_abandoned() {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+}
+
+/// What a packet's bytes are on the wire: with the marks of the queues, and its checksum complete.
+fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &Load, bytes: &[u8]) {
+    frame.clear();
+    frame.extend_from_slice(bytes);
+    if packet.tos != load.tos {
+        Headers::parse(load.framing, frame).set_tos(frame, packet.tos);
+    }
+    if let Some(partial) = load.partial {
+        partial.finish(frame);
+    }
+}
+
+fn packet_block(
+    block: &mut Block,
+    at: Nanos,
+    side: Side,
+    kept: &[u8],
+    length: u32,
+    comment: Option<Reason>,
+) {
+    block.begin(PACKET);
+    block.u32(side as u32);
+    block.time(at);
+    block.u32(kept.len() as u32);
+    block.u32(length);
+    block.padded(kept);
+    if let Some((how, why)) = comment {
+        block.u16(COMMENT);
+        block.u16((how.len() + why.len()) as u16);
+        block.0.extend(how.as_bytes());
+        block.padded(why.as_bytes());
+        block.end_of_options();
+    }
+}
+
+/// Why a packet goes no further, in two parts: its comment in the file.
+pub type Reason = (&'static str, &'static str);
+
+/// Of a packet that the queue drops.
+pub fn dropped(reason: DropReason, queued: bool) -> Reason {
+    (if queued { "dropped from the queue: " } else { "refused by the queue: " }, reason.name())
+}
+
+/// Of a packet that the line loses.
+pub const LOST: Reason = ("lost on the line", "");
+
+/// What the thread does: writes what comes, until nothing can come any more.
+fn write_all(mut outlets: Vec<Outlet>) -> Vec<Written> {
+    let mut results: Vec<_> = outlets.iter().map(|&(link, ..)| (link, Ok(()))).collect();
+    loop {
+        let (mut idle, mut over) = (true, true);
+        for ((_, outlet, file), (_, result)) in outlets.iter_mut().zip(&mut results) {
+            // Asked first: what comes between is seen by the next round.
+            let abandoned = outlet.is_abandoned();
+            let waiting = outlet.slots().min(PORTION);
+            over &= abandoned && waiting == 0;
+            idle &= waiting == 0;
+            let Ok(chunk) = outlet.read_chunk(waiting) else { continue };
+            if result.is_ok() {
+                let (one, two) = chunk.as_slices();
+                *result = file.write_all(one).and_then(|()| file.write_all(two));
+            }
+            chunk.commit_all();
+        }
+        if over {
+            return results;
+        }
+        if idle {
+            std::thread::sleep(NAP);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum;
+    use crate::flows::Facts;
+    use crate::vnet::Partial;
+    use sojourn_network::{Class, Copies, node};
+    use std::io::{Read, Seek, SeekFrom};
+
+    /// An IPv4 UDP packet with a partial checksum.
+    fn datagram(payload: usize) -> Vec<u8> {
+        let mut bytes = vec![0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let length = 28 + payload as u16;
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        let sum = !checksum::fold(checksum::sum(&bytes));
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        bytes.extend([0x13, 0x88, 0x13, 0x89]);
+        bytes.extend((length - 20).to_be_bytes());
+        let mut pseudo = bytes[12..20].to_vec();
+        pseudo.extend([0, 17]);
+        pseudo.extend((length - 20).to_be_bytes());
+        bytes.extend(checksum::fold(checksum::sum(&pseudo)).to_be_bytes());
+        bytes.extend((0..payload).map(|i| i as u8));
+        bytes
+    }
+
+    fn body(bytes: &[u8]) -> Body<Load> {
+        let load = Load {
+            bytes: bytes.len() as u32,
+            facts: Facts::default(),
+            partial: Some(Partial { start: 20, offset: 6 }),
+            framing: Framing::Ip,
+            tos: 0,
+        };
+        Body {
+            number: 0,
+            sent_at: EPOCH,
+            endpoint: 1,
+            connection: 0,
+            flow: 0,
+            copies: Copies::ONE,
+            load,
+        }
+    }
+
+    fn packet(bytes: &[u8], tos: u8) -> Packet {
+        Packet::new(Class::Udp, (node(0), node(1)), 0, 7, bytes.len() as u32 + 14, tos)
+    }
+
+    /// A capture of a link `up`, with a file that can be read again.
+    fn capture(snaplen: u32, largest: u64) -> (Captures, File) {
+        let path = std::env::temp_dir().join(format!("sojourn-{:p}", &raw const largest));
+        let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let order = Order { link: 1, file: file.try_clone().unwrap(), largest };
+        (Captures::new(&["down", "up"], Framing::Ip, snaplen, vec![order]), file)
+    }
+
+    fn content(mut file: File) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// The blocks of a file: kind and content.
+    fn blocks(bytes: &[u8]) -> Vec<(u32, &[u8])> {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (mut at, mut found) = (0, Vec::new());
+        while at < bytes.len() {
+            let length = word(at + 4) as usize;
+            assert_eq!(word(at + length - 4) as usize, length, "at {at}");
+            found.push((word(at), &bytes[at + 8..at + length - 4]));
+            at += length;
+        }
+        found
+    }
+
+    #[test]
+    fn packets_are_as_on_the_wire_and_comments_say_why() {
+        let (mut captures, file) = capture(65_535, 1 << 20);
+        assert_eq!(captures.links(), [1]);
+        captures.start(monotonic()).unwrap();
+        let bytes = datagram(33);
+        let body = body(&bytes);
+        for (tos, side, why) in [
+            (0, Side::Before, None),
+            (3, Side::After, None),
+            (0, Side::Dropped, Some(dropped(DropReason::Overflow, false))),
+        ] {
+            let seen = (&packet(&bytes, tos), &body, &bytes[..]);
+            captures.see(EPOCH + 5, 1, side, seen, why);
+            captures.see(EPOCH + 5, 0, side, seen, why);
+        }
+        let epoch = captures.epoch;
+        let done = captures.finish();
+        let expected =
+            Captured { link: "up".to_owned(), packets: [1; 3], missed: [0; 3], error: None };
+        assert_eq!(done, [expected]);
+        let content = content(file);
+        let blocks = blocks(&content);
+        let kinds: Vec<_> = blocks.iter().map(|&(kind, _)| kind).collect();
+        assert_eq!(kinds, [SECTION, 1, 1, 1, 6, 6, 6, 5, 5, 5]);
+        for (side, (_, packet)) in blocks[4..7].iter().enumerate() {
+            let word = |at: usize| u32::from_le_bytes(packet[at..at + 4].try_into().unwrap());
+            assert_eq!(word(0) as usize, side);
+            assert_eq!(u64::from(word(4)) << 32 | u64::from(word(8)), epoch + 5);
+            assert_eq!((word(12), word(16)), (61, 61));
+            let frame = &packet[20..81];
+            assert!(Headers::parse(Framing::Ip, frame).verify(frame), "checksums of {side}");
+            assert_eq!(frame[1], if side == 1 { 3 } else { 0 });
+        }
+        let comment = b"refused by the queue: overflow";
+        assert!(blocks[6].1.windows(comment.len()).any(|w| w == comment));
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted() {
+        let (mut captures, file) = capture(40, 250);
+        captures.start(monotonic()).unwrap();
+        let bytes = datagram(1000);
+        let (packet, body) = (packet(&bytes, 0), body(&bytes));
+        for _ in 0..10 {
+            captures.see(EPOCH, 1, Side::Before, (&packet, &body, &bytes[..]), None);
+        }
+        let done = captures.finish();
+        // 32 bytes around 40 of each packet: three fit.
+        assert_eq!((done[0].packets, done[0].missed), ([3, 0, 0], [7, 0, 0]));
+        let content = content(file);
+        let blocks = blocks(&content);
+        assert_eq!(blocks.iter().filter(|&&(kind, _)| kind == PACKET).count(), 3);
+        let dropped = blocks[blocks.len() - 3].1;
+        assert!(dropped.windows(12).any(|w| w == [5, 0, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_told() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let order = Order { link: 0, file: full, largest: 1 << 20 };
+        let mut captures = Captures::new(&["up"], Framing::Ip, 128, vec![order]);
+        captures.start(monotonic()).unwrap();
+        let error = captures.finish()[0].error.clone().unwrap();
+        assert!(error.contains("No space left"), "{error}");
+    }
+}

@@ -1,0 +1,76 @@
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
+
+/// Sum of `bytes` as big-endian words, an odd last byte padded with zero; not folded.
+pub fn sum(bytes: &[u8]) -> u64 {
+    // Wide words keep the parity of bytes, and a ones' complement sum does not mind where carries go:
+    // four words at once are added as two halves.
+    let mut total = 0u64;
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = u64::from_be_bytes(chunk.try_into().expect("eight bytes"));
+        total += (word >> 32) + (word & 0xffff_ffff);
+    }
+    let mut last = [0; 8];
+    let rest = chunks.remainder();
+    last[..rest.len()].copy_from_slice(rest);
+    let word = u64::from_be_bytes(last);
+    total + (word >> 32) + (word & 0xffff_ffff)
+}
+
+/// Folds a sum to sixteen bits; the checksum is its complement.
+pub fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+/// The checksum after a word that it covers has changed from `old` to `new`: RFC 1624, equation 3.
+pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// As RFC 1071 writes it: word by word.
+    fn plain(bytes: &[u8]) -> u16 {
+        let mut total = 0u32;
+        for pair in bytes.chunks(2) {
+            total += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+            if total > 0xffff {
+                total -= 0xffff;
+            }
+        }
+        total as u16
+    }
+
+    #[test]
+    fn rfc_1071_example() {
+        assert_eq!(fold(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
+    }
+
+    #[test]
+    fn rfc_1624_example() {
+        assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    proptest! {
+        #[test]
+        fn wide_words_sum_as_narrow_ones(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(fold(sum(&bytes)), plain(&bytes));
+        }
+
+        #[test]
+        fn an_update_equals_a_new_sum(mut bytes in prop::collection::vec(any::<u8>(), 20), new: u16) {
+            // Not all zero, as no IP header is.
+            bytes[0] = 0x45;
+            let before = !fold(sum(&bytes));
+            let old = u16::from_be_bytes([bytes[8], bytes[9]]);
+            bytes[8..10].copy_from_slice(&new.to_be_bytes());
+            prop_assert_eq!(update(before, old, new), !fold(sum(&bytes)));
+        }
+    }
+}

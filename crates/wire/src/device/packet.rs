@@ -1,0 +1,103 @@
+//! Packet sockets on interfaces that exist: `packet(7)`, Linux `net/packet/af_packet.c`.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, getsockopt, setsockopt, socket};
+use rustix::net::netdevice;
+
+use super::{Error, system};
+use crate::vnet;
+
+/// Bytes that the kernel may hold for us in either direction. The default of 208 KiB holds three
+/// super-packets.
+const SOCKET_BUFFER: usize = 16 << 20;
+
+/// Room in front of what is received, into which a VLAN tag is put back.
+pub(super) const TAG: usize = 4;
+
+/// What the kernel has counted since the socket was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Frames that arrived, those that were dropped among them.
+    pub received: u64,
+    /// Frames dropped because we did not read in time.
+    pub dropped: u64,
+}
+
+/// An open socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    socket: OwnedFd,
+    statistics: Statistics,
+}
+
+impl Socket {
+    /// Opens it in the namespace of the calling thread.
+    pub(super) fn open(name: &str) -> Result<Self, Error> {
+        let open = || -> io::Result<OwnedFd> {
+            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+            // Without a protocol nothing is received until it is bound to the interface.
+            Ok(socket(AddressFamily::Packet, SockType::Raw, flags, None)?)
+        };
+        let socket = open().map_err(Error::at(name, "opening a packet socket"))?;
+        let interface = netdevice::name_to_index(&socket, name)
+            .map_err(|error| Error::at(name, "looking for the interface")(error.into()))?;
+        set_up(&socket, interface).map_err(Error::at(name, "setting up its packet socket"))?;
+        Ok(Self { socket, statistics: Statistics::default() })
+    }
+
+    /// Reads a frame and puts a VLAN tag, which the kernel keeps beside it, back into it.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
+        const FRONT: usize = vnet::LENGTH + 12;
+        let received = system::receive(self.as_fd(), &mut buffer[TAG..])?;
+        if received.is_cut {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a frame longer than the buffer",
+            ));
+        }
+        let end = TAG + received.length;
+        match received.vlan {
+            Some([kind, tag]) if received.length >= FRONT => {
+                buffer.copy_within(TAG..TAG + FRONT, 0);
+                buffer[FRONT..FRONT + 2].copy_from_slice(&kind.to_be_bytes());
+                buffer[FRONT + 2..FRONT + 4].copy_from_slice(&tag.to_be_bytes());
+                Ok(0..end)
+            }
+            _ => Ok(TAG..end),
+        }
+    }
+
+    /// Reading the kernel's counters clears them, so ours go on.
+    pub(super) fn statistics(&mut self) -> io::Result<Statistics> {
+        let now = getsockopt(&self.socket, system::PacketStatistics)?;
+        self.statistics.received += u64::from(now.tp_packets);
+        self.statistics.dropped += u64::from(now.tp_drops);
+        Ok(self.statistics)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn set_up(socket: &OwnedFd, interface: u32) -> io::Result<()> {
+    setsockopt(socket, system::PacketVnetHdr, &1)?;
+    setsockopt(socket, system::PacketAuxdata, &1)?;
+    setsockopt(socket, system::PacketIgnoreOutgoing, &1)?;
+    // Beyond the system's limit only with CAP_NET_ADMIN in the first user namespace.
+    if setsockopt(socket, RcvBufForce, &SOCKET_BUFFER).is_err() {
+        setsockopt(socket, RcvBuf, &SOCKET_BUFFER)?;
+    }
+    if setsockopt(socket, SndBufForce, &SOCKET_BUFFER).is_err() {
+        setsockopt(socket, SndBuf, &SOCKET_BUFFER)?;
+    }
+    setsockopt(socket, system::PacketMembership, &system::promiscuous(interface))?;
+    bind(socket.as_raw_fd(), &system::every_packet(interface)?)?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! A device at the edge of the network, and the packets that wait to be written to it.
+
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::coalesce::{Coalescer, MAX_PACKETS};
+use crate::device::Device;
+use crate::headers::Headers;
+use crate::record::Health;
+use crate::vnet::Partial;
+use rustix::fd::{AsFd, BorrowedFd};
+use sojourn_units::Nanos;
+use std::io::IoSlice;
+use std::net::IpAddr;
+
+/// A device, and whose it is.
+#[derive(Debug)]
+pub struct Attachment {
+    /// The device.
+    pub device: Device,
+    /// Index of its host among the plan's nodes.
+    pub node: usize,
+    /// Addresses by which other hosts reach it; empty if it has one way only, to the device at the
+    /// other end of its path.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A device in use.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// The device.
+    pub device: Device,
+    /// Index of its host.
+    pub node: u32,
+    batch: Coalescer,
+    /// The packets of the batch: their slots, their bytes, and when they arrived.
+    packets: Vec<(u32, u32, Nanos)>,
+}
+
+/// Packets that wait for one device before they are written whatever else is due.
+const BATCH: usize = 1024;
+
+impl Endpoint {
+    /// A device in use, with nothing to be written.
+    pub fn new(attachment: Attachment) -> Self {
+        let Attachment { device, node, .. } = attachment;
+        let batch = Coalescer::new(BATCH, device.takes_udp());
+        Self { device, node: node as u32, batch, packets: Vec::with_capacity(BATCH) }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Whether it must be written before more is added.
+    pub fn is_full(&self) -> bool {
+        self.batch.is_full()
+    }
+
+    /// A packet that arrived at `at`, and stays at its place in the arena until it is written.
+    pub fn add(
+        &mut self,
+        slot: u32,
+        bytes: &[u8],
+        headers: &Headers,
+        partial: Option<Partial>,
+        at: Nanos,
+    ) {
+        self.batch.add(bytes, headers, partial);
+        self.packets.push((slot, bytes.len() as u32, at));
+    }
+
+    /// Writes what waits. What the host does not take is counted, as a network card's losses are.
+    pub fn write(&mut self, arena: &Arena, clock: Clock, health: &mut Health) {
+        let now = clock.now();
+        for &(_, _, at) in &self.packets {
+            health.lateness.record(now.saturating_sub(at));
+        }
+        for group in self.batch.groups() {
+            let front = group.front();
+            let mut parts = [IoSlice::new(&[]); MAX_PACKETS + 1];
+            parts[0] = IoSlice::new(front.as_slice());
+            let mut count = 1;
+            for member in self.batch.members(group) {
+                let (slot, length, _) = self.packets[member];
+                parts[count] = IoSlice::new(&arena.get(slot)[front.from..length as usize]);
+                count += 1;
+            }
+            health.writes += 1;
+            if self.device.write_vectored(&parts[..count]).is_err() {
+                health.refused += count as u64 - 1;
+            }
+        }
+    }
+
+    /// Forgets what was written, and says of each packet where it was.
+    pub fn clear(&mut self, mut free: impl FnMut(u32)) {
+        self.batch.clear();
+        self.packets.drain(..).for_each(|(slot, _, _)| free(slot));
+    }
+}
+
+impl AsFd for Endpoint {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}

@@ -1,0 +1,406 @@
+//! The plan's flows, recognised in real packets and measured from outside, as the simulator measures
+//! its own: on what hosts send and receive, not on what they say of themselves.
+//!
+//! A flow has a port of its own at its server's side, by which its packets are known: [`FIRST_PORT`] plus
+//! the flow's number, counted over all groups in the plan's order. The data's receiver listens there; of
+//! Web traffic the server. TCP
+//! connections are followed in both directions: what is sent again, what arrives once and in order,
+//! round-trip times from a segment to its acknowledgement at the sender (Karn's rule).
+
+use sojourn_measure::{FlowAccount, Moments};
+use sojourn_network::{Counted, FlowLine, GroupProbe, Tally, flow_report::books_since};
+use sojourn_plan::{Plan, Transport};
+use sojourn_queue::TcpView;
+use sojourn_tcp::ranges::Ranges;
+use sojourn_traffic::App;
+use sojourn_units::{Nanos, SECOND};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The first flow's port.
+pub const FIRST_PORT: u16 = 20_000;
+
+/// Segments whose round-trip time is being taken, of each connection.
+const TIMED: usize = 1 << 12;
+
+/// Connections that are followed at once; what more there are is counted in bytes sent only.
+const CONNECTIONS: usize = 1 << 16;
+
+/// What is read of a packet to follow its flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// Whether it is TCP.
+    pub tcp: bool,
+    /// Source and destination port; 0 where there are none.
+    pub ports: (u16, u16),
+    /// First sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags, as in [`TcpView`].
+    pub flags: u8,
+    /// Bytes of payload.
+    pub payload: u32,
+}
+
+/// Whose a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Belonging {
+    /// Index in the books: two for each flow, data first, then two for what belongs to no flow.
+    pub account: u32,
+    /// Index of its connection, or [`NO_CONNECTION`].
+    pub connection: u32,
+}
+
+/// Of a packet that belongs to no connection that is followed.
+pub const NO_CONNECTION: u32 = u32::MAX;
+
+/// One flow.
+#[derive(Clone, Debug)]
+struct Flow {
+    group: u32,
+    number: u32,
+    nodes: (u32, u32),
+    /// When its first packet was sent, and its last connection ended.
+    start: Nanos,
+    end: Option<Nanos>,
+    /// What is counted of it, and what was when the warm-up ended.
+    tally: Tally,
+    before: Tally,
+    books: [FlowAccount; 2],
+    finished: u64,
+    delays: Moments,
+    last_delay: Option<Nanos>,
+    jitter: f64,
+    /// The connection of its latest packet.
+    latest: (u16, u32),
+}
+
+/// One TCP connection, its data's direction only.
+#[derive(Clone, Debug)]
+struct Connection {
+    /// The first sequence number, of the SYN.
+    origin: Option<u32>,
+    /// Counted from `origin`: the end of all that was sent, and of all that arrived in order.
+    sent: u64,
+    arrived: u64,
+    /// What arrived out of order.
+    ahead: Ranges,
+    /// Segments on their way for the first time: their ends, and when they were sent.
+    timed: VecDeque<(u64, Nanos)>,
+    began: Nanos,
+    fin: Option<u64>,
+    closed: bool,
+}
+
+impl Connection {
+    fn new(began: Nanos) -> Self {
+        Self {
+            origin: None,
+            sent: 0,
+            arrived: 0,
+            ahead: Ranges::default(),
+            timed: VecDeque::new(),
+            began,
+            fin: None,
+            closed: false,
+        }
+    }
+
+    /// A sequence number counted from the origin, nearest to `near`.
+    fn unwrap(origin: u32, number: u32, near: u64) -> u64 {
+        let low = number.wrapping_sub(origin);
+        let distance = low.wrapping_sub(near as u32) as i32;
+        near.saturating_add_signed(i64::from(distance))
+    }
+
+    /// The range of sequence numbers that a segment takes, SYN and FIN included.
+    fn range(&mut self, facts: &Facts, near: u64) -> (u64, u64) {
+        let syn = facts.flags & TcpView::SYN != 0;
+        let fin = facts.flags & TcpView::FIN != 0;
+        if syn || self.origin.is_none() {
+            self.origin = Some(if syn { facts.seq } else { facts.seq.wrapping_sub(1) });
+        }
+        let origin = self.origin.unwrap_or(facts.seq);
+        let begin = Self::unwrap(origin, facts.seq, near);
+        let end = begin + u64::from(facts.payload) + u64::from(syn) + u64::from(fin);
+        (begin, end)
+    }
+}
+
+/// All flows of a plan.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    all: Vec<Flow>,
+    /// What is measured of each group.
+    pub groups: Vec<GroupProbe>,
+    tcp: Vec<bool>,
+    /// Groups each of whose connections is a transfer: of a file, a Web object.
+    transfers: Vec<bool>,
+    connections: Vec<Connection>,
+    by_port: BTreeMap<(u32, u16), u32>,
+}
+
+impl Flows {
+    /// The plan's flows, before the first packet.
+    pub fn new(plan: &Plan) -> Self {
+        let mut flows = Vec::new();
+        for (g, group) in plan.groups.iter().enumerate() {
+            for number in 0..group.count {
+                let (from, to) = group.pairs[number as usize % group.pairs.len()];
+                flows.push(Flow {
+                    group: g as u32,
+                    number,
+                    nodes: (from as u32, to as u32),
+                    start: Nanos::MAX,
+                    end: None,
+                    tally: Tally::default(),
+                    before: Tally::default(),
+                    books: Default::default(),
+                    finished: 0,
+                    delays: Moments::default(),
+                    last_delay: None,
+                    jitter: 0.0,
+                    latest: (0, NO_CONNECTION),
+                });
+            }
+        }
+        Self {
+            all: flows,
+            groups: plan.groups.iter().map(GroupProbe::new).collect(),
+            tcp: plan.groups.iter().map(|g| matches!(g.transport, Transport::Tcp(_))).collect(),
+            transfers: plan
+                .groups
+                .iter()
+                .map(|g| matches!(g.app, App::Transfer(_) | App::Web(_)))
+                .collect(),
+            connections: Vec::new(),
+            by_port: BTreeMap::new(),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whose a packet is that node `from` sends to node `to`.
+    pub fn belonging(&mut self, now: Nanos, nodes: (u32, u32), facts: &Facts) -> Belonging {
+        let stranger = Belonging { account: 2 * self.all.len() as u32, connection: NO_CONNECTION };
+        let index = |port: u16| usize::from(port.wrapping_sub(FIRST_PORT));
+        let of = |port: u16| (port >= FIRST_PORT).then(|| index(port));
+        let found = [(of(facts.ports.1), facts.ports.0), (of(facts.ports.0), facts.ports.1)]
+            .into_iter()
+            .find_map(|(index, client)| {
+                let id = index?;
+                let flow = self.all.get(id)?;
+                let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
+                let fits = self.tcp[flow.group as usize] == facts.tcp;
+                (fits && (back || nodes == flow.nodes)).then_some((id as u32, back, client))
+            });
+        let Some((id, back, client)) = found else { return stranger };
+        let account = 2 * id + u32::from(back);
+        let connection =
+            if facts.tcp { self.connection(now, id, client, facts) } else { NO_CONNECTION };
+        Belonging { account, connection }
+    }
+
+    fn connection(&mut self, now: Nanos, id: u32, client: u16, facts: &Facts) -> u32 {
+        let flow = &mut self.all[id as usize];
+        if flow.latest.0 == client && flow.latest.1 != NO_CONNECTION {
+            return flow.latest.1;
+        }
+        let known = self.by_port.get(&(id, client)).copied();
+        let connection = known.unwrap_or_else(|| {
+            let fresh = facts.flags & TcpView::SYN != 0 && self.connections.len() < CONNECTIONS;
+            if !fresh {
+                return NO_CONNECTION;
+            }
+            let number = self.connections.len() as u32;
+            self.connections.push(Connection::new(now));
+            self.by_port.insert((id, client), number);
+            if self.transfers[flow.group as usize] {
+                self.groups[flow.group as usize].begin(now);
+            }
+            number
+        });
+        flow.latest = (client, connection);
+        connection
+    }
+
+    fn began(&mut self, now: Nanos, id: u32) {
+        let flow = &mut self.all[id as usize];
+        if flow.start == Nanos::MAX {
+            flow.start = now;
+            // Of transfers each is a flow: they begin with their connections.
+            if !self.transfers[flow.group as usize] {
+                self.groups[flow.group as usize].begin(now);
+            }
+        }
+    }
+
+    /// A host hands a packet to the network at `now`.
+    pub fn sent(&mut self, now: Nanos, whose: Belonging, facts: &Facts) {
+        let id = whose.account / 2;
+        if id as usize >= self.all.len() || whose.account % 2 == 1 {
+            return;
+        }
+        self.began(now, id);
+        let Some(connection) = self.connections.get_mut(whose.connection as usize) else { return };
+        let near = connection.sent;
+        let (begin, end) = connection.range(facts, near);
+        if begin == end {
+            return;
+        }
+        if begin < connection.sent {
+            let flow = &mut self.all[id as usize];
+            flow.tally.retransmissions += u64::from(facts.payload > 0);
+            // Karn's rule: what was sent again is not timed any more.
+            connection.timed.retain(|&(until, _)| until <= begin);
+        } else if connection.timed.len() < TIMED {
+            connection.timed.push_back((end, now));
+        }
+        if facts.flags & TcpView::FIN != 0 {
+            connection.fin = Some(end);
+        }
+        connection.sent = connection.sent.max(end);
+    }
+
+    /// A host takes a packet at `now` which another had sent at `sent_at`; `first` if it is no copy.
+    pub fn received(
+        &mut self,
+        now: Nanos,
+        sent_at: Nanos,
+        whose: Belonging,
+        facts: &Facts,
+        first: bool,
+    ) {
+        let id = whose.account / 2;
+        if id as usize >= self.all.len() {
+            return;
+        }
+        if whose.account % 2 == 1 {
+            self.acknowledged(now, id, whose.connection, facts);
+            return;
+        }
+        let flow = &mut self.all[id as usize];
+        let group = &mut self.groups[flow.group as usize];
+        if !facts.tcp {
+            let delay = now - sent_at;
+            group.delay.record(delay);
+            flow.delays.add(delay);
+            if let Some(last) = flow.last_delay {
+                flow.jitter += (delay.abs_diff(last) as f64 - flow.jitter) / 16.0;
+            }
+            flow.last_delay = Some(delay);
+            if first {
+                flow.tally.bytes += u64::from(facts.payload);
+                group.bytes += u64::from(facts.payload);
+            }
+            return;
+        }
+        if facts.payload > 0 {
+            group.delay.record(now - sent_at);
+            flow.delays.add(now - sent_at);
+        }
+        let Some(connection) = self.connections.get_mut(whose.connection as usize) else { return };
+        let near = connection.arrived;
+        let (begin, end) = connection.range(facts, near);
+        let syn = u64::from(facts.flags & TcpView::SYN != 0);
+        let before = connection.arrived;
+        if begin <= before {
+            connection.arrived = before.max(end);
+            while let Some((low, high)) = connection.ahead.first() {
+                if low > connection.arrived {
+                    break;
+                }
+                connection.ahead.pop_first();
+                connection.arrived = connection.arrived.max(high);
+            }
+        } else if begin < end {
+            connection.ahead.insert(begin, end, |_, _| ());
+        }
+        let fin = connection.fin.is_some_and(|end| before < end && connection.arrived >= end);
+        let bytes = (connection.arrived - before).saturating_sub(syn + u64::from(fin));
+        flow.tally.bytes += bytes;
+        group.bytes += bytes;
+        if fin && !connection.closed {
+            connection.closed = true;
+            if self.transfers[flow.group as usize] {
+                group.fct.record(now - connection.began);
+                group.end(now);
+                flow.finished += 1;
+                flow.end = Some(now);
+            }
+        }
+    }
+
+    /// The sender takes an acknowledgement.
+    fn acknowledged(&mut self, now: Nanos, id: u32, connection: u32, facts: &Facts) {
+        let Some(connection) = self.connections.get_mut(connection as usize) else { return };
+        let (Some(origin), true) = (connection.origin, facts.flags & TcpView::ACK != 0) else {
+            return;
+        };
+        let ack = Connection::unwrap(origin, facts.ack, connection.sent);
+        let mut latest = None;
+        while let Some(&(end, at)) = connection.timed.front() {
+            if end > ack {
+                break;
+            }
+            latest = Some(at);
+            connection.timed.pop_front();
+        }
+        if let Some(at) = latest {
+            let group = self.all[id as usize].group;
+            self.groups[group as usize].rtt.record(now - at);
+        }
+    }
+
+    /// The warm-up is over; `accounts` are the books.
+    pub fn restart(&mut self, now: Nanos, accounts: &[FlowAccount]) {
+        self.groups.iter_mut().for_each(|group| group.restart(now));
+        for (flow, books) in self.all.iter_mut().zip(accounts.chunks_exact(2)) {
+            flow.before = flow.tally;
+            flow.books = [books[0], books[1]];
+            flow.finished = 0;
+            flow.delays = Moments::default();
+        }
+    }
+
+    /// Counts up all flows since the end of the warm-up.
+    pub fn count_up(&self, accounts: &[FlowAccount]) -> Vec<Counted> {
+        let counted = |(flow, books): (&Flow, &[FlowAccount])| {
+            let tcp = self.tcp[flow.group as usize];
+            let tally = flow.tally.since(&flow.before);
+            let jitter = if tcp || flow.last_delay.is_none() {
+                f64::NAN
+            } else {
+                flow.jitter / SECOND as f64
+            };
+            Counted {
+                tcp,
+                bytes: tally.bytes,
+                tally,
+                books: [0, 1].map(|way| books_since(&books[way], &flow.books[way])),
+                jitter,
+                mos: f64::NAN,
+            }
+        };
+        self.all.iter().zip(accounts.chunks_exact(2)).map(counted).collect()
+    }
+
+    /// The flows, for their rows.
+    pub fn lines<'a>(&'a self, counted: &'a [Counted]) -> impl Iterator<Item = FlowLine<'a>> {
+        self.all.iter().zip(counted).map(|(flow, counted)| FlowLine {
+            group: flow.group as usize,
+            number: flow.number,
+            start: flow.start,
+            end: flow.end,
+            counted,
+            finished: flow.finished,
+            pages: 0,
+            delays: flow.delays,
+            packet_delays: flow.delays,
+            delay: None,
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Splits a super-packet into the packets that a wire would carry.
+//!
+//! What a network card does with TCP segmentation offload, Linux in `tcp_gso_segment` and
+//! `__udp_gso_segment`: every piece gets the headers of the whole, with its own length, sequence number
+//! and IPv4 identification; Finish and Push stay with the last piece, Congestion Window Reduced with the
+//! first. Checksums of the transport stay partial, so no payload is summed: the sum of the pseudo-header
+//! is in place, and the kernel or [`Partial::finish`] completes it.
+//!
+//! Frames that are single packets come out as one piece, so callers need not know the difference.
+
+use sojourn_queue::TcpView;
+
+use crate::checksum;
+use crate::headers::{Framing, Headers, Transport, pseudo_header};
+use crate::vnet::{Gso, Partial, VnetHeader};
+
+/// A packet that has been written into a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its headers; the slot's first bytes are the frame.
+    pub headers: Headers,
+    /// Bytes of the frame in the slot.
+    pub length: usize,
+    /// Its checksum, if that is still partial.
+    pub partial: Option<Partial>,
+}
+
+/// The packets of one frame, in order.
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    frame: &'a [u8],
+    headers: Headers,
+    partial: Option<Partial>,
+    split: Option<Split>,
+    /// Payload bytes, or whole bytes of a single packet, that are handed out already.
+    done: usize,
+    pieces: u16,
+}
+
+/// What all pieces of a super-packet share.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    ip_at: usize,
+    transport_at: usize,
+    payload_at: usize,
+    /// Where the payload ends: behind it there may be padding.
+    end: usize,
+    segment: usize,
+    /// Sum of IPv4's header but for length, identification and checksum.
+    ipv4: Option<u64>,
+    identification: u16,
+    /// Sum of the pseudo-header but for the length.
+    pseudo: u64,
+}
+
+impl<'a> Segments<'a> {
+    /// Takes a frame as it was read, with its header. A super-packet whose headers contradict its kind
+    /// stays in one piece: the kernel makes none.
+    pub fn new(framing: Framing, vnet: &VnetHeader, frame: &'a [u8]) -> Self {
+        let headers = Headers::parse(framing, frame);
+        let split = Split::new(vnet, &headers, frame);
+        Self {
+            frame,
+            headers,
+            partial: vnet.partial_within(frame.len()),
+            split,
+            done: 0,
+            pieces: 0,
+        }
+    }
+
+    /// The headers of the whole.
+    pub fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// How long the next packet's frame is, in bytes; `None` when all are handed out.
+    pub fn next_length(&self) -> Option<usize> {
+        let length = match &self.split {
+            Some(split) => {
+                split.payload_at + split.segment.min(split.end - split.payload_at - self.done)
+            }
+            None => self.frame.len(),
+        };
+        (!self.is_done()).then_some(length)
+    }
+
+    fn is_done(&self) -> bool {
+        match &self.split {
+            Some(split) => split.payload_at + self.done >= split.end,
+            None => self.pieces > 0,
+        }
+    }
+
+    /// Writes the next packet into the beginning of `slot`. `None` when all are handed out, and if the
+    /// slot is shorter than [`Segments::next_length`]: that packet is then left out.
+    pub fn write_next(&mut self, slot: &mut [u8]) -> Option<Piece> {
+        let length = self.next_length()?;
+        let number = self.pieces;
+        self.pieces = number.wrapping_add(1);
+        let Some(split) = self.split else {
+            slot.get_mut(..length)?.copy_from_slice(self.frame);
+            return Some(Piece { headers: self.headers, length, partial: self.partial });
+        };
+        let from = self.done;
+        self.done += length - split.payload_at;
+        let is_last = self.is_done();
+        let slot = slot.get_mut(..length)?;
+        let (header, payload) = slot.split_at_mut(split.payload_at);
+        header.copy_from_slice(&self.frame[..split.payload_at]);
+        payload.copy_from_slice(&self.frame[split.payload_at + from..][..payload.len()]);
+        let headers = split.write(&self.headers, header, payload.len(), from, number, is_last);
+        Some(Piece { headers, length, partial: headers.checksum_place() })
+    }
+}
+
+impl Split {
+    fn new(vnet: &VnetHeader, headers: &Headers, frame: &[u8]) -> Option<Self> {
+        let ip = headers.ip.as_ref()?;
+        let segment = usize::from(vnet.segment_size);
+        let (transport_at, payload) = match (vnet.gso, &headers.transport) {
+            (Gso::TcpV4 | Gso::TcpV6, Transport::Tcp(tcp)) => (usize::from(tcp.at), tcp.payload),
+            (Gso::UdpL4, Transport::Udp(udp)) => (usize::from(udp.at), udp.payload),
+            _ => return None,
+        };
+        if segment == 0 || payload == 0 {
+            return None;
+        }
+        let ip_at = usize::from(ip.at);
+        let identification = u16::from_be_bytes([frame[ip_at + 4], frame[ip_at + 5]]);
+        let ipv4 = ip.source.is_ipv4().then(|| {
+            let header = &frame[ip_at..ip_at + usize::from(ip.header)];
+            checksum::sum(&header[..2])
+                + checksum::sum(&header[6..10])
+                + checksum::sum(&header[12..])
+        });
+        Some(Self {
+            ip_at,
+            transport_at,
+            payload_at: headers.payload_at()?,
+            end: ip_at + ip.total as usize,
+            segment,
+            ipv4,
+            identification,
+            pseudo: pseudo_header(frame, ip),
+        })
+    }
+
+    /// Makes the copied headers of the whole those of the piece whose payload begins at `from`.
+    fn write(
+        &self,
+        whole: &Headers,
+        header: &mut [u8],
+        payload: usize,
+        from: usize,
+        number: u16,
+        is_last: bool,
+    ) -> Headers {
+        let mut headers = *whole;
+        let total = self.payload_at - self.ip_at + payload;
+        headers.length = whole.length - whole.ip.map_or(0, |ip| ip.total) + total as u32;
+        if let Some(ip) = &mut headers.ip {
+            ip.total = total as u32;
+        }
+        let mut put =
+            |at: usize, word: u16| header[at..at + 2].copy_from_slice(&word.to_be_bytes());
+        if let Some(sum) = self.ipv4 {
+            let identification = self.identification.wrapping_add(number);
+            let sum = sum + total as u64 + u64::from(identification);
+            put(self.ip_at + 2, total as u16);
+            put(self.ip_at + 4, identification);
+            put(self.ip_at + 10, !checksum::fold(sum));
+        } else {
+            put(self.ip_at + 4, (total - 40) as u16);
+        }
+        let datagram = self.ip_at + total - self.transport_at;
+        let partial = checksum::fold(self.pseudo + datagram as u64);
+        match &mut headers.transport {
+            Transport::Tcp(tcp) => {
+                put(self.transport_at + 16, partial);
+                tcp.payload = payload as u32;
+                tcp.sequence = tcp.sequence.wrapping_add(from as u32);
+                if from > 0 {
+                    tcp.flags &= !TcpView::CWR;
+                }
+                if !is_last {
+                    tcp.flags &= !(TcpView::FIN | TcpView::PSH);
+                }
+                header[self.transport_at + 4..self.transport_at + 8]
+                    .copy_from_slice(&tcp.sequence.to_be_bytes());
+                header[self.transport_at + 13] = tcp.flags;
+            }
+            Transport::Udp(udp) => {
+                put(self.transport_at + 4, datagram as u16);
+                put(self.transport_at + 6, partial);
+                udp.payload = payload as u32;
+            }
+            Transport::Icmp(_) | Transport::Opaque => {}
+        }
+        headers
+    }
+}
