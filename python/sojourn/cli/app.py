@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from sojourn.cli import compare, deploy, paper, report, run, study, tune, verify, words
+from sojourn.cli import (
+    compare,
+    deploy,
+    lab,
+    paper,
+    report,
+    run,
+    study,
+    tune,
+    udp,
+    verify,
+    wire,
+    words,
+)
 
 app = typer.Typer(
     help="A laboratory for queues.",
@@ -34,5 +47,5 @@ def root(
     del version
 
 
-for family in (run, compare, deploy, study, report, paper, tune, verify, words):
+for family in (run, compare, deploy, study, report, paper, tune, lab, wire, udp, verify, words):
     family.register(app)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from sojourn import study
+    from sojourn.lab.engine import WireEngine
     from sojourn.scenario import Scenario
     from sojourn.study.progress import Report
 
@@ -32,6 +33,22 @@ LINE_EVERY = 10.0
 OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")]
+Real = Annotated[
+    bool,
+    typer.Option(
+        "--real",
+        help="With real programs and real packets instead of the simulator: takes as long as the "
+        "scenario says, one run after the other.",
+    ),
+]
+Privilege = Annotated[
+    Literal["auto", "user", "root"],
+    typer.Option(
+        "--privilege",
+        help="Real runs: in a user namespace, as root, or as root only where a user namespace "
+        "does not suffice.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the run.")]
 Settings = Annotated[
     list[str] | None,
@@ -140,6 +157,12 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             if isinstance(error, NoKernelEquivalent | PlanError | WordError | StudyError):
                 fail(str(error), as_json=as_json)
             raise
+        except RuntimeError as error:
+            from sojourn.lab.errors import LabError
+
+            if isinstance(error, LabError):
+                fail(str(error), as_json=as_json)
+            raise
 
     return guarded
 
@@ -175,8 +198,11 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on standard error with rate (field `rate`) and remaining time."""
+def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress bar on standard error with rate (field `rate`) and remaining time.
+
+    It is not shown if `quiet`, or if there is no terminal.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -195,7 +221,7 @@ def progress_bar() -> Iterator[Progress]:
         TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=quiet or not console.is_terminal,
     ) as progress:
         yield progress
 
@@ -240,6 +266,26 @@ def place(
     note(f"connecting to {on}")
     with connected(on, Tls(ca, cert, key)) as client:
         yield client
+
+
+def engine_of(real: bool, on: str | None, as_json: bool) -> WireEngine | None:
+    """The engine of a study: none is the simulator."""
+    if not real:
+        return None
+    if on is not None:
+        fail("`--real` runs on this machine, `--on` on a cluster's", as_json=as_json)
+    from sojourn.lab.engine import WireEngine
+
+    return WireEngine()
+
+
+def tell_doubts(engine: WireEngine | None) -> None:
+    """Says which of the runs just made are not to be believed, and why."""
+    if engine is None or not engine.doubtful:
+        return
+    note(f"{len(engine.doubtful)} of {engine.made} real runs are NOT VALID:")
+    for doubt in dict.fromkeys(doubt for doubts in engine.doubtful for doubt in doubts):
+        note(f"  {doubt}")
 
 
 @contextmanager

@@ -49,6 +49,7 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
     ] = None,
     workers: common.Workers = None,
+    real: common.Real = False,
     on: common.On = None,
     tls_ca: common.TlsCa = None,
     tls_cert: common.TlsCert = None,
@@ -67,13 +68,15 @@ def compare(
     for queue in listed:  # what is wrong with one of them is told before anything runs
         for warning in scenario.with_queue(queue).warnings():
             common.note(f"{queue}: {warning}")
+    engine = common.engine_of(real, on, as_json)
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
         common.study_progress(f"comparing {len(listed)} queues") as report,
     ):
         found = study.compare(
-            scenario, listed, seeds, by, subject_to, workers, out, report, on=cluster
+            scenario, listed, seeds, by, subject_to, workers, out, report, engine, on=cluster
         )
+    common.tell_doubts(engine)
     if as_json:
         kept = {"folder": str(out) if out is not None else None}
         common.print_json(found.to_dict() | kept)

@@ -10,7 +10,7 @@ import typer
 
 from sojourn.cli import common
 
-PAPERS = ("taildrop", "daqm")
+PAPERS = ("taildrop", "daqm", "rrda")
 
 
 class Outcome(Protocol):
@@ -43,6 +43,7 @@ def paper(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
     ] = None,
+    real: common.Real = False,
     workers: common.Workers = None,
     on: common.On = None,
     tls_ca: common.TlsCa = None,
@@ -53,7 +54,8 @@ def paper(
     """Repeat a published study and judge its findings.
 
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
-    whatever the verdicts. What the folder holds already is not run again.
+    whatever the verdicts. What the folder holds already is not run again. With `--real` real
+    programs' runs are judged, and the same runs simulated stand beside them.
     """
     if quick and full:
         common.fail("`--quick` and `--full` exclude each other", as_json=as_json)
@@ -64,16 +66,31 @@ def paper(
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
         common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
     study = import_module(f"sojourn.papers.{name}")
-    folder = out or Path("results") / f"paper-{name}{'-quick' if quick else ''}"
+    parts = [name, *(word for word, asked in (("real", real), ("quick", quick)) if asked)]
+    folder = out or Path("results") / f"paper-{'-'.join(parts)}"
+    engine = common.engine_of(real, on, as_json)
+    if engine is not None and getattr(study, "real", None) is None:
+        able = ", ".join(p for p in PAPERS if hasattr(import_module(f"sojourn.papers.{p}"), "real"))
+        common.fail(
+            f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
+        )
+    outcome: Outcome
     with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
-        outcome: Outcome = study.run(folder, quick, workers, stage, on=cluster)
-    written = study.show(outcome)
+        if engine is not None:
+            size = study.real.size_of(quick)
+            common.note(study.real.estimate(size))
+            outcome = study.real.run(folder, engine, size, quick, workers, stage)
+        else:
+            outcome = study.run(folder, quick, workers, stage, on=cluster)
+    written = study.real.show(outcome) if real else study.show(outcome)
     if as_json:
         common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
     from sojourn.show import print_claims
 
     print_claims(outcome.judgements, outcome.units, common.console())
+    if real:
+        common.table(study.real.rows(outcome), study.real.COLUMNS, "Both worlds")
     for note in outcome.notes:
         typer.echo(note)
     common.echo_written(written)

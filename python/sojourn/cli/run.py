@@ -11,9 +11,8 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
-    from sojourn import _core
     from sojourn.scenario import Run, Scenario
-    from sojourn.study.engine import RunProgress
+    from sojourn.study.engine import Engine, Record, RunProgress
 
 
 def register(app: typer.Typer) -> None:
@@ -48,9 +47,14 @@ def run(
         raise typer.Exit(common.INTERRUPTED)
 
 
-def simulate(scenario: Scenario, seed: int) -> Run:
-    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps what was measured."""
-    with common.interruptible() as interrupt, common.progress_bar() as bar:
+def simulate(
+    scenario: Scenario, seed: int, engine: Engine | None = None, *, quiet: bool = False
+) -> Run:
+    """Runs `scenario` with a progress bar; Ctrl-C stops it and keeps what was measured.
+
+    By another `engine` than the simulator, if there is one; `quiet` if the terminal is in use.
+    """
+    with common.interruptible() as interrupt, common.progress_bar(quiet=quiet) as bar:
         task = bar.add_task(scenario.name, total=1.0, rate="")
 
         begin = told = time.monotonic()
@@ -58,45 +62,43 @@ def simulate(scenario: Scenario, seed: int) -> Run:
         def progress(fraction: float, events: int) -> bool:
             nonlocal told
             now = time.monotonic()
-            rate = f"{events / (now - begin) / 1e6:.1f} M events/s" if now > begin else ""
+            known = now > begin and engine is None
+            rate = f"{events / (now - begin) / 1e6:.1f} M events/s" if known else ""
             bar.update(task, completed=fraction, rate=rate)
-            if bar.disable and now - told >= common.LINE_EVERY:
+            if bar.disable and not quiet and now - told >= common.LINE_EVERY:
                 told = now
                 common.note(f"{scenario.name}: {fraction:.0%}, {rate}")
             return not interrupt.asked
 
-        return scenario.run(seed, progress)
+        return scenario.run(seed, progress, engine)
 
 
 class _Made:
     """An engine that has made its one run already."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, engine: Engine) -> None:
         self._run = run
+        self._engine = engine
 
     def fingerprint(self) -> str:
-        from sojourn import _core
-
-        return _core.fingerprint()
+        return self._engine.fingerprint()
 
     def version(self) -> str:
-        from sojourn import _core
+        return self._engine.version()
 
-        return _core.version()
-
-    def simulate(
-        self, plan_json: str, seed: int, progress: RunProgress | None = None
-    ) -> _core.Record:
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
         del plan_json, seed, progress
         return self._run.record
 
 
-def keep(run: Run, folder: Path) -> None:
-    """Writes a run as a study of one, so that whatever reads studies reads it."""
+def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
+    """Writes a run, made by `engine`, as a study of one: whatever reads studies reads it."""
     if not run.complete:
         common.note("not written: only whole runs are kept")
         return
     from sojourn.study import Study
+    from sojourn.study.engine import core
 
-    Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=_Made(run))
+    made = _Made(run, engine or core())
+    Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=made)
     common.note(f"written to {folder}")

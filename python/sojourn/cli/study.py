@@ -35,6 +35,7 @@ def run(
         typer.Option("--metric", metavar="METRIC", help="Show this one. Repeat for more."),
     ] = None,
     workers: common.Workers = None,
+    real: common.Real = False,
     on: common.On = None,
     tls_ca: common.TlsCa = None,
     tls_cert: common.TlsCert = None,
@@ -48,11 +49,13 @@ def run(
 
     asked = study.load(file)
     folder = out or Path("results") / (re.sub(r"[^\w.-]+", "-", asked.name).strip("-.") or "study")
+    engine = common.engine_of(real, on, as_json)
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
         common.study_progress(asked.name) as report,
     ):
-        table = asked.run(folder, workers, report, on=cluster)
+        table = asked.run(folder, workers, report, engine, on=cluster)
+    common.tell_doubts(engine)
     if as_json:
         common.print_json(
             {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.summary import rates_of
 
 if TYPE_CHECKING:
     from sojourn.scenario.scenario import Scenario
@@ -73,8 +74,9 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
     sender, receiver = _ends(plan, links)
-    link = min(links, key=lambda link: int(link["params"]["rate"]))
-    line = link["params"]["rate"]
+    least = {link["name"]: min(rates_of(link, plan["duration"])) for link in links}
+    link = min(links, key=lambda link: least[link["name"]])
+    line = least[link["name"]]
     rate = line * SHARE_PERCENT // 100
     # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
     params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
@@ -111,9 +113,9 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     if shapes_itself:
         commands = [*before, f"tc qdisc replace dev {shaped} root handle 1: {queue}"]
     else:
-        commands = [*before, *_shaper(shaped, rate, link["params"]["overhead"], queue)]
+        commands = [*before, *shaper(shaped, rate, link["params"]["overhead"], queue)]
     notes = [
-        *_notes(_text(rate), rate * 100 // line),
+        *_notes(_text(rate), rate * 100 // line, known=line != link["params"]["rate"]),
         *(_cake_notes(ingress=ingress) if shapes_itself else [_offloads(dev)]),
         f"Watch it work with `tc -s qdisc show dev {shaped}`.",
     ]
@@ -149,7 +151,8 @@ def _shape(cake: dict[str, Any], rate: int, overhead: int, *, ingress: bool) -> 
         cake["framing"]["overhead"] = overhead + ETHERNET
 
 
-def _shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
+def shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
+    """Commands that let an interface send at `rate`, with the queue before it."""
     # Enough for one timer tick of a millisecond and two full frames, no more: a larger burst
     # reaches the line at its own speed and queues there, out of the discipline's sight.
     burst = max(2 * 1514, rate // 8000)
@@ -165,13 +168,14 @@ def _shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
     ]
 
 
-def _notes(rate: str, percent: int) -> list[str]:
+def _notes(rate: str, percent: int, *, known: bool) -> list[str]:
+    varies = "The line's rate varies; this is for" if known else "If the line's rate varies, use"
     return [
         (
             f"The shaper sends at {rate}, {percent} % of the line's rate, so that the queue "
             "forms here and not in the modem or switch behind it."
         ),
-        "If the line's rate varies, use its lowest rate: above it the queue moves away again.",
+        f"{varies} its lowest rate: above it the queue moves away again.",
     ]
 
 

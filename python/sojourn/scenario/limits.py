@@ -15,6 +15,8 @@ VALUES = 100_000
 LINKS = 20_000
 HOSTS = 10_000
 RING = 1_000_000  # as the engine's
+CHANGES = 10_000
+"""Written for one link."""
 GROUPS = 1_000
 FLOWS = 1_000_000
 CAPTURE_BYTES = 256 * 1024**2

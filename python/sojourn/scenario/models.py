@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -12,6 +12,7 @@ from sojourn.scenario.words import (
     App,
     Dscp,
     LinkName,
+    Moment,
     Name,
     Netem,
     Queue,
@@ -97,6 +98,36 @@ class Direction(Part):
     ring: Ring | None = Field(None, description=RING)
 
 
+class ChangedDirection(Part):
+    """What becomes of one direction of a link."""
+
+    rate: Rate | None = Field(None, description="Rate of this direction from then on.")
+    netem: Netem | None = Field(None, description="Impairments of this direction from then on.")
+
+
+class Change(Part):
+    """What becomes of a link at a time; what is not said stays as it is."""
+
+    at: Moment = Field(
+        description="When: a moment, or with `every` again and again, beginning at `from`."
+    )
+    rate: Rate | None = Field(None, description="Rate of both directions from then on.")
+    netem: Netem | None = Field(
+        None,
+        description="Impairments of both directions from then on, in place of all before.",
+    )
+    forward: ChangedDirection = Field(
+        ChangedDirection(), description="`rate` and `netem` of the forward direction only."
+    )
+    reverse: ChangedDirection = Field(
+        ChangedDirection(), description="`rate` and `netem` of the other direction only."
+    )
+
+
+def _changes(what: str) -> Any:
+    return Field([], description=f"What becomes of {what} on the way.", max_length=limits.CHANGES)
+
+
 class Link(Part):
     """A link between two nodes: both directions."""
 
@@ -117,6 +148,7 @@ class Link(Part):
     ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only from `from` to `to`.")
     reverse: Direction = Field(Direction(), description="Only from `to` to `from`.")
+    changes: list[Change] = _changes("the link")
 
 
 class SideDirection(Part):
@@ -142,6 +174,7 @@ class Side(Part):
     )
     forward: SideDirection = Field(SideDirection(), description="Only away from the host.")
     reverse: SideDirection = Field(SideDirection(), description="Only towards the host.")
+    changes: list[Change] = _changes("all access links of the side")
 
 
 class _Bottleneck(Part):
@@ -154,6 +187,7 @@ class _Bottleneck(Part):
     ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only forward.")
     reverse: Direction = Field(Direction(), description="Only back.")
+    changes: list[Change] = _changes("the bottleneck")
 
 
 class Dumbbell(_Bottleneck):
@@ -184,6 +218,7 @@ class Pairs(Part):
     ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only a → b.")
     reverse: Direction = Field(Direction(), description="Only b → a.")
+    changes: list[Change] = _changes("every pair's link")
 
 
 class Ports(Part):
@@ -202,6 +237,7 @@ class Ports(Part):
     ring: Ring | None = Field(None, description=RING)
     forward: Direction = Field(Direction(), description="Only from the switch to these hosts.")
     reverse: Direction = Field(Direction(), description="Only from these hosts to the switch.")
+    changes: list[Change] = _changes("these links, in place of the whole star's changes")
 
 
 class Star(Part):
@@ -225,6 +261,7 @@ class Star(Part):
     ring: Ring = Field(0, description=RING)
     forward: Direction = Field(Direction(), description="Only from the switch to the hosts.")
     reverse: Direction = Field(Direction(), description="Only from the hosts to the switch.")
+    changes: list[Change] = _changes("all links")
 
 
 class Lan(Part):

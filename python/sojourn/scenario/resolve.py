@@ -17,13 +17,15 @@ from sojourn.scenario.models import Flow, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import (
     OneWay,
+    Turn,
     aliases_of,
+    changes_of,
     default_bottleneck,
     link_aliases_of,
     links_of,
     media_of,
 )
-from sojourn.scenario.words import starts_of
+from sojourn.scenario.words import moments_of, starts_of
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -103,6 +105,10 @@ class _Resolver:
                 self.complain(
                     ("links",), f"`{alias}` is the template's name for several hosts; no node's"
                 )
+        for path, change in changes_of(self.model):
+            said = (change, change.forward, change.reverse)
+            if all(one.rate is None and one.netem is None for one in said):
+                self.complain(path, "changes nothing: give a rate or netem's words")
         for name in self.model.links:
             if name in self.link_aliases or name in self.media:
                 self.complain(("links", name), f"`{name}` is the template's name for several links")
@@ -111,6 +117,7 @@ class _Resolver:
         rate = int(_core.parse_quantity("rate", link.rate))
         queue = self.words(link.queue_at, _core.parse_queue, link.queue, 1514, 1000, rate)
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
+        changes = [self.change(turn) for turn in link.changes]
         return {
             "name": link.name,
             "from": self.node_index[link.source],
@@ -123,6 +130,17 @@ class _Resolver:
                 "queue": queue,
                 **(netem or {}),
             },
+            "changes": changes,
+        }
+
+    def change(self, turn: Turn) -> Json:
+        at = moments_of(turn.at)
+        netem = turn.netem
+        return {
+            "at": at.first,
+            "every": at.every,
+            "rate": None if turn.rate is None else int(_core.parse_quantity("rate", turn.rate)),
+            "wire": None if netem is None else self.words(turn.netem_at, _core.parse_netem, netem),
         }
 
     def medium(self, name: str) -> Json:
@@ -427,7 +445,8 @@ def _origin(at: str, links: list[OneWay]) -> Path:
         return (at,) if at in {"duration", "warmup"} else ()
     table, index, key = match.groups()
     if table == "links" and index:
-        return links[int(index)].rate_at[:-1]
+        link = links[int(index)]
+        return link.changes_at if key == "changes" else link.rate_at[:-1]
     if key == "bottleneck":
         return ("bottleneck",)
     if table == "groups" and index:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn import _core
 
@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.scenario.scenario import Scenario
+
+
+class Engine(Protocol):
+    """Something that runs plans, as the simulator does."""
+
+    def simulate(
+        self,
+        plan_json: str,
+        seed: int,
+        progress: Callable[[float, int], bool | None] | None = None,
+        /,
+    ) -> Any:
+        """Run a plan with a seed; its record is like `_core.Record`."""
+
 
 TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 

@@ -17,7 +17,7 @@ from sojourn.scenario import capture, change, source
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
-from sojourn.scenario.run import Run
+from sojourn.scenario.run import Engine, Run
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
@@ -217,8 +217,10 @@ class Scenario:
         """Hash of the plan."""
         return hashlib.sha256(self.plan_json.encode()).hexdigest()
 
-    def run(self, seed: int = 1, progress: Progress | None = None) -> Run:
-        """Simulates it.
+    def run(
+        self, seed: int = 1, progress: Progress | None = None, engine: Engine | None = None
+    ) -> Run:
+        """Simulates it, or has it run by another `engine` than the simulator.
 
         `progress(fraction, events)` is called now and then; when it returns `False`, the run stops
         and what was measured so far is kept.
@@ -227,7 +229,7 @@ class Scenario:
             raise ScenarioError([Problem(f"a seed is a whole number below 2^64; found {seed!r}")])
         begin = time.perf_counter()
         try:
-            record = _core.simulate(self.plan_json, seed, progress)
+            record = (engine or _core).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError([self._source.problem((), str(error))]) from None
         return Run(self, seed, time.perf_counter() - begin, record)

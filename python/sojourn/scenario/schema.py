@@ -30,7 +30,7 @@ def _listable(node: Any) -> None:
         _listable(value)
         if key == "properties":
             for name, schema in value.items():
-                if name != "flows":
+                if name not in {"flows", "changes"}:
                     value[name] = _or_single(schema)
 
 

@@ -91,7 +91,7 @@ def summarise(run: Run) -> str:
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
-        + (f", trace {run.trace_hash}" if plan["observe"]["trace_hash"] else ""),
+        + (f", trace {run.trace_hash}" if run.trace_hash and plan["observe"]["trace_hash"] else ""),
     ]
     return "\n".join(lines)
 
@@ -103,10 +103,21 @@ def _rates(plan: dict[str, Any]) -> str:
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
     if len(rates) > 3:
         text = f"{len(rates)} rates"
+    met = [rate for link in links for rate in rates_of(link, plan["duration"])]
+    if any(len(rates_of(link, plan["duration"])) > 1 for link in links):
+        least, most = (_core.format_quantity("rate", rate) for rate in (min(met), max(met)))
+        text = f"{least} to {most}, changing"
     if len(links) == 1:
         return text
     shared = len({link["medium"] for link in links} - {None}) == 1
     return f"{text}, {len(links)} {'stations of one medium' if shared else 'links together'}"
+
+
+def rates_of(link: dict[str, Any], duration: int) -> set[int]:
+    """All rates that a link of a plan has in a run of this many ns."""
+    first = link["params"]["rate"]
+    changes = [c for c in link["changes"] if c["rate"] is not None and c["at"] < duration]
+    return {first, *(change["rate"] for change in changes)}
 
 
 def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str]:

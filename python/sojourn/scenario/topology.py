@@ -9,6 +9,7 @@ from typing import Any
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     DEFAULT_QUEUE,
+    Change,
     Dumbbell,
     Lan,
     Link,
@@ -25,6 +26,16 @@ LAN = "lan"
 
 Layer = tuple[Part, Path]
 """A table that says something of both directions of a link, and where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What becomes of one direction of a link at a time, and where that was written."""
+
+    at: str
+    rate: str | None
+    netem: str | None
+    netem_at: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,9 @@ class OneWay:
     explicit_queue: bool
     medium: str | None = None
     """The medium that it shares."""
+    changes: tuple[Turn, ...] = ()
+    """What becomes of it on the way."""
+    changes_at: Path = ()
 
 
 def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
@@ -64,6 +78,24 @@ def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any
                 return value, path
     at = layers[0][1]
     return None, (*at, way, key) if key == "queue" and way == REVERSE else (*at, key)
+
+
+def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
+    """What the first table that says so lets become of this direction, and where it stands."""
+    for part, at in layers:
+        changes = getattr(part, "changes", None)
+        if not changes:
+            continue
+        path: Path = (*at, "changes")
+        turns = []
+        for i, change in enumerate(changes):
+            layer: list[Layer] = [(change, (*path, i))]
+            rate, _ = _given("rate", way, layer, 0)
+            netem, netem_at = _given("netem", way, layer, 0)
+            if rate is not None or netem is not None:
+                turns.append(Turn(change.at, rate, netem, netem_at))
+        return tuple(turns), path
+    return (), (*layers[0][1], "changes")
 
 
 def _one_way(
@@ -90,6 +122,7 @@ def _one_way(
         queue_at,
         queue is not None,
         medium,
+        *_turns(way, layers),
     )
 
 
@@ -172,6 +205,24 @@ def links_of(model: Model) -> list[OneWay]:
     for name, link in model.links.items():
         links += _link(name, link)
     return links
+
+
+def changes_of(model: Model) -> list[tuple[Path, Change]]:
+    """All changes as they are written, and where."""
+    parts: list[Layer] = [(link, ("links", name)) for name, link in model.links.items()]
+    if model.topology is not None:
+        parts.append((model.topology, ("topology",)))
+        sides = ("left", "right", "clients", "servers")
+        parts += [
+            (part, ("topology", side))
+            for side in sides
+            if isinstance(part := getattr(model.topology, side, None), Part)
+        ]
+    return [
+        ((*at, "changes", i), change)
+        for part, at in parts
+        for i, change in enumerate(getattr(part, "changes", ()))
+    ]
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:

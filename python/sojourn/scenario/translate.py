@@ -14,6 +14,8 @@ from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     TEMPLATES,
+    Change,
+    ChangedDirection,
     Direction,
     Flow,
     Link,
@@ -23,7 +25,7 @@ from sojourn.scenario.models import (
     Side,
     SideDirection,
 )
-from sojourn.scenario.source import Source
+from sojourn.scenario.source import Source, dotted
 from sojourn.scenario.words import WORD_ERROR, shown
 
 
@@ -70,7 +72,9 @@ def _problem(detail: Any, data: Mapping[str, Any], source: Source) -> Problem:
         case "model_type" | "model_attributes_type" | "dict_type":
             return source.problem(path, f"needs a table of keys; found {shown(detail['input'])}")
         case "list_type":
-            what = "tables, each begun by [[flows]]" if path == ("flows",) else "values"
+            what = "values"
+            if path and path[-1] in {"flows", "changes"}:
+                what = f"tables, each begun by [[{dotted(path)}]]"
             return source.problem(path, f"needs a list of {what}; found {shown(detail['input'])}")
         case "too_long":
             return source.problem(path, f"more than {context['max_length']}: too many")
@@ -107,6 +111,10 @@ def _has(value: Any, part: str | int) -> bool:
 def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
     """The model of the table at `path`, if it is a table whose keys are ours."""
     match path:
+        case (*_, "changes", int()):
+            return Change
+        case (*_, "changes", int(), "forward" | "reverse"):
+            return ChangedDirection
         case ():
             return Model
         case ("links", _):
@@ -168,6 +176,7 @@ _PURPOSES = {
     "flows": "describe the traffic in at least one [[flows]] table",
     "from": "the name of a node",
     "to": "the name of a node",
+    "at": 'when, such as "20s" or "every 40s from 20s"',
     "rate": 'the rate of the link, such as "20mbit"',
     "app": 'what is sent, such as "bulk" (`sojourn list app`)',
 }
@@ -193,7 +202,7 @@ def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | N
     return mended
 
 
-_HARMLESS = {"rate": "1gbit", "app": "bulk"}
+_HARMLESS = {"rate": "1gbit", "netem": "delay 0ms", "app": "bulk"}
 
 
 def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
@@ -203,10 +212,13 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
     last = path[-1]
     if not isinstance(at, dict) or not isinstance(last, str):
         return False
+    model = table_type(path[:-1], data)
     if kind == "extra_forbidden":
         at.pop(last, None)
+        if model in {Change, ChangedDirection}:
+            # It was to change something.
+            at.setdefault("rate", _HARMLESS["rate"])
         return True
-    model = table_type(path[:-1], data)
     if kind not in {WORD_ERROR, "missing"} or model is None:
         return False
     if last in _HARMLESS:

@@ -191,6 +191,34 @@ def starts_of(text: str) -> Starts:
     )
 
 
+class Moments(NamedTuple):
+    """When something happens, in ns: at `first`, and again every so often unless that is 0."""
+
+    first: int
+    every: int = 0
+
+
+def moments_of(text: str) -> Moments:
+    """When something happens.
+
+    `20s` is one moment; `every 40s from 20s` is that one and every 40 s after it; `every 40s`
+    begins with the run.
+    """
+    match text.split():
+        case [word] if word != "every":
+            return Moments(_time_in(text, word))
+        case ["every", gap, *rest] if rest == [] or (len(rest) == 2 and rest[0] == "from"):
+            every = _time_in(text, gap)
+            if every == 0:
+                raise complaint('"every" needs a time above zero', found=text)
+            return Moments(_time_in(text, rest[1]) if rest else 0, every)
+    raise complaint(
+        f'needs a time such as "20s", or "every 40s from 20s"; found {shown(text)}',
+        found=text,
+        allowed=["20s", "every 40s", "every 40s from 20s"],
+    )
+
+
 def _time_in(text: str, word: str) -> int:
     try:
         return _core.parse_quantity("time", word)
@@ -207,6 +235,17 @@ Start = Annotated[
         "uniform 0s 1s",
         "every 1s",
         "every 1s from 3s",
+    ),
+]
+
+Moment = Annotated[
+    str,
+    _checked("a moment", "20s", moments_of),
+    _schema(
+        "When something happens: at one time, or at that and every so often after it.",
+        "20s",
+        "every 40s from 20s",
+        "every 200ms",
     ),
 ]
 

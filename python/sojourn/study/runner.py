@@ -185,6 +185,9 @@ class Runner:
                 "made": now(),
                 "plan": json.loads(task.plan_json),
             }
+            real = getattr(record, "real", None)
+            if real is not None:  # how it was run, and whether it is to be believed
+                about["real"] = real
             new = self.store.write(held, task.key, record, about)
         except BaseException:
             held.drop()

@@ -58,7 +58,9 @@ class Session:
         self.workers: Workers
         if self._on is None:
             self.engine = self._engine or core()
-            self.workers = Threads(self._count or cores())
+            # An engine of real parts says how many runs this machine bears.
+            slots = getattr(self.engine, "slots", None)
+            self.workers = Threads(slots or self._count or cores())
         else:
             from sojourn.study.cluster import Cluster, connected
 

@@ -25,6 +25,9 @@ RUN = "run.json"
 SUMMARY = "summary.parquet"
 _OURS = {manifest.NAME, SUMMARY, "runs", "tmp"}
 
+PCAPNG = bytes.fromhex("0a0d0d0a")
+"""How captures of real packets begin: with both sides of the queue in one file."""
+
 
 class Store:
     """Where the runs of one study are kept."""
@@ -116,9 +119,13 @@ class Store:
             data = columns.parquet(columns.to_arrow(table))
             (held.path / f"{name}.parquet").write_bytes(data)
             hashes[f"{name}.parquet"] = hashlib.sha256(data).hexdigest()
-        for name, capture in zip(_capture_names(about["plan"]), record.captures, strict=False):
+        for link, capture in zip(_capture_names(about["plan"]), record.captures, strict=False):
+            name = f"{link}ng" if capture.startswith(PCAPNG) else link
             (held.path / name).write_bytes(capture)
             hashes[name] = hashlib.sha256(capture).hexdigest()
+        for name, data in getattr(record, "files", {}).items():
+            (held.path / name).write_bytes(data)
+            hashes[name] = hashlib.sha256(data).hexdigest()
         text = json.dumps({"format": manifest.FORMAT, "key": key, **about, "files": hashes})
         (held.path / RUN).write_text(text, encoding="utf-8")
         return held.publish(self.path(key))

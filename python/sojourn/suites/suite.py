@@ -78,7 +78,7 @@ class Suite:
         }
 
     def queues(self, scenario: Scenario, entry: Entry) -> Mapping[str, str]:
-        """Every discipline with settings for this scenario's bottleneck."""
+        """Every discipline with settings for this scenario's bottleneck, as it is at first."""
         rate = scenario.bottleneck_link["params"]["rate"]
         return disciplines.every(int(rate), entry.limit)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sojourn.study import Table
 
 
-def _panels(table: Table, over: str, heaviest: int, word: str) -> Figure:
+def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
+    """Six panels over the load `over`, whose largest is `heaviest`, counted in `word`."""
     contents: list[Over | Losses] = [
         Over("goodput", over, "mechanism", title="TCP goodput", zero=False),
         Over("udp_loss", over, "mechanism", title="UDP loss"),
@@ -31,12 +32,12 @@ def _panels(table: Table, over: str, heaviest: int, word: str) -> Figure:
 
 def bulk(outcome: Outcome) -> Figure:
     """The paper's figure 3: bulk traffic."""
-    return _panels(outcome.bulk, "flows", 256, "flows")
+    return loads(outcome.bulk, "flows", 256, "flows")
 
 
 def web(outcome: Outcome) -> Figure:
     """The paper's figure 4: Web traffic."""
-    return _panels(outcome.web, "sessions", 1400, "sessions")
+    return loads(outcome.web, "sessions", 1400, "sessions")
 
 
 def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:

@@ -25,6 +25,8 @@ SESSIONS = (800, 1000, 1200, 1400)
 WEB_FRAMES = (1400, 1457, 1514, 1571, 1628)
 #: Bytes of a full frame that are not payload: Ethernet, IPv4 and TCP headers without options.
 HEADERS = 54
+#: Seconds within which flows start.
+STARTS = 10.0
 #: TCP of the study: SACK, Reno's window, no timestamps.
 TCP = "reno profile sack-2001"
 #: Web sessions: values of Feldmann's first set (see the module's comment).
@@ -52,7 +54,7 @@ from = "left"
 to = "right"
 app = "cbr rate 250kbit size 573"
 count = 4
-start = "uniform 0s 10s"
+start = "uniform 0s {starts:g}s"
 """
 
 _TCP_GROUP = """
@@ -63,24 +65,32 @@ to = "right"
 app = "{app}"
 tcp = "{tcp}"
 count = {count}
-start = "uniform 0s 10s"
+start = "uniform 0s {starts:g}s"
 """
 
 
-def _scenario(name: str, duration: float, warmup: float, groups: str, queue: str) -> Scenario:
+def _scenario(
+    name: str, duration: float, warmup: float, groups: str, queue: str, starts: float = STARTS
+) -> Scenario:
     head = (
         f'name = "{name}"\nduration = "{duration:g}s"\nwarmup = "{warmup:g}s"\n'
         'observe.series = "1s"\n'
     )
-    return Scenario.from_toml(head + _NETWORK + groups).with_queue(queue)
+    text = head + _NETWORK.format(starts=starts) + groups
+    return Scenario.from_toml(text).with_queue(queue)
 
 
 def bulk(
-    flows: int, duration: float, warmup: float, queue: str = "pfifo limit 300p", tcp: str = TCP
+    flows: int,
+    duration: float,
+    warmup: float,
+    queue: str = "pfifo limit 300p",
+    tcp: str = TCP,
+    starts: float = STARTS,
 ) -> Scenario:
     """`flows` everlasting TCP transfers and the UDP sources."""
-    group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=tcp, count=flows)
-    return _scenario(f"taildrop bulk {flows}", duration, warmup, group, queue)
+    group = _TCP_GROUP.format(name="bulk", app="bulk", tcp=tcp, count=flows, starts=starts)
+    return _scenario(f"taildrop bulk {flows}", duration, warmup, group, queue, starts)
 
 
 def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit 300p") -> Scenario:
@@ -92,6 +102,7 @@ def web(sessions: int, duration: float, warmup: float, queue: str = "pfifo limit
             app=WEB,
             tcp=f"{TCP} mss {frame - HEADERS}",
             count=share + (i < rest),
+            starts=STARTS,
         )
         for i, frame in enumerate(WEB_FRAMES)
     )

@@ -173,13 +173,14 @@ def link(flows: float) -> Link:
     )
 
 
-def _settings(
+def settings_for(
     loads: Mapping[int, float],
-    size: Size,
+    proof: float,
     spacing: str,
     workers: int | None,
     report: Report | None,
 ) -> tuple[Setting, ...]:
+    """REDopt for each load, by its number of active flows, proved by runs of `proof` seconds."""
     import time
 
     from sojourn.study.progress import Progress
@@ -188,7 +189,7 @@ def _settings(
 
     def one(item: tuple[int, float]) -> Setting:
         load, flows = item
-        found = verified(link(flows), 2, size.proof, size.proof / 3, words=spacing)
+        found = verified(link(flows), 2, proof, proof / 3, words=spacing)
         return Setting(load, flows, found)
 
     made = []
@@ -262,13 +263,15 @@ def run(
 
     size = size or (QUICK if quick else FULL)
     counts = {n: float(n) for n in scenarios.FLOWS}
-    bulk_settings = _settings(
-        counts, size, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
+    bulk_settings = settings_for(
+        counts, size.proof, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
     )
     pilot = _pilot(size, out / "pilot", workers, stage("active Web flows"), on)
     active = pilot.groupby("sessions")["active"].mean()
     loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
-    web_settings = _settings(loads, size, mechanisms.NS2, workers, stage("REDopt for Web sessions"))
+    web_settings = settings_for(
+        loads, size.proof, mechanisms.NS2, workers, stage("REDopt for Web sessions")
+    )
 
     def bulk(flows: int) -> Scenario:
         return scenarios.bulk(flows, size.bulk, size.bulk_warmup)

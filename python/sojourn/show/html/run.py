@@ -107,8 +107,9 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
 
     return (
         f"At {place} packets waited {text('sojourn_mean')} on average, 95 % of them at most "
-        f"{text('sojourn_p95')}; {text('loss')} were dropped. The link was in use "
-        f"{text('utilisation')} of the time, and the goodput was {text('goodput')}."
+        f"{text('sojourn_p95')}; {text('loss')} were dropped. "
+        f"{text('utilisation')} of the link's capacity was used, and the goodput was "
+        f"{text('goodput')}."
     )
 
 

@@ -1,0 +1,242 @@
+"""`sojourn lab`: real programs on real packets, in a network of this machine's own."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.lab.engine import LabRecord
+    from sojourn.lab.validate import Result
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(help="Real programs and packets on this machine.", no_args_is_help=True)
+    family.command("run")(run)
+    family.command("validate")(validate)
+    family.command("clean")(clean)
+    app.add_typer(family, name="lab")
+
+
+@common.command
+def run(
+    file: common.ScenarioFile,
+    seed: common.Seed = 1,
+    settings: common.Settings = None,
+    privilege: common.Privilege = "auto",
+    engine: Annotated[
+        Literal["wire", "kernel"],
+        typer.Option(
+            "--engine",
+            help="Links: ours, or the kernel's own (htb, its queue disciplines, netem), as far "
+            "as it has them.",
+        ),
+    ] = "wire",
+    journal: Annotated[
+        bool,
+        typer.Option(
+            "--journal",
+            help="Write down the bottleneck's arrivals, and replay them through a fresh queue.",
+        ),
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the links while it runs.")] = False,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="NAME",
+            help="Let `sojourn wire top` and `set`, and programs, reach the links by this name.",
+        ),
+    ] = None,
+    as_json: common.AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write the run's tables and outputs here."),
+    ] = None,
+) -> None:
+    """Run a scenario for real: real programs, real packets, our links between them.
+
+    It takes as long as the scenario says. Nothing on this machine is changed.
+    """
+    from rich.console import Console
+
+    from sojourn.cli.run import keep, simulate
+    from sojourn.lab.control import listening, path_of
+    from sojourn.lab.engine import WireEngine
+    from sojourn.lab.watch import Beside
+
+    scenario = common.load(file, settings)
+    for warning in scenario.warnings():
+        common.note(warning)
+    if engine == "kernel":
+        from sojourn.lab.kernel_engine import KernelEngine
+
+        for option, asked in (
+            ("--journal", journal), ("--watch", watch), ("--control", control is not None)
+        ):  # fmt: skip
+            if asked:
+                common.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
+        chosen: WireEngine = KernelEngine(privilege=privilege)
+    else:
+        chosen = WireEngine(privilege=privilege, journals=journal)
+    with ExitStack() as stack:
+        if watch or control is not None:
+            name = control or f"lab-{os.getpid()}"
+            listener = stack.enter_context(listening(name))
+            chosen.control = listener.fileno()
+            if watch:
+                stack.enter_context(Beside(path_of(name), Console(stderr=True)))
+        result = simulate(scenario, seed, chosen, quiet=watch)
+    record = cast("LabRecord", cast("object", result.record))
+    if out is not None:
+        keep(result, out, chosen)
+    if as_json:
+        common.print_json(result.as_dict() | {"real": record.real})
+    else:
+        typer.echo(result.summary())
+        typer.echo(told(record))
+    if not result.complete:
+        common.note("stopped before its end: the figures are those of the time that passed")
+        raise typer.Exit(common.INTERRUPTED)
+
+
+def told(record: LabRecord) -> str:
+    """How a real run came about, and whether it is to be believed, in a few lines."""
+    real, health = record.real, record.real["health"]
+    programs = ", ".join(f"{name} {version}" for name, version in real["programs"].items())
+    where = "a user namespace" if real["privilege"] == "user" else "root's namespaces"
+    lines = [
+        f"for real on Linux {real['kernel']}: {programs}; in {where}",
+    ]
+    if real["engine"] == "kernel":
+        lines.append("  links are the kernel's own; what it does not tell is left out")
+        lines += [f"  {command}" for told in real["links"].values() for command in told]
+    else:
+        late = " ".join(
+            f"{word} {health[key] * 1e3:.2f} ms,"
+            for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
+        ).rstrip(",")
+        share = f"the wire took {health['cpu_share']:.0%} of a processor"
+        lines.append(f"  packets late: {late}; {share}")
+    for found in real["agreements"]:
+        if found["agrees"]:
+            arrivals, drops, marks, _ = found["counts"]
+            lines.append(
+                f"  {found['link']}: {arrivals} arrivals replayed through a fresh queue give the "
+                f"same {drops} drops and {marks} marks"
+            )
+        else:
+            lines.append(f"  {found['link']}: its replay differs: {found['difference']}")
+    lines += [f"NOT VALID: {doubt}" for doubt in record.doubts]
+    return "\n".join(lines)
+
+
+@common.command
+def validate(
+    full: Annotated[
+        bool,
+        typer.Option("--full/--quick", help="24 scenarios, half an hour; or three, in a minute."),
+    ] = False,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="Real runs of each scenario.")
+    ] = None,
+    at_once: Annotated[
+        int,
+        typer.Option(
+            "--at-once",
+            min=1,
+            max=16,
+            help="Real runs at a time; more than one disturb each other.",
+        ),
+    ] = 1,
+    privilege: common.Privilege = "auto",
+    as_json: common.AsJson = False,
+) -> None:
+    """Run reference scenarios for real and simulated, and compare.
+
+    Flows of reno and cubic, one and eight, share a bottleneck under six queue disciplines. Goodput
+    should agree to 3 %, mean and 95th percentile of the queueing delay to 15 % or one packet. Ends
+    with status 1 if something differs or a real run is not valid.
+    """
+    from dataclasses import replace
+
+    from sojourn.lab.engine import WireEngine
+    from sojourn.lab.validate import EXTENTS
+    from sojourn.lab.validate import validate as make
+
+    extent = EXTENTS["full" if full else "quick"]
+    if seeds is not None:
+        extent = replace(extent, seeds=seeds)
+
+    def done(number: int, count: int) -> None:
+        common.note(f"{number} of {count} real runs made")
+
+    engine = WireEngine(privilege=privilege, journals=True)
+    results = list(make(extent, engine, at_once=at_once, done=done))
+    if as_json:
+        common.print_json([result.as_dict() for result in results])
+    else:
+        rows = [row for result in results for row in compared(result)]
+        common.table(rows, list(rows[0]))
+        for result in results:
+            for doubt in result.doubts:
+                typer.echo(f"NOT VALID: {result.case.name}: {doubt}")
+    if any(result.verdict in ("differs", "not valid") for result in results):
+        raise typer.Exit(common.FINDINGS)
+
+
+def compared(result: Result) -> list[dict[str, str]]:
+    """Rows of a table that tell what came of a scenario."""
+    rows = []
+    for m in result.measured:
+        scale, unit = (1e-6, "Mbit/s") if m.metric == "goodput" else (1e3, "ms")
+        limits = "" if math.isnan(m.low) else f"{m.low - 1:+.1%} to {m.high - 1:+.1%}"
+        rows.append(
+            {
+                "scenario": result.case.name,
+                "metric": m.metric,
+                "real": f"{m.real * scale:.2f} {unit}",
+                "simulated": f"{m.simulated * scale:.2f} {unit}",
+                "difference": f"{m.ratio - 1:+.1%}",
+                "interval": limits,
+                "allowed": f"{m.tolerance:.0%}",
+                "": "not valid" if result.doubts else m.verdict,
+            }
+        )
+    return rows
+
+
+@common.command
+def clean(
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Put back also what a laboratory that runs seems to use."),
+    ] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Put back settings of this machine that a killed laboratory left changed.
+
+    There is nothing else to clean: namespaces, interfaces, files and programs of a laboratory end
+    with it. What runs is left in peace, and what somebody else changed meanwhile is left and said.
+    """
+    from sojourn.lab.journal import ROOT_FOLDER
+    from sojourn.lab.settings import recover
+
+    outcomes = recover(force=force)
+    if as_json:
+        common.print_json([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
+        return
+    for outcome in outcomes:
+        typer.echo(outcome.text)
+    if not outcomes:
+        typer.echo("nothing to put back")
+    if os.geteuid() != 0 and ROOT_FOLDER.exists():
+        common.note("laboratories of root have a journal too: run this as root for them")

@@ -1,0 +1,229 @@
+"""`sojourn udp`: files over the transport whose receive buffer adapts."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PORT = 9440
+
+Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="Files over UDP, with a receive buffer that adapts. Not encrypted.",
+        no_args_is_help=True,
+    )
+    family.command("serve")(serve)
+    family.command("send")(send)
+    app.add_typer(family, name="udp")
+
+
+@common.command
+def serve(
+    folder: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="Existing folder that files land in.")
+    ],
+    bind: Annotated[
+        str,
+        typer.Option("--bind", metavar="ADDRESS", help="Where to listen; port 0 takes any."),
+    ] = f"127.0.0.1:{PORT}",
+    buffer: Annotated[
+        str,
+        typer.Option("--buffer", metavar="POLICY", help="Policy of the buffer; `list buffer`."),
+    ] = "elastic",
+    quota: Annotated[
+        str, typer.Option("--quota", metavar="SIZE", help="Bytes that are received in all.")
+    ] = "1gb",
+    connections: Annotated[
+        int, typer.Option("--connections", min=1, max=65536, help="Connections at a time.")
+    ] = 1024,
+    files: Annotated[
+        int | None,
+        typer.Option("--files", min=1, help="End after so many files; without it, when stopped."),
+    ] = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Receive files into a folder.
+
+    A file lands under its plain name, whole or not at all, and never replaces another. Its checksum
+    is that of what stands on the disk. With `--json` there is one line for each file, and one with
+    all counters at the end.
+    """
+    from sojourn._core import UdpServer, parse_quantity
+
+    if not folder.is_dir():
+        common.fail(f"{folder}: there is no such folder", as_json=as_json)
+    with _input(as_json):
+        limit = parse_quantity("size", quota)
+        server = UdpServer(bind, folder, buffer, quota=limit, connections=connections)
+    try:
+        _say({"listening": server.address}, f"listening on {server.address}", as_json)
+        left = files
+        while left is None or left > 0:
+            for name, length, digest in server.received():
+                left = None if left is None else left - 1
+                row = {"file": name, "bytes": length, "sha256": digest}
+                _say(row, f"{digest}  {name}  ({length} bytes)", as_json)
+            if server.failure:
+                raise OSError(server.failure)
+            if left != 0:
+                time.sleep(0.1)
+        # The last client hears of its end.
+        time.sleep(0.5)
+    finally:
+        stats: dict[str, Any] = json.loads(server.stats())
+        server.stop()
+        _say(stats, _summary(stats), as_json)
+
+
+def _say(row: dict[str, Any], text: str, as_json: bool) -> None:
+    typer.echo(json.dumps(row) if as_json else text)
+    sys.stdout.flush()
+
+
+def _summary(stats: dict[str, Any]) -> str:
+    def mb(value: float) -> str:
+        return f"{value / 1e6:.1f} MB"
+
+    p99 = stats["sojourn_p99"]
+    waited = "none" if p99 is None else f"{p99 * 1e3:.1f} ms"
+    return (
+        f"messages: {stats['arrived']['messages']} arrived, "
+        f"{stats['discarded']['messages']} discarded, "
+        f"{stats['processed']['messages']} processed; "
+        f"buffer: {mb(stats['peak_size'])} at most, {mb(stats['peak_occupied'])} used; "
+        f"waiting, 99 of 100 below: {waited}; "
+        f"CPU: {stats['cpu_receive']:.2f} s receiving, {stats['cpu_handle']:.2f} s handling"
+    )
+
+
+@common.command
+def send(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What to send; - is standard input.")],
+    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="The server.")] = (
+        f"127.0.0.1:{PORT}"
+    ),
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name at the server; the file's own, else."),
+    ] = None,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            "--mode",
+            help="Windowed, or one message at a time, until it is buffered or processed.",
+        ),
+    ] = "windowed",
+    congestion: Annotated[
+        Literal["cubic", "reno", "bbr"], typer.Option("--congestion", help="Congestion control.")
+    ] = "cubic",
+    piece: Annotated[
+        str, typer.Option("--piece", metavar="SIZE", help="Bytes of a message, up to 4mb.")
+    ] = "64kb",
+    datagram: Annotated[
+        int,
+        typer.Option("--datagram", min=576, max=65000, help="Bytes of a datagram's payload."),
+    ] = 1452,
+    as_json: common.AsJson = False,
+) -> None:
+    """Send a file, or standard input, to a server.
+
+    The server's checksum is compared with that of what was read.
+    """
+    from sojourn._core import parse_quantity, udp_send
+
+    called = name or ("" if file == "-" else Path(file).name)
+    if not called:
+        common.fail("standard input needs a `--name`", as_json=as_json)
+    sum_ = hashlib.sha256()
+    with _opened(file) as source:
+        length = None
+        if file != "-":
+            length = os.fstat(source.fileno()).st_size
+
+        def read(most: int) -> bytes:
+            data = source.read(most)
+            sum_.update(data)
+            return data
+
+        begun = time.monotonic()
+        with _bar(length) as progress, _input(as_json):
+            outcome: dict[str, Any] = json.loads(
+                udp_send(
+                    to,
+                    called,
+                    read,
+                    length=length,
+                    mode=mode,
+                    congestion=congestion,
+                    piece=parse_quantity("size", piece),
+                    datagram=datagram,
+                    progress=progress,
+                )
+            )
+        took = max(time.monotonic() - begun, 1e-9)
+    outcome["seconds"] = took
+    outcome["rate"] = outcome["bytes"] * 8 / took
+    if outcome["sha256"] != sum_.hexdigest():
+        common.fail("the server's checksum differs from ours", as_json=as_json)
+    _say(
+        outcome,
+        f"{outcome['sha256']}  {called}\n{outcome['bytes']} bytes in {took:.2f} s, "
+        f"{outcome['rate'] / 1e6:.1f} Mbit/s, {outcome['repeated']} of "
+        f"{outcome['datagrams']} datagrams again",
+        as_json,
+    )
+
+
+@contextlib.contextmanager
+def _input(as_json: bool) -> Iterator[None]:
+    """What the engine cannot use was the user's input."""
+    try:
+        yield
+    except ValueError as error:
+        common.fail(str(error), as_json=as_json)
+
+
+@contextlib.contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(file).open("rb") as source:
+        yield source
+
+
+@contextlib.contextmanager
+def _bar(length: int | None) -> Iterator[Any]:
+    """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
+
+    columns = (*Progress.get_default_columns(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("sending", total=length)
+
+        def progress(done: int, rtt: float, cwnd: int) -> None:
+            del rtt, cwnd
+            bar.update(task, completed=min(done, length) if length is not None else done)
+
+        yield progress

@@ -1,0 +1,333 @@
+"""`sojourn wire`: an emulated link between what is there already."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.lab.join import Joined, Outcome, Wanted
+    from sojourn.lab.watch import View
+
+Rate = Annotated[
+    str | None,
+    typer.Option("--rate", metavar="RATE", help="Rate of both directions, such as 20mbit."),
+]
+Netem = Annotated[
+    str | None,
+    typer.Option(
+        "--netem",
+        metavar="WORDS",
+        help='Delay and impairments of both directions: "delay 15ms loss 1%".',
+    ),
+]
+Queue = Annotated[
+    str | None,
+    typer.Option(
+        "--queue", metavar="WORDS", help='Queue of the forward direction: "fq_codel", "pfifo".'
+    ),
+]
+Name = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="What the wire and its links are called.")
+]
+Mtu = Annotated[int, typer.Option("--mtu", help="Largest packet in bytes, without Ethernet.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of what is random on the link.")]
+Duration = Annotated[
+    str | None,
+    typer.Option("--duration", metavar="TIME", help="End after this time; else when stopped."),
+]
+Which = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Which wire, if several run."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="An emulated link between network namespaces or interfaces.", no_args_is_help=True
+    )
+    for function in (run, set_, top, selftest):
+        family.command(function.__name__.rstrip("_"))(function)
+    app.add_typer(family, name="wire")
+
+
+def _way(way: str, key: str, metavar: str) -> Any:
+    return typer.Option(f"--{way}.{key}", metavar=metavar, help=f"The {way} direction's alone.")
+
+
+@common.command
+def run(
+    between: Annotated[
+        str,
+        typer.Option(
+            "--between",
+            metavar="A,B",
+            help="Two network namespaces: names as of `ip netns`, paths, or processes' numbers; "
+            "or two interfaces: DEV, or DEV@NAMESPACE.",
+        ),
+    ],
+    rate: Rate = None,
+    netem: Netem = None,
+    queue: Queue = None,
+    name: Name = "link",
+    duration: Duration = None,
+    seed: Seed = 1,
+    mtu: Mtu = 1500,
+    tap: Annotated[
+        bool, typer.Option("--tap", help="Ethernet devices (TAP) instead of IP ones (TUN).")
+    ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="DEV", help="What the devices are called; else wireN."),
+    ] = None,
+    addresses: Annotated[
+        str | None,
+        typer.Option(
+            "--addresses", metavar="A/N,B/N", help="Addresses of the devices; else 10.x.x.x/30."
+        ),
+    ] = None,
+    overhead: Annotated[
+        int, typer.Option("--overhead", min=0, max=256, help="Bytes that each packet takes more.")
+    ] = 0,
+    forward_rate: Annotated[str | None, _way("forward", "rate", "RATE")] = None,
+    forward_netem: Annotated[str | None, _way("forward", "netem", "WORDS")] = None,
+    forward_queue: Annotated[str | None, _way("forward", "queue", "WORDS")] = None,
+    reverse_rate: Annotated[str | None, _way("reverse", "rate", "RATE")] = None,
+    reverse_netem: Annotated[str | None, _way("reverse", "netem", "WORDS")] = None,
+    reverse_queue: Annotated[str | None, _way("reverse", "queue", "WORDS")] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            "--capture", metavar="DIR", help="Write packets before and after each queue (pcapng)."
+        ),
+    ] = None,
+    snaplen: Annotated[
+        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes kept of each packet.")
+    ] = 65_535,
+    capture_size: Annotated[
+        str, typer.Option("--capture-size", metavar="SIZE", help="Largest capture file.")
+    ] = "1gb",
+    as_json: common.AsJson = False,
+) -> None:
+    """Join two namespaces or interfaces by an emulated link, until Ctrl-C or the end of its time.
+
+    Each namespace gets a device with an address, which are printed. They go with this process,
+    whatever ends it. Interfaces stay as they are. Without --rate the link has no limit.
+    """
+    from sojourn import _core
+    from sojourn.lab.join import Direction, Wanted, joined
+
+    wanted = Wanted(
+        _pair(between),
+        Direction(forward_rate or rate, forward_netem or netem, forward_queue or queue, overhead),
+        Direction(reverse_rate or rate, reverse_netem or netem, reverse_queue, overhead),
+        name,
+        _seconds(duration),
+        seed,
+        mtu,
+        tap,
+        device,
+        addresses,
+        capture,
+        snaplen,
+        int(_core.parse_quantity("size", capture_size)),
+    )
+    with joined(wanted) as link:
+        _announce(link, as_json)
+        outcome = link.run()
+    _report(outcome, wanted, as_json)
+
+
+def _pair(between: str) -> tuple[str, str]:
+    parts = [part.strip() for part in between.split(",")]
+    if len(parts) != 2 or not all(parts):
+        common.fail(f"--between is {between!r}: two ends with a comma between them")
+    return parts[0], parts[1]
+
+
+def _seconds(text: str | None) -> float | None:
+    from sojourn import _core
+
+    return None if text is None else int(_core.parse_quantity("time", text)) / 1e9
+
+
+def _announce(link: Joined, as_json: bool) -> None:
+    ends = [
+        {"end": end, "device": device, "address": address}
+        for end, device, address in zip_longest(link.wanted.between, link.devices, link.addresses)
+    ]
+    if as_json:
+        typer.echo(json.dumps({"wire": link.wanted.name, "ends": ends}))
+    else:
+        for end in ends:
+            typer.echo(f"{end['end']}: {end['device']} {end['address'] or ''}".rstrip())
+    sys.stdout.flush()
+    common.note(f"`{link.wanted.name}` carries packets; Ctrl-C ends it")
+
+
+_SHOWN = ("link", "throughput", "arrivals", "drops", "marks", "line_losses", "sojourn_mean",
+          "sojourn_p95", "sojourn_max", "backlog_max")  # fmt: skip
+
+
+def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
+    from sojourn.lab.watch import bits, duration, octets
+
+    if as_json:
+        typer.echo(json.dumps({
+            "wire": wanted.name, "seconds": outcome.seconds, "links": outcome.links,
+            "units": outcome.units, "health": outcome.health,
+            "captures": outcome.captures,
+        }))  # fmt: skip
+        return
+    forms = {"bit/s": bits, "s": duration, "B": octets}
+
+    def shown(name: str, value: Any) -> str:
+        if value is None:
+            return ""
+        form = forms.get(outcome.units[name])
+        return form(value) if form else str(value)
+
+    rows = [{name: shown(name, link[name]) for name in _SHOWN} for link in outcome.links]
+    common.table(rows, list(_SHOWN), f"{wanted.name}, {outcome.seconds:.1f} s")
+    late = duration(outcome.health["lateness_p99"])
+    common.note(f"99 % of the packets left at most {late} late")
+    for name, what in (
+        ("refused", "packets that a device had no room for"),
+        ("overflowed", "packets lost for lack of room in the wire"),
+        ("malformed", "super-packets that could not be split"),
+    ):
+        if outcome.health[name]:
+            common.note(f"{outcome.health[name]} {what}")
+    for found in outcome.captures:
+        missed = sum(found["missed"])
+        common.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
+        if missed or found["error"]:
+            common.note(f"  not whole: {found['error'] or f'{missed} packets had no room'}")
+
+
+@common.command
+def set_(
+    link: Annotated[
+        str, typer.Argument(metavar="LINK", help="A link's name; NAME.reverse is the way back.")
+    ],
+    changes: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY VALUE ...", help="rate, netem or queue, each with its value."),
+    ],
+    wire: Annotated[
+        str | None,
+        typer.Option("--wire", metavar="NAME", help="The wire, if several have such a link."),
+    ] = None,
+) -> None:
+    """Change a link of a wire that runs: `sojourn wire set uplink rate 5mbit`.
+
+    A queue keeps its packets and takes other parameters; it stays the same discipline.
+    """
+    from sojourn.lab.control import Client, holding
+
+    keys = ("rate", "netem", "queue")
+    if len(changes) % 2:
+        common.fail(f"`{changes[-1]}` has no value: KEY VALUE ..., keys are {', '.join(keys)}")
+    pairs = dict(zip(changes[::2], changes[1::2], strict=True))
+    for key in pairs:
+        if key not in keys:
+            from sojourn import _core
+
+            near = _core.nearest(key, list(keys))
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(keys)}"
+            common.fail(f"`{key}` cannot be set: {hint}")
+    if len(pairs) * 2 < len(changes):
+        common.fail("a key is named twice")
+    with Client(wire or holding(link)) as client:
+        client.set(link, **pairs)
+
+
+@common.command
+def top(
+    name: Which = None,
+    every: Annotated[
+        float, typer.Option("--every", min=0.05, max=3600, metavar="SECONDS", help="Refresh.")
+    ] = 0.5,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON on standard output, a line a look.")
+    ] = False,
+) -> None:
+    """Show the links of a wire that runs: rate, backlog, sojourn time, drops, marks."""
+    from itertools import islice
+
+    from sojourn.lab import watch
+    from sojourn.lab.control import Client
+
+    with Client(_one(name)) as client:
+        if not once and not as_json:
+            watch.follow(client, common.console(), every)
+            common.note("the wire has ended")
+            return
+        # Rates need two looks.
+        views = islice(watch.looks(client, every), 1, 2 if once else None)
+        for view in views:
+            if as_json:
+                _print_look(view)
+            else:
+                console = common.console()
+                console.print(view.render(console.width, 1 << 30))
+
+
+def _one(name: str | None) -> str:
+    """The wire that is meant."""
+    from sojourn.lab import control
+
+    if name is not None:
+        return control.holding(name)
+    running = control.names()
+    if len(running) != 1:
+        common.fail(f"say which wire: {', '.join(running)}" if running else "no wire is running")
+    return running[0]
+
+
+def _print_look(view: View) -> None:
+    from dataclasses import asdict
+
+    look = {"wire": view.title, "time": view.time, "lateness": view.lateness}
+    typer.echo(json.dumps({**look, "links": [asdict(row) for row in view.rows]}))
+    sys.stdout.flush()
+
+
+@common.command
+def selftest(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.5, max=60, help="Length of each run, measured.")
+    ] = 3.0,
+    privilege: common.Privilege = "auto",
+    as_json: common.AsJson = False,
+) -> None:
+    """Measure what this machine's wire holds, and up to which rate to believe its runs.
+
+    About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
+    one rate after the other. Whatever else the machine does meanwhile is in the figures.
+    """
+    from dataclasses import asdict
+
+    from sojourn.lab import selftest as tests
+    from sojourn.lab.watch import bits, duration
+
+    report = tests.selftest(seconds, privilege, lambda what: common.note(f"trying: {what}"))
+    if as_json:
+        common.print_json(asdict(report) | {"words": report.words()})
+        return
+    rows = tests.rows(report)
+    common.table(rows, list(rows[0]))
+    median, most, greatest = map(duration, report.lateness)
+    typer.echo(f"TCP through one link: {bits(report.tcp)}")
+    typer.echo(f"small packets: {report.packets_per_second:,.0f} a second")
+    typer.echo(f"late at 100 Mbit/s: median {median}, 99 % {most}, at most {greatest}")
+    typer.echo(report.words())

@@ -1,0 +1,293 @@
+"""The control socket's side of a wire: others read its counters, and change its links.
+
+Requests and answers are JSON objects, one a line. Every answer has `ok`; with `"ok": false` comes
+`error`. A request may have an `id`, which its answers repeat.
+
+`about`, `counters`, `watch`, `set` and `stop` can be done; the guide of `sojourn wire` shows each
+with its answer.
+
+A thread of the wire's process answers; the loop that carries packets is asked between two turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LINE = 1 << 16
+"""Bytes of a request."""
+CLIENTS = 32
+"""Connections at once; who comes then is told and let go."""
+RATE, BURST = 200.0, 400.0
+"""Requests a second of one connection; what comes faster waits."""
+EVERY = (0.05, 3600.0)
+"""Seconds between the lines of a watch."""
+BEHIND = 10.0
+"""Seconds that a client may leave its answers unread before it is let go."""
+JOIN_SECONDS = 5.0
+
+Json = dict[str, Any]
+Answer = Callable[[Json], None]
+
+
+class Bad(ValueError):
+    """A request that cannot be done; its text is the answer."""
+
+
+def describe(plan: Mapping[str, Any], name: str) -> Json:
+    """What a wire says of itself."""
+    nodes = [node["name"] for node in plan["nodes"]]
+    return {
+        "wire": name,
+        "version": _core.version(),
+        "pid": os.getpid(),
+        "links": [
+            {
+                "link": link["name"],
+                "from": nodes[link["from"]],
+                "to": None if link["to"] is None else nodes[link["to"]],
+            }
+            for link in plan["links"]
+        ],
+    }
+
+
+class ControlServer:
+    """Answers for `wire` on `listener` from a thread of its own, while the context lasts.
+
+    The wire must be running, or about to: what is asked before waits for it.
+    """
+
+    def __init__(self, wire: _core.Wire, listener: socket.socket, about: Json) -> None:
+        self.wire = wire
+        self.listener = listener
+        self.about = about
+        self.clients = 0
+        self._loop = asyncio.new_event_loop()
+        self._over = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="control", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(RuntimeError):  # its thread has failed, and said so
+            self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(JOIN_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._listen())
+        finally:
+            self._loop.close()
+
+    async def _listen(self) -> None:
+        self.listener.setblocking(False)
+        server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=LINE)
+        await self._over.wait()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(2):  # connections that were closed just now are done with in the next turn
+            await asyncio.sleep(0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.clients += 1
+        connection = _Connection(self, reader, writer)
+        try:
+            if self.clients > CLIENTS:
+                await connection.say({"ok": False, "error": f"{CLIENTS} others are connected"})
+            else:
+                await connection.serve()
+        except (ConnectionError, TimeoutError):
+            pass  # it has gone, or does not read
+        except asyncio.CancelledError:
+            with suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
+                await connection.say({"ok": True, "ended": True})
+        finally:
+            self.clients -= 1
+            writer.close()
+
+
+class _Connection:
+    """One client."""
+
+    def __init__(
+        self, server: ControlServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.server = server
+        self.reader = reader
+        self.writer = writer
+        self.allowance = BURST
+        self.at = time.monotonic()
+
+    async def say(self, line: Json) -> None:
+        self.writer.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        async with asyncio.timeout(BEHIND):
+            await self.writer.drain()
+
+    async def serve(self) -> None:
+        while True:
+            try:
+                line = await self.reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                return
+            except asyncio.LimitOverrunError:
+                await self.say({"ok": False, "error": f"a request has at most {LINE} bytes"})
+                return
+            await self._throttle()
+            request: Json = {}
+            try:
+                request = _request(line)
+                await self._do(request)
+            except Bad as error:
+                await self.say({**_echo(request), "ok": False, "error": str(error)})
+
+    async def _throttle(self) -> None:
+        now = time.monotonic()
+        self.allowance = min(BURST, self.allowance + (now - self.at) * RATE)
+        self.at = now
+        self.allowance -= 1
+        if self.allowance < 0:
+            await asyncio.sleep(-self.allowance / RATE)
+
+    async def _do(self, request: Json) -> None:
+        echo = {**_echo(request), "ok": True}
+        match request.get("do"):
+            case "about":
+                _only(request)
+                await self.say({**echo, **self.server.about})
+            case "counters":
+                _only(request, "links")
+                await self.say({**echo, "counters": self._counters(request)})
+            case "watch":
+                _only(request, "links", "every")
+                await self._watch(request, echo)
+            case "set":
+                _only(request, "link", "rate", "netem", "queue")
+                self._set(request)
+                await self.say(echo)
+            case "stop":
+                _only(request)
+                await self.say(echo)
+                self.server.wire.stop()
+            case other:
+                raise Bad(f"`do` is {other!r}: about, counters, watch, set and stop can be done")
+
+    def _counters(self, request: Json) -> Json:
+        wanted = request.get("links")
+        if wanted is not None and (
+            not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted)
+        ):
+            raise Bad("`links` is a list of names")
+        text = self.server.wire.counters()
+        if text is None:
+            raise Bad("the wire has ended")
+        counters: Json = json.loads(text)
+        for link in counters["links"]:
+            link["dropped"] = dict(link["dropped"])
+        if wanted is not None:
+            found = {link["link"]: link for link in counters["links"]}
+            if lacking := [name for name in wanted if name not in found]:
+                raise Bad(_unknown(lacking[0], list(found)))
+            counters["links"] = [found[name] for name in wanted]
+        return counters
+
+    async def _watch(self, request: Json, echo: Json) -> None:
+        every = request.get("every", 0.5)
+        low, high = EVERY
+        if (
+            isinstance(every, bool)
+            or not isinstance(every, int | float)
+            or not low <= every <= high
+        ):
+            raise Bad(f"`every` is {every!r}: seconds, {low:g} to {high:g}")
+        due = time.monotonic()
+        gone = asyncio.ensure_future(self.reader.read(1))
+        try:
+            while True:
+                try:
+                    counters = self._counters(request)
+                except Bad as error:
+                    if self.server.wire.counters() is None:
+                        await self.say({**echo, "ended": True})
+                        return
+                    raise error from None
+                await self.say({**echo, "counters": counters})
+                due = max(due + every, time.monotonic())
+                done, _ = await asyncio.wait({gone}, timeout=max(due - time.monotonic(), 0.001))
+                if done:
+                    # A watch lasts until its client closes, or says anything more.
+                    raise ConnectionResetError
+        finally:
+            gone.cancel()
+
+    def _set(self, request: Json) -> None:
+        change = {key: request[key] for key in ("link", "rate", "netem", "queue") if key in request}
+        if not isinstance(change.get("link"), str):
+            raise Bad("`link` is the name of a link")
+        if len(change) == 1:
+            raise Bad("nothing to set: rate, netem or queue")
+        for key in ("netem", "queue"):
+            if key in change and not isinstance(change[key], str):
+                raise Bad(f"`{key}` is a text")
+        if "rate" in change:
+            change["rate"] = _rate(change["rate"])
+        try:
+            self.server.wire.set(json.dumps(change))
+        except ValueError as error:
+            raise Bad(str(error)) from None
+
+
+def _request(line: bytes) -> Json:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Bad("not JSON: a request is one object a line") from None
+    if not isinstance(request, dict):
+        raise Bad('a request is an object, such as {"do": "counters"}')
+    return request
+
+
+def _echo(request: Json) -> Json:
+    return {"id": request["id"]} if isinstance(request.get("id"), str | int) else {}
+
+
+def _only(request: Json, *keys: str) -> None:
+    for key in request:
+        if key not in ("do", "id", *keys):
+            allowed = ", ".join(("id", *keys))
+            raise Bad(f"`{key}` has no meaning for {request['do']}; allowed: {allowed}")
+
+
+def _rate(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63:
+        return value
+    if not isinstance(value, str):
+        raise Bad(f"`rate` is {value!r}: a text such as 5mbit, or bits a second")
+    try:
+        return int(_core.parse_quantity("rate", value))
+    except _core.WordError as error:
+        raise Bad(f"rate: {error}") from None
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = _core.nearest(name, known[:1000])
+    hint = f": did you mean `{near}`?" if near else ""
+    return f"there is no link `{name}`{hint}"

@@ -1,0 +1,341 @@
+"""An engine of real parts: runs a plan with real programs and real packets.
+
+It has the simulator's interface (`sojourn.study.engine.Engine`), so studies, comparisons, figures
+and reports are the same for both. One run at a time: two would disturb each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+import tempfile
+import zipfile
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
+
+from sojourn import _core
+from sojourn.lab.errors import LabError
+from sojourn.lab.findings import with_findings
+from sojourn.lab.validity import Doubt, doubts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sojourn.lab.host import Host
+    from sojourn.lab.process import Process
+    from sojourn.lab.programs import Collected, Lineup, Options
+    from sojourn.lab.sandbox import Privilege, Sandbox
+    from sojourn.lab.wiring import Outcome
+    from sojourn.study.engine import Column, RunProgress
+
+DEVICE = "eth0"
+QUEUE = 20_000
+"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
+END_SECONDS = 30.0
+"""How long the wire may take to write its outcome."""
+
+
+@dataclass(frozen=True)
+class LabRecord:
+    """What a real run leaves behind: the tables of a simulated one, and how it came about."""
+
+    outcome: Outcome = field(repr=False)
+    real: dict[str, Any]
+    """How it was run, whether it is valid, what the programs said; goes into `run.json`."""
+    tables: dict[str, Sequence[Column]]
+    files: dict[str, bytes] = field(default_factory=dict, repr=False)
+    """Files to be kept with it: what the programs wrote."""
+    trace_hash: str = ""
+    """No trace is hashed: no two real runs are the same."""
+    captures: Sequence[bytes] = ()
+
+    @property
+    def events(self) -> int:
+        """Number of events on the wire's links."""
+        return self.outcome.events
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+        return self.outcome.complete
+
+    @property
+    def reached(self) -> int:
+        """Nanoseconds of the run."""
+        return self.outcome.reached
+
+    def table(self, name: str) -> Sequence[Column]:
+        """Return one of the record's tables."""
+        return self.tables[name]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against it; nothing if it is valid."""
+        return [str(Doubt(**doubt)) for doubt in self.real["doubts"]]
+
+
+class WireEngine:
+    """Runs plans between real hosts whose links are ours.
+
+    `options` are what a plan leaves open to its programs. `keep` is a folder for what the programs
+    of each run wrote, by plan and seed; without it that is deleted. With `journals` the
+    bottleneck's arrivals are written down and replayed through a fresh link at the end. `control`
+    is a listening socket for who wants to look or to change links meanwhile.
+    """
+
+    name: Literal["wire", "kernel"] = "wire"
+    slots = 1
+    """Runs at a time."""
+
+    def __init__(
+        self,
+        *,
+        options: Options | None = None,
+        privilege: Privilege = "auto",
+        keep: Path | None = None,
+        journals: bool = False,
+        control: int | None = None,
+    ) -> None:
+        self.options = options
+        self.privilege: Privilege = privilege
+        self.keep = keep
+        self.journals = journals
+        self.control = control
+        self.made = 0
+        """Runs made so far."""
+        self.doubtful: list[list[str]] = []
+        """What speaks against those of them that are not valid."""
+
+    def fingerprint(self) -> str:
+        """Return a hash of what decides results: the engine, the kernel, and that it is real."""
+        parts = (_core.fingerprint(), self.name, platform.release(), platform.version())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    def version(self) -> str:
+        """Return the version, for people."""
+        return f"{_core.version()} ({self.name})"
+
+    def check(self, plan_json: str, seed: int) -> Lineup:
+        """Say what keeps this machine from running a plan, before anything is started."""
+        from sojourn.lab.programs import prepare
+
+        return prepare(plan_json, seed, self.options)
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
+        """Run a plan with a seed, for real; the name is the interface's.
+
+        Raises `NotPossible` or `Unavailable` before anything is started, `LabError` if a part
+        fails.
+        """
+        lineup = self.check(plan_json, seed)
+        with ExitStack() as stack:
+            raw = self._raw(stack, plan_json, seed)
+            record = self.make(lineup, raw, stack, progress)
+        self.made += 1
+        if record.doubts:
+            self.doubtful.append(record.doubts)
+        return record
+
+    def make(
+        self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
+    ) -> LabRecord:
+        """Make one run; `stack` lets go of what it holds."""
+        return Run(self, lineup, raw, stack).make(progress)
+
+    def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
+        if self.keep is None:
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
+        key = hashlib.sha256(plan_json.encode()).hexdigest()[:12]
+        folder = self.keep / f"{key}-{seed}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _realtime(pid: int) -> bool:
+    """Let a process run before all others, so that packets leave in time; false if that is refused.
+
+    We may be allowed to, where the process itself, in its user namespace, is not.
+    """
+    try:
+        # Not so the threads that it starts, which answer others and write captures.
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(pid, policy, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+class Run:
+    """One run being made."""
+
+    def __init__(self, engine: WireEngine, lineup: Lineup, raw: Path, stack: ExitStack) -> None:
+        self.engine = engine
+        self.lineup = lineup
+        self.raw = raw
+        self.stack = stack
+        self.plan = lineup.run.plan
+        self.hosts: dict[int, Host] = {}
+        self.realtime = False
+        self.captures: list[IO[bytes]] = []
+
+    def _file(self) -> IO[bytes]:
+        """Return a new file without a name, which goes with the run."""
+        return cast("IO[bytes]", self.stack.enter_context(tempfile.TemporaryFile()))
+
+    def make(self, progress: RunProgress | None) -> LabRecord:
+        """Make it; the record's tables are those of a simulated run."""
+        from sojourn.lab.programs import Stage
+        from sojourn.lab.sandbox import Sandbox
+
+        sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
+        nodes = self.nodes()
+        for node in nodes:
+            self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
+        told, tell_fd = os.pipe()
+        tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
+        wire, output = self._wire(sandbox, told)
+        os.close(told)
+        self._settle(nodes)
+        stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
+        stage.configure(DEVICE)
+        stage.ready()
+        tell.write(b"%d\n" % stage.begin())
+        duration = self.lineup.run.duration
+
+        def tick(now: int) -> bool:
+            if not wire.running:
+                raise LabError(f"the wire ended too early{wire.complaint()}")
+            return progress is None or progress(max(now, 0) / duration, 0) is not False
+
+        stage.play(tick)
+        collected = stage.collect()
+        tell.close()  # programs have taken leave of each other
+        if wire.wait(END_SECONDS) != 0:
+            raise LabError(f"the wire failed{wire.complaint()}")
+        output.seek(0)
+        return self._record(sandbox, collected, output)
+
+    def nodes(self) -> list[int]:
+        """Hosts that send or receive."""
+        flows = {n for f in self.lineup.run.flows for n in (f.sender, f.receiver, *f.servers)}
+        pings = {n for p in self.lineup.options.pings for n in (p.sender, p.receiver)}
+        probes = {n for p in self.lineup.run.probes for n in (p.sender, p.receiver)}
+        return sorted(flows | pings | probes)
+
+    def _wire(self, sandbox: Sandbox, told: int) -> tuple[Process, Any]:
+        from sojourn.lab.programs.plan import address
+        from sojourn.lab.wiring import READY
+
+        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
+        devices = [
+            {
+                "node": node,
+                "network": host.path,
+                "kind": "tun",
+                "name": DEVICE,
+                "addresses": [address(node)],
+            }
+            for node, host in self.hosts.items()
+        ]
+        given: dict[str, Any] = {
+            "plan": self.plan,
+            "seed": self.lineup.run.seed,
+            "mtu": self.lineup.mtu,
+            "journals": links,
+            "devices": devices,
+            "control": None if self.engine.control is None else 5,
+            "name": "lab",
+            "captures": [],
+        }
+        configuration, output = self._file(), self._file()
+        fds = [configuration.fileno(), output.fileno()]
+        if self.engine.control is not None:
+            fds.append(self.engine.control)
+        for link in self.plan["observe"]["capture"]:
+            self.captures.append(self._file())
+            given["captures"].append([link, 3 + len(fds)])
+            fds.append(self.captures[-1].fileno())
+        configuration.write(json.dumps(given).encode())
+        configuration.seek(0)
+        command = [sys.executable, "-m", "sojourn.lab.wiring", "3", "4"]
+        wire = sandbox.spawn(command, fds=fds, stdin=told)
+        self.realtime = _realtime(wire.pid)
+        wire.wait_output(READY, END_SECONDS)
+        return wire, output
+
+    def _settle(self, nodes: Sequence[int]) -> None:
+        """Bring all hosts' devices up, with their addresses."""
+        from sojourn.lab.programs.plan import address
+
+        for node in nodes:
+            host = self.hosts[node]
+            host.sysctl(
+                {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
+            )
+            host.set_link(DEVICE, up=True, mtu=self.lineup.mtu, queue=QUEUE)
+            host.add_address(DEVICE, f"{address(node)}/8")
+
+    def _record(self, sandbox: Sandbox, collected: Collected, output: Any) -> LabRecord:
+        from sojourn.lab.wiring import read_outcome
+
+        outcome = read_outcome(output)
+        lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
+        against = doubts(self.plan, outcome.health, lost, collected.errors)
+        real = {
+            "engine": self.engine.name,
+            "valid": not against,
+            "doubts": [doubt.as_dict() for doubt in against],
+            "privilege": sandbox.privilege,
+            "privilege_reason": sandbox.reason,
+            "realtime": self.realtime,
+            "kernel": platform.release(),
+            "programs": dict(self.lineup.versions),
+            "settings": self.settings(),
+            "health": outcome.health,
+            "agreements": outcome.agreements,
+            "captures": outcome.captures,
+        }
+        captures = [file.read() for file in self.captures]
+        tables = with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
+        files = {"programs.zip": packed(self.raw)}
+        return LabRecord(outcome, real, tables, files, captures=captures)
+
+    def settings(self) -> dict[str, Any]:
+        """Settings of each host that its programs asked for."""
+        return {
+            self.hosts[node].name: {
+                "sysctls": dict(settings.sysctls),
+                "routes": {
+                    self.plan["nodes"][to]["name"]: route.metrics()
+                    for to, route in settings.routes.items()
+                },
+            }
+            for node, settings in self.lineup.settings.items()
+        }
+
+
+def _lost_before(host: Host) -> int:
+    """Packets that a host's device dropped because the wire did not read fast enough."""
+    process = host.spawn(["cat", "/proc/net/dev"])
+    process.wait(END_SECONDS)
+    for line in process.output().decode("ascii").splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == DEVICE:
+            return int(counts.split()[11])  # dropped, of the half that is sent
+    return 0
+
+
+def packed(folder: Path) -> bytes:
+    """Return what the programs wrote, as one archive."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                archive.write(path, path.name)
+    return memory.getvalue()

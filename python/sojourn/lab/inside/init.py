@@ -1,0 +1,357 @@
+"""PID 1 of a sandbox: one thread that answers requests, starts programs and buries the dead.
+
+Every request is a method of `Init` named `do_<op>`; it gets the request and its descriptors and
+gives the reply, with descriptors if there are any. One that takes time (`await_*`) gives `Later`
+and is answered when what it waits for happens, or its deadline passes.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from sojourn.lab import kernel, messages
+from sojourn.lab.inside import ports
+from sojourn.lab.inside.network import Network, sysctl
+from sojourn.lab.inside.programs import Program, Stream, Watch, start
+from sojourn.lab.messages import Message
+
+HOSTS = 1024
+PROGRAMS = 1 << 16
+WAITING = 4096
+OPEN_FILES = 1 << 18
+"""A running program takes four descriptors of init, a host half a dozen."""
+POLL_FIRST, POLL_MOST = 0.001, 0.02
+"""Seconds between looks at a port: nothing in the kernel tells that one begins to listen."""
+
+
+class Answer(NamedTuple):
+    """A reply, the descriptors to go with it, and those to be closed when it has gone."""
+
+    message: Message
+    fds: Sequence[int] = ()
+    close: Sequence[int] = ()
+
+
+class Refused(Exception):
+    """A request that makes no sense."""
+
+
+class Later:
+    """A request that waits: `look` gives the answer once there is one."""
+
+    def __init__(self, look: Callable[[], Answer | None], timeout: float, poll: bool) -> None:
+        self.look = look
+        self.deadline = time.monotonic() + timeout
+        self.interval = POLL_FIRST if poll else None
+        self.number = 0
+
+
+class Init:
+    """The state of init."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.poller = select.epoll()
+        self.readers: dict[int, Callable[[], None]] = {}
+        self.home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.hosts: list[int] = []
+        self.programs: dict[int, Program] = {}
+        self.started = 0
+        self.running: dict[int, Program] = {}
+        self.waiting: list[Later] = []
+        self.network = Network(self.home)
+        self.open = True
+
+    def run(self) -> None:
+        """Serves until the other side is gone."""
+        wakeup, woken = os.pipe()
+        os.set_blocking(wakeup, False)
+        os.set_blocking(woken, False)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, OPEN_FILES)), hard))
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+
+        def buried() -> None:
+            with suppress(BlockingIOError):
+                os.read(wakeup, 4096)
+            self.reap()
+
+        self.watch(wakeup, buried)
+        self.watch(self.control.fileno(), self.serve)
+        messages.send(self.control, {"event": "ready", "can": abilities()})
+        self.network.load()
+        while self.open:
+            for fd, _ in self.poller.poll(self.patience()):
+                reader = self.readers.get(fd)
+                if reader is not None:
+                    reader()
+            self.look()
+
+    def watch(self, fd: int, reader: Callable[[], None]) -> None:
+        """Calls `reader` whenever `fd` can be read."""
+        self.readers[fd] = reader
+        self.poller.register(fd, select.EPOLLIN)
+
+    def forget(self, fd: int) -> None:
+        """The end of `watch`."""
+        del self.readers[fd]
+        self.poller.unregister(fd)
+
+    def patience(self) -> float | None:
+        """Seconds until something must be looked at."""
+        now = time.monotonic()
+        times = [later.interval for later in self.waiting if later.interval is not None]
+        times += [later.deadline - now for later in self.waiting]
+        return max(0.0, min(times)) if times else None
+
+    def look(self) -> None:
+        """Answers the waiting whose time has come."""
+        still = []
+        for later in self.waiting:
+            try:
+                answer = later.look()
+                if answer is not None:
+                    self.reply(later.number, answer)
+                elif time.monotonic() >= later.deadline:
+                    self.refuse(later.number, "deadline", "the deadline has passed", 0)
+                else:
+                    if later.interval is not None:
+                        later.interval = min(2 * later.interval, POLL_MOST)
+                    still.append(later)
+            except (OSError, Refused) as error:
+                self.refuse(later.number, "failed", str(error), getattr(error, "errno", 0) or 0)
+        self.waiting = still
+
+    def serve(self) -> None:
+        """One request."""
+        received = messages.receive(self.control)
+        if received is None:
+            self.open = False
+            return
+        request, fds = received
+        number = request.get("id", 0)
+        try:
+            method = getattr(self, f"do_{request.get('op')}", None)
+            if method is None:
+                raise Refused(f"no such request: {request.get('op')!r}")
+            answer = method(request, fds)
+            if isinstance(answer, Later):
+                if len(self.waiting) >= WAITING:
+                    raise Refused(f"at most {WAITING} requests may wait")
+                answer.number = number
+                self.waiting.append(answer)
+            else:
+                self.reply(number, answer)
+        except OSError as error:
+            text = str(error) if error.errno is None else f"{error.strerror or error}"
+            if error.filename:
+                text += f": {error.filename!r}"
+            self.refuse(number, "failed", text, error.errno or 0)
+        except (Refused, KeyError, TypeError, ValueError, IndexError) as error:
+            self.refuse(number, "failed", f"{type(error).__name__}: {error}", 0)
+        finally:
+            messages.close_all(fds)
+
+    def reply(self, number: int, answer: Answer) -> None:
+        """Sends an answer."""
+        try:
+            self.tell({"id": number, "ok": answer.message}, answer.fds)
+        finally:
+            messages.close_all(answer.close)
+
+    def refuse(self, number: int, kind: str, text: str, errno: int) -> None:
+        """Sends that something failed."""
+        self.tell({"id": number, "error": {"kind": kind, "message": text[:8192], "errno": errno}})
+
+    def tell(self, message: Message, fds: Sequence[int] = ()) -> None:
+        """Sends; that nobody listens any more is the end."""
+        try:
+            messages.send(self.control, message, fds)
+        except (BrokenPipeError, ConnectionResetError):
+            self.open = False
+
+    # Requests
+
+    def do_host(self, request: Message, fds: list[int]) -> Answer:
+        """A new network namespace."""
+        del request, fds
+        if len(self.hosts) >= HOSTS:
+            raise Refused(f"at most {HOSTS} hosts")
+        kernel.unshare(kernel.CLONE_NEWNET)
+        try:
+            fd = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        finally:
+            kernel.setns(self.home, kernel.CLONE_NEWNET)
+        self.hosts.append(fd)
+        return Answer({"host": len(self.hosts) - 1, "fd": fd, "inode": os.fstat(fd).st_ino}, [fd])
+
+    def netns(self, request: Message) -> int:
+        """The namespace that a request is about; init's own, which is empty, if it names none."""
+        number = request.get("host")
+        if number is None:
+            return self.home
+        if not isinstance(number, int) or not 0 <= number < len(self.hosts):
+            raise Refused(f"no host {number!r}")
+        return self.hosts[number]
+
+    def program(self, request: Message) -> Program:
+        """The program that a request is about."""
+        number = request["program"]
+        if number not in self.programs:
+            raise Refused(f"no program {number!r}")
+        return self.programs[number]
+
+    def do_spawn(self, request: Message, fds: list[int]) -> Answer:
+        """Starts a program."""
+        if self.started >= PROGRAMS:
+            raise Refused(f"at most {PROGRAMS} programs")
+        number = self.started
+        program = start(number, request, fds, self.netns(request))
+        self.started += 1
+        self.programs[number] = program
+        self.running[program.pid] = program
+        for stream in program.streams:
+            if stream.pipe is not None:
+                self.watch(stream.pipe, partial(self.read, stream))
+        handle = os.pidfd_open(program.pid)
+        return Answer(
+            {"program": number, "pid": program.pid, "directory": program.directory},
+            [*(stream.kept for stream in program.streams), handle],
+            close=[handle],
+        )
+
+    def read(self, stream: Stream) -> None:
+        """Takes what a program wrote."""
+        pipe = stream.pipe
+        if pipe is not None and not stream.take():
+            self.forget(pipe)
+            stream.close()
+
+    def reap(self) -> None:
+        """Buries all the dead, ours and those that were left to us."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            program = self.running.pop(pid, None)
+            if program is None:
+                continue
+            for stream in program.streams:
+                self.read(stream)
+            program.ended(status, usage)
+            self.tell({"event": "exit", "program": program.number, **program.result})
+
+    def do_signal(self, request: Message, fds: list[int]) -> Answer:
+        """Signals a program, or all of its process group; one that ended is left in peace."""
+        del fds
+        program = self.program(request)
+        if program.result:
+            return Answer({"sent": False})
+        number = signal.Signals(request["signal"])
+        try:
+            (os.killpg if request.get("group", True) else os.kill)(program.pid, number)
+        except ProcessLookupError:
+            return Answer({"sent": False})
+        return Answer({"sent": True})
+
+    def do_schedule(self, request: Message, fds: list[int]) -> Answer:
+        """Changes a running program's priority."""
+        del fds
+        program = self.program(request)
+        if program.result:
+            raise Refused("the program has ended")
+        if request.get("nice") is not None:
+            os.setpriority(os.PRIO_PROCESS, program.pid, request["nice"])
+        if request.get("fifo") is not None:
+            os.sched_setscheduler(program.pid, os.SCHED_FIFO, os.sched_param(request["fifo"]))
+        return Answer({})
+
+    def do_await_output(self, request: Message, fds: list[int]) -> Later:
+        """Waits until a program has written a text."""
+        del fds
+        program = self.program(request)
+        stream = program.streams[request.get("stream", 0)]
+        watch = Watch(stream, request["text"].encode())
+
+        def look() -> Answer | None:
+            end = watch.look()
+            if end is not None:
+                return Answer({"found": True, "end": end})
+            if program.result and stream.pipe is None:
+                return Answer({"found": False, **program.result})
+            return None
+
+        return Later(look, request["timeout"], poll=False)
+
+    def do_await_port(self, request: Message, fds: list[int]) -> Later:
+        """Waits until somebody in a host listens on a TCP port, or has bound a UDP port."""
+        del fds
+        program = self.program(request) if request.get("program") is not None else None
+        looker = ports.Looker(self.netns(request), self.home, request["protocol"])
+
+        def look() -> Answer | None:
+            if looker.open(request["port"]):
+                return Answer({"found": True})
+            if program is not None and program.result:
+                return Answer({"found": False, **program.result})
+            return None
+
+        return Later(look, request["timeout"], poll=True)
+
+    def do_network(self, request: Message, fds: list[int]) -> Answer:
+        """Links, addresses, routes, offloads of a host; see `network`."""
+        del fds
+        others = {
+            key: self.netns({"host": number}) for key, number in request.get("hosts", {}).items()
+        }
+        arguments = {**request.get("arguments", {}), **others}
+        return Answer(self.network.call(self.netns(request), request["call"], arguments))
+
+    def do_sysctl(self, request: Message, fds: list[int]) -> Answer:
+        """Reads, or writes and reads, sysctls of a host."""
+        del fds
+        with self.network.inside(self.netns(request)):
+            values = {name: sysctl(name, value) for name, value in request["values"].items()}
+        return Answer({"values": values})
+
+    def do_open(self, request: Message, fds: list[int]) -> Answer:
+        """Opens a file as the sandbox sees it, for the other side to read or write."""
+        del fds
+        flags = {
+            "r": os.O_RDONLY,
+            "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+            "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+        }[request["mode"]]
+        fd = os.open(request["path"], flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+        os.set_blocking(fd, True)
+        return Answer({}, [fd], close=[fd])
+
+
+def abilities() -> list[str]:
+    """What this sandbox may do of what user namespaces do not always allow, found by trying it."""
+    can = []
+    with suppress(OSError):
+        os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))
+        can.append("tun")
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        can.append("realtime")
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, 33, 4096)  # SO_RCVBUFFORCE
+        can.append("force-buffers")
+    return can

@@ -1,0 +1,195 @@
+"""From an ordinary child of ours to PID 1 of a sandbox.
+
+Two processes: *outer*, whom the kernel kills when the thread that started it ends, makes the
+namespaces and waits; *init*, its child, is PID 1 inside, and is killed when outer dies. When PID 1
+dies, the kernel kills all that is left in its PID namespace, and namespaces nobody holds vanish.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from sojourn.lab import kernel, messages
+
+NAMESPACES = (
+    kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWIPC
+)
+
+WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
+"""Where programs of the sandbox write: every Linux has the folder, and inside it is ours alone."""
+
+
+class StepFailed(Exception):
+    """A step of setting up that the kernel did not allow."""
+
+    def __init__(self, step: str, error: OSError) -> None:
+        super().__init__(f"{step}: {error.strerror}")
+        self.step = step
+        self.error = error
+
+
+def main(config: messages.Message) -> NoReturn:
+    """Runs outer; `config` has `parent`, `control`, `user` and `memory`."""
+    kernel.die_with_parent(signal.SIGKILL)
+    if os.getppid() != config["parent"]:
+        os._exit(1)
+    control = socket.socket(fileno=config["control"])
+    control.set_inheritable(False)
+    try:
+        if config["user"]:
+            enter_user_namespace()
+        step("namespaces", lambda: kernel.unshare(NAMESPACES))
+        # A change of credentials takes the wish to die back (prctl(2)).
+        kernel.die_with_parent(signal.SIGKILL)
+        if os.getppid() != config["parent"]:
+            os._exit(1)
+        alive, held = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(held)
+            initiate(control, config, alive)
+    except StepFailed as failure:
+        failed(control, failure)
+    control.close()
+    os.close(alive)
+    sys.stdin.close()
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def initiate(control: socket.socket, config: messages.Message, alive: int) -> NoReturn:
+    """Runs init."""
+    code = 1
+    try:
+        kernel.die_with_parent(signal.SIGKILL)
+        # PID 1 cannot see its parent: whether that still lives is told by the pipe it holds.
+        if kernel.writer_is_gone(alive):
+            os._exit(1)
+        mounts(config["memory"])
+        if os.geteuid() != 0:
+            kernel.keep_capabilities()
+        with suppress(OSError):
+            socket.sethostname("sojourn-lab")
+        from sojourn.lab.inside.init import Init
+
+        Init(control).run()
+        code = 0
+    except StepFailed as failure:
+        failed(control, failure)
+    except BaseException:  # noqa: BLE001 - PID 1 must end here, never in outer's code
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def failed(control: socket.socket, failure: StepFailed) -> NoReturn:
+    """Tells what could not be set up, and ends."""
+    with suppress(OSError):
+        messages.send(
+            control,
+            {
+                "event": "failed",
+                "step": failure.step,
+                "errno": failure.error.errno,
+                "message": failure.error.strerror,
+            },
+        )
+    os._exit(1)
+
+
+def step(name: str, action: object) -> None:
+    """Does one step of the set-up."""
+    try:
+        action()  # type: ignore[operator]
+    except OSError as error:
+        raise StepFailed(name, error) from error
+
+
+def enter_user_namespace() -> None:
+    """Moves into a new user namespace in which everybody keeps his number.
+
+    Root maps all the users that it sees, so that files keep their owners; anybody else may map
+    only himself.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    if kernel.capable(kernel.CAP_SYS_ADMIN):
+        map_everybody()
+        return
+    step("user namespace", lambda: kernel.unshare(kernel.CLONE_NEWUSER))
+    step("user map", lambda: write("/proc/self/setgroups", "deny"))
+    step("user map", lambda: write("/proc/self/uid_map", f"{uid} {uid} 1"))
+    step("user map", lambda: write("/proc/self/gid_map", f"{gid} {gid} 1"))
+
+
+def map_everybody() -> None:
+    """A user namespace with all users of this one, mapped by a child that stays outside."""
+    outer = os.getpid()
+    maps = {name: identity(f"/proc/self/{name}") for name in ("uid_map", "gid_map")}
+    entered, ready = os.pipe()
+    answer, told = os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        os.close(ready)
+        number = 0
+        if os.read(entered, 1):
+            try:
+                for name, lines in maps.items():
+                    write(f"/proc/{outer}/{name}", lines)
+            except OSError as error:
+                number = error.errno or 1
+        os.write(told, number.to_bytes(2, "little"))
+        os._exit(0)
+    os.close(entered)
+    os.close(told)
+    try:
+        step("user namespace", lambda: kernel.unshare(kernel.CLONE_NEWUSER))
+        os.write(ready, b"+")
+        number = int.from_bytes(os.read(answer, 2), "little")
+        if number:
+            raise StepFailed("user map", OSError(number, os.strerror(number)))
+    finally:
+        os.close(ready)
+        os.close(answer)
+        os.waitpid(helper, 0)
+
+
+def identity(path: str) -> str:
+    """The lines that map each number of this namespace to itself."""
+    ranges = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
+    return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
+
+
+def write(path: str, text: str) -> None:
+    """Writes a file of the kernel's in one call."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def mounts(memory: int) -> None:
+    """Cuts the mounts off from the machine's, and mounts our own /proc, /sys and working space."""
+    step("private mounts", lambda: kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE))
+    safe = kernel.MS_NOSUID | kernel.MS_NODEV
+    step("/proc", lambda: kernel.mount("proc", "/proc", "proc", safe | kernel.MS_NOEXEC))
+    with suppress(OSError):  # some containers refuse it; nothing depends on it
+        kernel.mount("sysfs", "/sys", "sysfs", safe | kernel.MS_NOEXEC)
+    step(
+        "working space",
+        lambda: kernel.mount("tmpfs", WORK, "tmpfs", safe, f"size={memory},mode=1777"),
+    )

@@ -1,0 +1,407 @@
+"""Links, addresses, routes, sysctls and offloads of the sandbox's hosts, by netlink and ioctl.
+
+Init visits the namespace of a host for the moment of a call. pyroute2's sockets stay with the
+namespace in which they were opened.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import os
+import re
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sojourn.lab import kernel
+from sojourn.lab.messages import Message
+
+IFA_F_NODAD = 0x02
+"""An IPv6 address that may be used at once (`<linux/if_addr.h>`)."""
+
+OFFLOADS = {
+    "rx": ("rx-checksum",),
+    "tx": ("tx-checksum-",),
+    "sg": ("tx-scatter-gather",),
+    "tso": ("tx-tcp-", "tx-tcp6-"),
+    "gso": ("tx-generic-segmentation",),
+    "gro": ("rx-gro",),
+    "lro": ("rx-lro",),
+    "uso": ("tx-udp-segmentation",),
+    "gro-list": ("rx-gro-list",),
+    "gro-udp-forwarding": ("rx-udp-gro-forwarding",),
+}
+"""ethtool's short words, and the features of the kernel that they stand for; `-` at the end: all
+that begin so."""
+
+
+class Network:
+    """Configures the hosts of a sandbox."""
+
+    def __init__(self, home: int) -> None:
+        self.home = home
+        self.sockets: dict[int, Any] = {}
+
+    def load(self) -> None:
+        """Imports pyroute2, if it is there: done early, while nobody waits."""
+        try:
+            iproute()
+        except ImportError:
+            return
+
+    @contextmanager
+    def inside(self, netns: int) -> Iterator[None]:
+        """Visits a namespace."""
+        kernel.setns(netns, kernel.CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            kernel.setns(self.home, kernel.CLONE_NEWNET)
+
+    def call(self, netns: int, name: str, arguments: dict[str, Any]) -> Message:
+        """One call of those below, in a namespace."""
+        method = getattr(self, f"call_{name}", None)
+        if method is None:
+            raise ValueError(f"no such call: {name!r}")
+        with self.inside(netns):
+            try:
+                if netns not in self.sockets:
+                    self.sockets[netns] = iproute()()
+                result = method(self.sockets[netns], **arguments)
+            except ImportError as error:
+                raise ValueError(f"pyroute2 is missing: {error}") from error
+            except OSError:
+                raise
+            except Exception as error:
+                code = getattr(error, "code", None)
+                if isinstance(code, int):
+                    raise OSError(code, os.strerror(code)) from error
+                raise ValueError(f"{type(error).__name__}: {error}") from error
+        return result or {}
+
+    def call_link_add(
+        self,
+        ip: Any,
+        name: str,
+        kind: str,
+        peer: str | None = None,
+        peer_netns: int | None = None,
+        mtu: int | None = None,
+        options: Message | None = None,
+    ) -> None:
+        """A new link; of a veth pair the other end may lie in another namespace."""
+        more: dict[str, Any] = dict(options or {})
+        if peer is not None:
+            more["peer"] = {"ifname": peer}
+            if mtu is not None:
+                more["peer"]["mtu"] = mtu
+            if peer_netns is not None:
+                more["peer"]["net_ns_fd"] = peer_netns
+        if mtu is not None:
+            more["mtu"] = mtu
+        ip.link("add", ifname=name, kind=kind, **more)
+
+    def call_link_set(
+        self,
+        ip: Any,
+        name: str,
+        up: bool | None = None,
+        mtu: int | None = None,
+        master: str | None = None,
+        mac: str | None = None,
+        queue: int | None = None,
+        options: Message | None = None,
+    ) -> None:
+        """Changes a link."""
+        more: dict[str, Any] = dict(options or {})
+        if mtu is not None:
+            more["mtu"] = mtu
+        if master is not None:
+            more["master"] = index(master)
+        if mac is not None:
+            more["address"] = mac
+        if queue is not None:
+            more["txqlen"] = queue
+        if up is not None:
+            more["state"] = "up" if up else "down"
+        ip.link("set", index=index(name), **more)
+
+    def call_link_delete(self, ip: Any, name: str) -> None:
+        """Takes a link away."""
+        ip.link("del", index=index(name))
+
+    def call_links(self, ip: Any) -> Message:
+        """All links of the host."""
+        found = []
+        for link in ip.get_links():
+            info = link.get_attr("IFLA_LINKINFO")
+            found.append(
+                {
+                    "name": link.get_attr("IFLA_IFNAME"),
+                    "index": link["index"],
+                    "mtu": link.get_attr("IFLA_MTU"),
+                    "mac": link.get_attr("IFLA_ADDRESS"),
+                    "up": bool(link["flags"] & 1),
+                    "kind": info.get_attr("IFLA_INFO_KIND") if info else None,
+                    "state": link.get_attr("IFLA_OPERSTATE"),
+                }
+            )
+        return {"links": found}
+
+    def call_address_add(self, ip: Any, name: str, address: str, peer: str | None = None) -> None:
+        """An address with its prefix length; `peer` is the other end of a link without a subnet."""
+        interface = ipaddress.ip_interface(address)
+        more: dict[str, Any] = {}
+        if peer is not None:
+            more["local"] = str(interface.ip)
+        if interface.version == 6:
+            more["flags"] = IFA_F_NODAD
+        ip.addr(
+            "add",
+            index=index(name),
+            address=peer or str(interface.ip),
+            prefixlen=interface.network.prefixlen,
+            family=10 if interface.version == 6 else 2,
+            **more,
+        )
+
+    def call_addresses(self, ip: Any) -> Message:
+        """All addresses of the host."""
+        return {
+            "addresses": [
+                {
+                    "index": entry["index"],
+                    "address": entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS"),
+                    "prefix": entry["prefixlen"],
+                }
+                for entry in ip.get_addr()
+            ]
+        }
+
+    def call_route_add(
+        self,
+        ip: Any,
+        destination: str,
+        via: str | None = None,
+        name: str | None = None,
+        source: str | None = None,
+        metrics: Message | None = None,
+        replace: bool = False,
+    ) -> None:
+        """A route; `metrics` are the options of `ip route`, such as `initcwnd` and `congctl`."""
+        more: dict[str, Any] = {}
+        family = 2
+        if destination == "default":
+            if via is not None:
+                family = 10 if ":" in via else 2
+        else:
+            network = ipaddress.ip_network(destination)
+            family = 10 if network.version == 6 else 2
+            more["dst"] = str(network)
+        if destination == "default":
+            more["dst"] = "::/0" if family == 10 else "0.0.0.0/0"
+        if via is not None:
+            more["gateway"] = str(ipaddress.ip_address(via))
+        if name is not None:
+            more["oif"] = index(name)
+        if source is not None:
+            more["prefsrc"] = str(ipaddress.ip_address(source))
+        if metrics:
+            names = {"congctl": "cc_algo"}
+            more["metrics"] = {names.get(key, key): value for key, value in metrics.items()}
+        ip.route("replace" if replace else "add", family=family, **more)
+
+    def call_routes(self, ip: Any) -> Message:
+        """The routes of the main table."""
+        found = []
+        for route in ip.get_routes(table=254):
+            metrics = route.get_attr("RTA_METRICS")
+            found.append(
+                {
+                    "family": route["family"],
+                    "destination": route.get_attr("RTA_DST"),
+                    "prefix": route["dst_len"],
+                    "via": route.get_attr("RTA_GATEWAY"),
+                    "index": route.get_attr("RTA_OIF"),
+                    "metrics": {
+                        key.removeprefix("RTAX_").lower(): value
+                        for key, value in (metrics["attrs"] if metrics else ())
+                    },
+                }
+            )
+        return {"routes": found}
+
+    def call_neighbour_add(self, ip: Any, name: str, address: str, mac: str) -> None:
+        """A permanent entry of the neighbour table, so that nothing has to be asked for."""
+        ip.neigh("replace", dst=address, lladdr=mac, ifindex=index(name), state=0x80)
+
+    def call_tc(
+        self, ip: Any, command: str, name: str, kind: str | None = None, **options: Any
+    ) -> None:
+        """Traffic control, in pyroute2's words (`IPRoute.tc`)."""
+        ip.tc(command, kind=kind, index=index(name), **options)
+
+    def call_qdiscs(self, ip: Any, name: str) -> Message:
+        """A link's queue disciplines with their counters."""
+        found = []
+        for qdisc in ip.get_qdiscs(index=index(name)):
+            stats = qdisc.get_attr("TCA_STATS2")
+            if stats is None:
+                continue
+            basic = stats.get_attr("TCA_STATS_BASIC")
+            queue = stats.get_attr("TCA_STATS_QUEUE")
+            found.append(
+                {
+                    "kind": qdisc.get_attr("TCA_KIND"),
+                    "handle": f"{qdisc['handle'] >> 16:x}:",
+                    "bytes": basic["bytes"],
+                    "packets": basic["packets"],
+                    "drops": queue["drops"],
+                    "qlen": queue["qlen"],
+                    "backlog": queue["backlog"],
+                }
+            )
+        return {"qdiscs": found}
+
+    def call_offloads(self, ip: Any, name: str) -> Message:
+        """State of every offload feature of a link, and of ethtool's short words for them."""
+        del ip
+        features = states(name)
+        short = {
+            word: any(state["active"] for state in of_word(features, word).values())
+            for word in OFFLOADS
+            if of_word(features, word)
+        }
+        return {"features": features, "offloads": short}
+
+    def call_offloads_set(self, ip: Any, name: str, wanted: dict[str, bool]) -> Message:
+        """Switches offloads, by ethtool's short words or the kernel's names of features."""
+        del ip
+        ethtool = ioctl_ethtool()
+        device = ethtool.IoctlEthtool(name)
+        try:
+            before = states(name)
+            asked: dict[str, bool] = {}
+            for word, on in wanted.items():
+                chosen = of_word(before, word)
+                if not chosen:
+                    raise ValueError(f"{name} has no offload {word!r}")
+                asked |= {feature: on for feature, state in chosen.items() if state["changeable"]}
+            features = device.get_features()
+            for feature, on in asked.items():
+                features[feature] = on
+            # Said also when a change was granted in part only: the state afterwards tells.
+            with suppress(ethtool.NotSupportedError):
+                device.set_features(features)
+        finally:
+            device.close()
+        after = states(name)
+        refused = sorted(feature for feature, on in asked.items() if after[feature]["active"] != on)
+        return {"refused": refused}
+
+
+def states(name: str) -> dict[str, dict[str, bool]]:
+    """The offload features of a link."""
+    device = ioctl_ethtool().IoctlEthtool(name)
+    try:
+        features = device.get_features()
+        return {
+            feature: {
+                "active": bool(features.is_active(feature)),
+                "changeable": bool(features.is_available(feature))
+                and not features.is_never_changed(feature),
+            }
+            for feature in features.keys()  # noqa: SIM118 - iterating gives tuples
+            if feature
+        }
+    finally:
+        device.close()
+
+
+def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[str, bool]]:
+    """The features that a word stands for."""
+    patterns = OFFLOADS.get(word, (word,))
+    return {
+        feature: state
+        for feature, state in features.items()
+        if any(
+            feature == pattern or (pattern.endswith("-") and feature.startswith(pattern))
+            for pattern in patterns
+        )
+    }
+
+
+def index(name: str) -> int:
+    """The number of a link of the namespace that is visited."""
+    import socket
+
+    try:
+        return socket.if_nametoindex(name)
+    except OSError as error:
+        raise OSError(error.errno or 19, "no such link", name) from error
+
+
+def iproute() -> Any:
+    """pyroute2's `IPRoute`.
+
+    The package's own `__init__` imports all of its subsystems, most of a second's work, so it is
+    stepped around; should a later version not bear that, it is imported as usual.
+    """
+    if "pyroute2" not in sys.modules:
+        spec = importlib.util.find_spec("pyroute2")
+        if spec is None:
+            raise ImportError("no module named pyroute2")
+        package = types.ModuleType("pyroute2")
+        package.__path__ = list(spec.submodule_search_locations or ())
+        package.__spec__ = spec
+        sys.modules["pyroute2"] = package
+        try:
+            from pyroute2.iproute.linux import IPRoute
+        except Exception:  # noqa: BLE001 - whatever it is, the usual way shows it
+            for module in [m for m in sys.modules if m.partition(".")[0] == "pyroute2"]:
+                del sys.modules[module]
+        else:
+            return IPRoute
+        from pyroute2 import IPRoute as Usual
+
+        return Usual
+    from pyroute2.iproute.linux import IPRoute
+
+    return IPRoute
+
+
+def ioctl_ethtool() -> Any:
+    """pyroute2's ethtool by ioctl."""
+    iproute()
+    from pyroute2.ethtool import ioctl
+
+    return ioctl
+
+
+_NAME = re.compile(r"net[./][\w./*-]+")
+
+
+def sysctl(name: str, value: str | None) -> str:
+    """A sysctl of the namespace that is visited, after writing `value` if there is one.
+
+    As with sysctl(8), a name with slashes may have dots in its parts (`net/ipv4/conf/eth0.5/...`).
+    """
+    parts = name.split("/" if "/" in name else ".")
+    if not _NAME.fullmatch(name) or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"no sysctl of a network namespace: {name!r}")
+    path = "/proc/sys/" + "/".join(parts)
+    if value is not None:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, value.encode() + b"\n")
+        except OSError as error:
+            raise OSError(
+                error.errno, f"{os.strerror(error.errno or 22)} ({value!r})", name
+            ) from error
+        finally:
+            os.close(fd)
+    return " ".join(Path(path).read_text(encoding="ascii", errors="replace").split())

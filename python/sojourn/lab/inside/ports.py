@@ -1,0 +1,50 @@
+"""Whether somebody listens on a port of a host, from /proc/net of its namespace."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from sojourn.lab import kernel
+
+STATES = {"tcp": 0x0A, "udp": 0x07}
+"""TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (`include/net/tcp_states.h`)."""
+
+
+class Looker:
+    """Looks at the sockets of one protocol in one namespace, again and again.
+
+    An open file of /proc/net stays with the namespace in which it was opened.
+    """
+
+    def __init__(self, netns: int, home: int, protocol: str) -> None:
+        self.state = STATES[protocol]
+        self.fds: list[int] = []
+        kernel.setns(netns, kernel.CLONE_NEWNET)
+        try:
+            for name in (protocol, f"{protocol}6"):
+                with suppress(FileNotFoundError):  # no IPv6 here
+                    path = f"/proc/self/net/{name}"
+                    self.fds.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        finally:
+            kernel.setns(home, kernel.CLONE_NEWNET)
+
+    def __del__(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
+
+    def open(self, port: int) -> bool:
+        """Whether `port` is listened on now."""
+        return any(port in self._ports(fd) for fd in self.fds)
+
+    def _ports(self, fd: int) -> set[int]:
+        os.lseek(fd, 0, os.SEEK_SET)
+        text = bytearray()
+        while chunk := os.read(fd, 65536):
+            text += chunk
+        found = set()
+        for line in text.decode("ascii", "replace").splitlines()[1:]:
+            fields = line.split()
+            if len(fields) > 3 and int(fields[3], 16) == self.state:
+                found.add(int(fields[1].rpartition(":")[2], 16))
+        return found

@@ -1,0 +1,237 @@
+"""Programs in the sandbox: started in a host, their output kept up to a limit, their end told."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from sojourn.lab import kernel
+from sojourn.lab.inside.namespaces import WORK
+from sojourn.lab.messages import Message
+
+FIRST_FD = 3
+_CHUNK = 65536
+OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""The limit that programs get; init's own is raised."""
+
+
+class Stream:
+    """What a program writes on one stream: kept in memory up to a limit, then only counted."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.kept = os.memfd_create(name, os.MFD_CLOEXEC)
+        self.pipe: int | None = None
+        self.limit = limit
+        self.size = 0
+        """Bytes kept."""
+        self.total = 0
+        """Bytes written."""
+
+    def take(self) -> bool:
+        """Takes all there is now; `False` when no more will come."""
+        if self.pipe is None:
+            return False
+        while True:
+            try:
+                chunk = os.read(self.pipe, _CHUNK)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self.total += len(chunk)
+            chunk = chunk[: self.limit - self.size]
+            if chunk:
+                os.pwrite(self.kept, chunk, self.size)
+                self.size += len(chunk)
+
+    def close(self) -> None:
+        """The writer is gone; what was kept is the other side's alone."""
+        if self.pipe is not None:
+            os.close(self.pipe)
+            os.close(self.kept)
+            self.pipe = None
+
+
+class Watch:
+    """Looks for a text in a stream, each byte once."""
+
+    def __init__(self, stream: Stream, text: bytes) -> None:
+        if not text:
+            raise ValueError("no text to wait for")
+        self.stream = stream
+        self.text = text
+        self.seen = 0
+
+    def look(self) -> int | None:
+        """Where the text ends, if it has been written and the writer is there."""
+        if self.stream.pipe is None:
+            return None
+        start = max(0, self.seen - len(self.text) + 1)
+        found = os.pread(self.stream.kept, self.stream.size - start, start).find(self.text)
+        self.seen = self.stream.size
+        return None if found < 0 else start + found + len(self.text)
+
+
+class Program:
+    """A program that was started."""
+
+    def __init__(self, number: int, pid: int, directory: str, streams: list[Stream]) -> None:
+        self.number = number
+        self.pid = pid
+        self.directory = directory
+        self.streams = streams
+        self.result: Message = {}
+        """How it ended, once it has."""
+
+    def ended(self, status: int, usage: resource.struct_rusage) -> None:
+        """Notes the end."""
+        self.result = {
+            "code": os.waitstatus_to_exitcode(status),
+            "user": usage.ru_utime,
+            "system": usage.ru_stime,
+            "memory": usage.ru_maxrss * 1024,
+            "voluntary": usage.ru_nvcsw,
+            "involuntary": usage.ru_nivcsw,
+            "written": [stream.total for stream in self.streams],
+        }
+
+
+def start(number: int, request: Message, fds: list[int], netns: int) -> Program:
+    """Starts what `request` says in the network namespace `netns`.
+
+    `fds` are the program's descriptors from 3 on; its standard input follows them if `stdin` is
+    true.
+    """
+    argv = [str(word) for word in request["argv"]]
+    if not argv:
+        raise ValueError("no program")
+    directory = request.get("cwd") or f"{WORK}/{number}"
+    if not request.get("cwd"):
+        Path(directory).mkdir()
+    environment = {"HOME": directory, "TMPDIR": directory, "PWD": directory, "LANG": "C.UTF-8"}
+    environment |= request.get("env", {})
+    passed = list(fds)
+    stdin = passed.pop() if request.get("stdin") else None
+    streams: list[Stream] = []
+    outputs: list[int] = []
+    failed, failing = os.pipe()
+    try:
+        for name in ("stdout", "stderr"):
+            stream = Stream(f"{number}-{name}", request["limit"])
+            stream.pipe, write_end = os.pipe()
+            streams.append(stream)
+            outputs.append(write_end)
+            os.set_blocking(stream.pipe, False)
+        pid = os.fork()
+        if pid == 0:
+            child = Child(request, argv, environment, directory, netns)
+            child.become(failing, stdin, outputs, passed)
+        os.close(failing)
+        failing = -1
+        trouble = os.read(failed, _CHUNK)
+        if trouble:
+            os.waitpid(pid, 0)
+            errno, _, step = trouble.decode().partition(" ")
+            raise OSError(int(errno), f"{step}: {os.strerror(int(errno))}")
+    except BaseException:
+        for stream in streams:
+            stream.close()
+        if not request.get("cwd"):
+            with suppress(OSError):
+                Path(directory).rmdir()
+        raise
+    finally:
+        for fd in (failed, failing, *outputs):
+            if fd >= 0:
+                os.close(fd)
+    return Program(number, pid, directory, streams)
+
+
+class Child:
+    """The process between fork and exec."""
+
+    def __init__(
+        self,
+        request: Message,
+        argv: list[str],
+        environment: dict[str, str],
+        directory: str,
+        netns: int,
+    ) -> None:
+        self.request = request
+        self.argv = argv
+        self.environment = environment
+        self.directory = directory
+        self.netns = netns
+        self.doing = "fork"
+
+    def become(
+        self, failing: int, stdin: int | None, outputs: list[int], passed: list[int]
+    ) -> NoReturn:
+        """Turns into the program, or tells why not and ends."""
+        try:
+            for what, action in self.steps():
+                self.doing = what
+                action()
+            self.doing = "descriptors"
+            if stdin is None:
+                stdin = os.open(os.devnull, os.O_RDONLY)
+            # All out of the way first, so that no number is overwritten before it is copied.
+            failing = lift(failing)
+            sources = [lift(fd) for fd in (stdin, *outputs, *passed)]
+            for target, source in enumerate(sources):
+                os.dup2(source, target)
+            self.doing = self.argv[0]
+            os.execve(self.request["executable"], self.argv, self.environment)  # noqa: S606
+        except OSError as error:
+            os.write(failing, f"{error.errno} {self.doing}".encode()[:_CHUNK])
+        except BaseException as error:  # noqa: BLE001 - the child must never return
+            os.write(failing, f"22 {self.doing}: {error}".encode()[:_CHUNK])
+        finally:
+            os._exit(127)
+
+    def steps(self) -> list[tuple[str, Callable[[], object]]]:
+        """What is to be done, each with the words for when it fails."""
+        request = self.request
+        todo: list[tuple[str, Callable[[], object]]] = [
+            ("session", os.setsid),
+            ("network namespace", lambda: kernel.setns(self.netns, kernel.CLONE_NEWNET)),
+            (f"working directory {self.directory}", lambda: os.chdir(self.directory)),
+            ("signals", default_signals),
+            ("limit nofile", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, OPEN_FILES)),
+        ]
+        for name, value in request.get("rlimits", {}).items():
+            kind = getattr(resource, f"RLIMIT_{name.upper()}")
+            todo.append(
+                (f"limit {name}", lambda k=kind, v=value: resource.setrlimit(k, (v, v)))  # type: ignore[misc]
+            )
+        if request.get("nice") is not None:
+            todo.append(("priority", lambda: os.setpriority(os.PRIO_PROCESS, 0, request["nice"])))
+        if request.get("cpus"):
+            todo.append(("processors", lambda: os.sched_setaffinity(0, request["cpus"])))
+        if request.get("fifo") is not None:
+            parameters = os.sched_param(request["fifo"])
+            todo.append(
+                ("real-time priority", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, parameters))
+            )
+        return todo
+
+
+def lift(fd: int) -> int:
+    """A copy of `fd` above all numbers that are about to be assigned; closed by exec."""
+    import fcntl
+
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
+
+
+def default_signals() -> None:
+    """Undoes what init and Python changed."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,0 +1,383 @@
+"""A wire of its own between two namespaces or interfaces: `sojourn wire run`.
+
+Everything is looked at before anything is made. What is made are the two devices, which belong to
+this process: with it they go, and their addresses and routes with them, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.lab import control, ends
+from sojourn.lab.control_server import ControlServer, describe
+from sojourn.lab.errors import LabError, Unavailable
+
+LONGEST = 72 * 3600
+"""Seconds that a wire may run: its sums must stay exact."""
+QUEUE = 20_000
+"""Packets that a device may hold for the wire: the queues that matter are the wire's."""
+MTU = (68, 9000)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of the wire, in the words of a scenario."""
+
+    rate: str | None = None
+    """`None`: no limit."""
+    netem: str | None = None
+    queue: str | None = None
+    overhead: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be joined, and how."""
+
+    between: tuple[str, str]
+    forward: Direction
+    reverse: Direction
+    name: str = "link"
+    duration: float | None = None
+    """Seconds; `None`: until it is stopped."""
+    seed: int = 1
+    mtu: int = 1500
+    tap: bool = False
+    device: str | None = None
+    addresses: str | None = None
+    capture: Path | None = None
+    """A folder for a pcapng file of each direction."""
+    snaplen: int = 65_535
+    """Bytes kept of each captured packet."""
+    capture_size: int = 1 << 30
+    """Bytes of a capture's file at most."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a wire has measured."""
+
+    links: list[Json]
+    """A row a link: the columns of the table `queues`."""
+    health: Json
+    seconds: float
+    units: dict[str, str]
+    captures: list[Json]
+    """What came of captures: `link`, packets written and `missed`, before and after the queue and
+    dropped, and an `error` if a file is not whole."""
+
+
+def direction(link: str, wanted: Direction, mtu: int) -> Json:
+    """Parameters of a link; raises `LabError` that names the part that cannot be read."""
+    try:
+        part = "rate"
+        rate = None if wanted.rate is None else int(_core.parse_quantity("rate", wanted.rate))
+        part = "queue"
+        queue = json.loads(_core.parse_queue(wanted.queue or "pfifo", mtu + 14, 1000, rate))
+        part = "netem"
+        netem = json.loads(_core.parse_netem(wanted.netem or ""))
+    except _core.WordError as error:
+        raise LabError(f"{part} of {link}: {error}") from error
+    if rate == 0:
+        raise LabError(f"rate of {link}: a rate is above zero")
+    return {"rate": rate, "overhead": wanted.overhead, "queue": queue, **netem}
+
+
+def plan_of(wanted: Wanted) -> Json:
+    """The plan of two nodes and a link between them."""
+    control.check_name(wanted.name)
+    low, high = MTU
+    if not low <= wanted.mtu <= high:
+        raise LabError(f"an MTU of {wanted.mtu}: {low} to {high} bytes")
+    seconds = LONGEST if wanted.duration is None else wanted.duration
+    if not 0 < seconds <= LONGEST:
+        raise LabError(f"a duration of {seconds:g} s: at most {LONGEST // 3600} hours")
+    ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
+    plan: Json = {
+        "duration": max(1, round(seconds * 1e9)),
+        "warmup": 0,
+        "nodes": [{"name": text} for text in _node_names(wanted.between)],
+        "links": [
+            {
+                "name": name,
+                "from": number,
+                "to": 1 - number,
+                "params": direction(name, way, wanted.mtu),
+            }
+            for number, (name, way) in enumerate(ways)
+        ],
+        "groups": [],
+        "observe": {
+            "bottleneck": {"name": wanted.name, "links": [0]},
+            "series_interval": 0,
+            "per_flow_histograms": False,
+            "capture": [],
+            "snaplen": wanted.snaplen,
+            "trace_hash": False,
+        },
+    }
+    _core.validate_plan(json.dumps(plan))
+    return plan
+
+
+def _node_names(between: tuple[str, str]) -> list[str]:
+    one, two = between
+    return [one, two if two != one else f"{two}'"]
+
+
+@dataclass
+class Joined:
+    """A wire with its devices up, ready to run."""
+
+    wanted: Wanted
+    plan: Json
+    wire: _core.Wire
+    devices: list[str]
+    addresses: list[str]
+    """Of the devices that were made; none of interfaces that were there already."""
+    realtime: bool = False
+
+    def run(self) -> Outcome:
+        """Carries packets until the time is over, a signal to stop comes, or somebody says so."""
+        result: list[_core.WireOutcome | BaseException] = []
+        over = threading.Event()
+
+        def carry() -> None:
+            # This thread alone carries packets, and they are to leave in time.
+            # Threads that it starts are not.
+            with suppress(PermissionError):
+                policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+                os.sched_setscheduler(0, policy, os.sched_param(1))
+                self.realtime = True
+            try:
+                result.append(self.wire.run(_monotonic()))
+            except BaseException as error:  # noqa: BLE001 - raised where it can be told
+                result.append(error)
+            finally:
+                over.set()
+
+        thread = threading.Thread(target=carry, name="wire", daemon=True)
+        with _stopped_by_signals(self.wire.stop):
+            thread.start()
+            over.wait()
+            thread.join()
+        (end,) = result
+        if isinstance(end, BaseException):
+            raise LabError(f"the wire failed: {end}") from end
+        return _outcome(end)
+
+
+def _monotonic() -> int:
+    import time
+
+    return time.monotonic_ns()
+
+
+def _outcome(end: _core.WireOutcome) -> Outcome:
+    import struct
+
+    columns = {}
+    units = {}
+    for name, unit, dtype, data in end.record.table("queues"):
+        units[name] = unit
+        if isinstance(data, list):
+            columns[name] = data
+            continue
+        letter = {"f8": "d", "i8": "q", "?": "?"}[dtype]
+        count = len(data) // struct.calcsize(f"<{letter}")
+        columns[name] = [_plain(v) for v in struct.unpack(f"<{count}{letter}", data)]
+    count = len(next(iter(columns.values()), []))
+    links = [{name: values[i] for name, values in columns.items()} for i in range(count)]
+    return Outcome(
+        links, json.loads(end.health), end.record.reached / 1e9, units, json.loads(end.captures)
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Not measured is `None`, which JSON has."""
+    return (
+        None
+        if isinstance(value, float) and (value != value or abs(value) == float("inf"))
+        else value
+    )
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    try:
+        for number in STOPPING:
+            signal.signal(number, lambda *_: stop())
+    except ValueError:  # not the main thread: whoever runs us handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def joined(wanted: Wanted) -> Iterator[Joined]:
+    """Makes what is wanted; it listens under its name, and nothing of it is left afterwards.
+
+    Raises `LabError` before anything is made, if it can be known.
+    """
+    plan = plan_of(wanted)
+    with ExitStack() as stack:
+        found = [ends.find(text, stack) for text in wanted.between]
+        made = _Maker(wanted, found, stack.enter_context(ends.configurator()))
+        made.check()
+        listener = stack.enter_context(control.listening(wanted.name))
+        wire = made.make(plan)
+        stack.callback(wire.close)
+        stack.enter_context(ControlServer(wire, listener, describe(plan, wanted.name)))
+        yield Joined(wanted, plan, wire, made.names, [str(a) for a in made.addresses])
+
+
+class _Maker:
+    """Makes the devices of a wire."""
+
+    def __init__(
+        self, wanted: Wanted, found: Sequence[ends.End], configurator: ends.Configurator
+    ) -> None:
+        self.wanted = wanted
+        self.ends = found
+        self.configurator = configurator
+        self.names: list[str] = []
+        self.addresses: tuple[ends.Address, ...] = ()
+
+    def check(self) -> None:
+        """Looks at both ends, and chooses names and addresses."""
+        one, two = self.ends
+        if {one.interface is None, two.interface is None} == {True, False}:
+            raise LabError(
+                f"{one.text} and {two.text}: two namespaces, or two interfaces, not one of each"
+            )
+        if one.interface is not None:
+            self._check_interfaces()
+            return
+        if one.inode == two.inode:
+            raise LabError(f"{one.text} and {two.text} are the same namespace")
+        taken = [self.configurator.interfaces(end) for end in self.ends]
+        for end, theirs in zip(self.ends, taken, strict=True):
+            self.names.append(self._name(end, theirs))
+        networks = [network for end in self.ends for network in self.configurator.networks(end)]
+        if self.wanted.addresses is None:
+            self.addresses = ends.free_addresses(networks)
+            return
+        self.addresses = ends.addresses(self.wanted.addresses)
+        for address in self.addresses:
+            for network in networks:
+                if network.version == address.version and network.overlaps(address.network):
+                    raise LabError(f"{address} is in {network}, which is in use there already")
+
+    def _check_interfaces(self) -> None:
+        """Looks at two interfaces that are there already; nothing about them is changed."""
+        for given, option in (
+            (self.wanted.addresses, "--addresses"),
+            (self.wanted.device, "--device"),
+            (self.wanted.tap or None, "--tap"),
+        ):
+            if given is not None:
+                raise LabError(f"{option} is for devices that are made, not for interfaces")
+        one, two = self.ends
+        if (one.inode, one.interface) == (two.inode, two.interface):
+            raise LabError(f"{one.text} and {two.text} are the same interface")
+        for end in self.ends:
+            links = {link["name"]: link for link in self.configurator.call(end, "links")["links"]}
+            link = links.get(str(end.interface))
+            if link is None:
+                known = ", ".join(sorted(links))
+                raise LabError(f"{end.text}: there is no such interface; there are {known}")
+            if not link["up"]:
+                raise LabError(f"{end.text} is down: sudo ip link set {end.interface} up")
+            if link["mtu"] > self.wanted.mtu:
+                raise LabError(
+                    f"{end.text} has packets of up to {link['mtu']} bytes: --mtu {link['mtu']}"
+                )
+            self.names.append(str(end.interface))
+
+    def _name(self, end: ends.End, taken: set[str]) -> str:
+        name = self.wanted.device
+        if name is None:
+            return ends.free_name(taken)
+        if not ends.NAME.fullmatch(name) or "%" in name:
+            raise LabError(f"{name!r} is no name of an interface")
+        if name in taken:
+            raise LabError(f"{end.text} has an interface called {name} already")
+        return name
+
+    def make(self, plan: Json) -> _core.Wire:
+        """Opens the devices and brings them up; what was made goes if anything fails."""
+        kind = "tap" if self.wanted.tap else "tun"
+        devices = [
+            {
+                "node": number,
+                "network": end.path,
+                "kind": kind if end.interface is None else "interface",
+                "name": name,
+            }
+            for number, (end, name) in enumerate(zip(self.ends, self.names, strict=True))
+        ]
+        with ExitStack() as undo:
+            captures = self._files(undo, [link["name"] for link in plan["links"]])
+            try:
+                wire = _core.Wire(
+                    json.dumps(plan),
+                    self.wanted.seed,
+                    json.dumps(devices),
+                    mtu=self.wanted.mtu,
+                    captures=list(enumerate(captures)),
+                    capture_size=self.wanted.capture_size,
+                )
+            except PermissionError as error:
+                raise Unavailable(error.strerror or str(error), "use root") from error
+            except OSError as error:
+                raise LabError(error.strerror or str(error)) from error
+            undo.callback(wire.close)
+            self._configure()
+            undo.pop_all()
+        return wire
+
+    def _files(self, undo: ExitStack, links: list[str]) -> list[str]:
+        """New files for captures, and their folder; `undo` takes them away again."""
+        folder = self.wanted.capture
+        if folder is None:
+            return []
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            undo.callback(folder.rmdir)
+        made = []
+        for link in links:
+            path = folder / f"{link}.pcapng"
+            try:
+                path.touch(mode=0o600, exist_ok=False)
+            except FileExistsError as error:
+                raise LabError(f"{path} exists: captures overwrite nothing") from error
+            undo.callback(path.unlink)
+            made.append(str(path.absolute()))
+        return made
+
+    def _configure(self) -> None:
+        """Devices that we made come up with their addresses; interfaces have none of ours."""
+        if not self.addresses:
+            return
+        for end, name, address in zip(self.ends, self.names, self.addresses, strict=True):
+            self.configurator.call(
+                end, "link_set", name=name, up=True, mtu=self.wanted.mtu, queue=QUEUE
+            )
+            self.configurator.call(end, "address_add", name=name, address=str(address))

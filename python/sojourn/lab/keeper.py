@@ -1,0 +1,241 @@
+"""The keeper: the thread that starts a sandbox's init, takes what it says, and sees it end.
+
+The kernel ends a process with the *thread* that made it (PR_SET_PDEATHSIG), so it must be a thread
+that lives as long as the sandbox, whoever asked for that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sojourn.lab import messages
+from sojourn.lab.errors import DeadlinePassed, RequestFailed, SandboxDied
+from sojourn.lab.process import Process
+
+START_SECONDS = 60.0
+"""Init starts in a tenth of a second; a machine that is stuck gets so long."""
+END_SECONDS = 10.0
+"""Init ends when its socket closes; if it has not by then, it is killed."""
+
+_START = (
+    "import json,sys;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];"
+    "from sojourn.lab.inside.namespaces import main;main(c)"
+)
+
+
+class CannotStart(Exception):
+    """Init could not be set up."""
+
+    def __init__(self, step: str, errno: int, message: str) -> None:
+        super().__init__(f"{step}: {message}")
+        self.step = step
+        self.errno = errno
+
+
+class Keeper:
+    """The keeper's thread, and what is known of init."""
+
+    def __init__(self, user: bool, memory: int) -> None:
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.errors = os.memfd_create("sojourn-init", os.MFD_CLOEXEC)
+        self.lock = threading.Lock()
+        self.ending = threading.Condition(self.lock)
+        self.pending: dict[int, Future[tuple[messages.Message, list[int]]]] = {}
+        self.processes: dict[int, Process] = {}
+        self.unclaimed: dict[int, messages.Message] = {}
+        self.count = 0
+        self.can: frozenset[str] = frozenset()
+        self.ended: str | None = None
+        self.wanted = True
+        self.started: Future[frozenset[str]] = Future()
+        self.popen_pid = 0
+        arguments = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-c",
+            _START,
+            json.dumps(
+                {
+                    "parent": os.getpid(),
+                    "control": theirs.fileno(),
+                    "user": user,
+                    "memory": memory,
+                    "path": [str(Path(__file__).parents[2]), *filter(None, sys.path)],
+                }
+            ),
+        ]
+        self.keeper = threading.Thread(
+            target=self._keep, args=(arguments, theirs), name="sandbox keeper", daemon=True
+        )
+        self.keeper.start()
+        try:
+            self.can = self.started.result(START_SECONDS)
+        except BaseException as error:
+            self.end()
+            if isinstance(error, FutureTimeout):
+                raise CannotStart("start", 0, f"no answer in {START_SECONDS:.0f} s") from None
+            raise
+
+    def _keep(self, arguments: list[str], theirs: socket.socket) -> None:
+        """The keeper: starts init, takes what it says, and sees it end."""
+        try:
+            with theirs:
+                popen = subprocess.Popen(  # noqa: S603 - our own program
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=self.errors,
+                    stderr=self.errors,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self.started.set_exception(CannotStart("start", error.errno or 0, str(error)))
+            self.ended = str(error)
+            return
+        self.popen_pid = popen.pid
+        try:
+            while True:
+                received = messages.receive(self.control)
+                if received is None:
+                    break
+                self._take(*received)
+        except (OSError, ValueError, TypeError) as error:
+            if self.wanted:
+                self.ended = f"the sandbox's init spoke nonsense: {error}"
+        if self.wanted:
+            popen.kill()
+        try:
+            status = popen.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            popen.kill()
+            status = popen.wait()
+        self._end(status)
+
+    def _take(self, message: messages.Message, fds: list[int]) -> None:
+        """Hands on one message."""
+        event = message.get("event")
+        if event == "ready":
+            self.started.set_result(frozenset(message["can"]))
+        elif event == "failed":
+            self.started.set_exception(
+                CannotStart(message["step"], message["errno"], message["message"])
+            )
+        elif event == "exit":
+            with self.lock:
+                process = self.processes.get(message["program"])
+                if process is None:
+                    self.unclaimed[message["program"]] = message
+            if process is not None:
+                process.end(message)
+                with self.lock:
+                    self.processes.pop(process.number, None)
+                    self.ending.notify_all()
+        else:
+            with self.lock:
+                future = self.pending.pop(message.get("id", -1), None)
+            if future is None:
+                messages.close_all(fds)
+            elif "ok" in message:
+                future.set_result((message["ok"], fds))
+            else:
+                error = message["error"]
+                kind = DeadlinePassed if error["kind"] == "deadline" else RequestFailed
+                future.set_exception(
+                    DeadlinePassed(error["message"])
+                    if kind is DeadlinePassed
+                    else RequestFailed(error["message"], error["errno"])
+                )
+
+    def _end(self, status: int) -> None:
+        """All that wait are told that nothing will come any more."""
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        if status == 128 + signal.SIGKILL:
+            how = "signal SIGKILL"
+        text = os.pread(self.errors, 65536, 0).decode(errors="replace").strip()
+        os.close(self.errors)
+        with self.lock:
+            if self.ended is None:
+                self.ended = f"the sandbox's init has ended ({how})"
+            if text:
+                self.ended += f":\n{text}"
+            pending, self.pending = list(self.pending.values()), {}
+            processes, self.processes = list(self.processes.values()), {}
+        if not self.started.done():
+            self.started.set_exception(CannotStart("start", 0, self.ended))
+        for future in pending:
+            future.set_exception(SandboxDied(self.ended))
+        for process in processes:
+            process.lost(self.ended)
+        with self.lock:
+            self.ending.notify_all()
+
+    def follow(self, process: Process) -> None:
+        """Has `process` told of its end, which may have come already."""
+        with self.lock:
+            message = self.unclaimed.pop(process.number, None)
+            ended = self.ended
+            if message is None and ended is None:
+                self.processes[process.number] = process
+        if message is not None:
+            process.end(message)
+        elif ended is not None:
+            process.lost(ended)
+
+    def request(
+        self, op: str, fds: Sequence[int], seconds: float, arguments: Mapping[str, Any]
+    ) -> tuple[messages.Message, list[int]]:
+        """Asks init, and waits at most `seconds` for its answer."""
+        future: Future[tuple[messages.Message, list[int]]] = Future()
+        with self.lock:
+            if self.ended is not None:
+                raise SandboxDied(self.ended)
+            self.count += 1
+            number = self.count
+            self.pending[number] = future
+            try:
+                messages.send(self.control, {"id": number, "op": op, **arguments}, fds)
+            except messages.TooLong as error:
+                del self.pending[number]
+                raise RequestFailed(str(error)) from None
+            except OSError:
+                pass  # it is ending: the keeper answers
+        try:
+            return future.result(seconds)
+        except FutureTimeout:
+            with self.lock:
+                self.pending.pop(number, None)
+            raise DeadlinePassed(f"no answer to {op} in {seconds:.0f} s") from None
+
+    def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
+        """Waits until one of `processes` has ended; all that have."""
+        deadline = time.monotonic() + timeout
+        with self.lock:
+            while True:
+                ended = [process for process in processes if not process.running]
+                left = deadline - time.monotonic()
+                if ended or not processes or left <= 0:
+                    return ended
+                self.ending.wait(left)
+
+    def end(self) -> None:
+        """Lets init end, and waits until it has."""
+        self.wanted = False
+        with suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+        self.keeper.join()
+        self.control.close()

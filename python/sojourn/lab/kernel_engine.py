@@ -1,0 +1,193 @@
+"""An engine whose links are the kernel's own: `htb`, its queue disciplines, and `netem`.
+
+It runs the same programs as `WireEngine`, for whom asks how the kernel's code behaves. What the
+kernel does not tell stays not a number; see `kernel_tables`.
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any, Literal
+
+from sojourn.lab import qdiscs
+from sojourn.lab.engine import LabRecord, Run, WireEngine, packed
+from sojourn.lab.needs import find_program
+from sojourn.lab.validity import Doubt
+from sojourn.lab.wiring import Outcome
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from sojourn.lab.programs import Collected, Lineup, Options
+    from sojourn.lab.sandbox import Privilege, Sandbox
+    from sojourn.study.engine import RunProgress
+
+SAMPLES = 0.1
+"""Seconds between looks at the queues' counters."""
+RATE_ERROR = 0.02
+"""Share by which a link may send more than its rate, over the time measured."""
+
+
+class KernelEngine(WireEngine):
+    """Runs plans between real hosts whose links are the kernel's."""
+
+    name: Literal["wire", "kernel"] = "kernel"
+
+    def __init__(
+        self,
+        *,
+        options: Options | None = None,
+        privilege: Privilege = "auto",
+        keep: Path | None = None,
+    ) -> None:
+        super().__init__(options=options, privilege=privilege, keep=keep)
+        self._known: set[str] = set()
+
+    def check(self, plan_json: str, seed: int) -> Lineup:
+        """Say what keeps this machine from running a plan: its kernel is asked for its qdiscs."""
+        from sojourn.lab.sandbox import Sandbox
+
+        lineup = super().check(plan_json, seed)
+        find_program("tc")
+        wanted = qdiscs.links(lineup.run.plan)
+        words = {w for link in wanted for w in (link.queue, link.delay) if w is not None}
+        if not words <= self._known:
+            with Sandbox(self.privilege) as sandbox:
+                qdiscs.require(sandbox, wanted)
+            self._known |= words
+        return lineup
+
+    def make(
+        self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
+    ) -> LabRecord:
+        """Make one run."""
+        return _Run(self, lineup, raw, stack).make(progress)
+
+
+class _Run(Run):
+    """One run being made."""
+
+    def make(self, progress: RunProgress | None) -> LabRecord:
+        from sojourn.lab.programs import Stage
+        from sojourn.lab.sandbox import Sandbox
+
+        sandbox = self.stack.enter_context(Sandbox(self.engine.privilege))
+        self.links = qdiscs.links(self.plan)
+        for node in sorted({n for link in self.links for n in (link.sender, link.receiver)}):
+            self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
+            self.hosts[node].sysctl(_SYSCTLS)
+        self.middle = qdiscs.build(sandbox, self.hosts, self.links, self.lineup.mtu)
+        self._address()
+        stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
+        stage.ready()
+        duration, warmup = self.lineup.run.duration, self.lineup.run.warmup
+        queued = [link for link in self.links if link.queued]
+        samples: dict[int, list[qdiscs.Sample]] = {link.number: [] for link in queued}
+        before: dict[int, int | None] = {}
+
+        def look(now: int) -> None:
+            for link in queued:
+                samples[link.number].append(qdiscs.sample(self.middle, link, now))
+
+        def tick(now: int) -> bool:
+            look(now)
+            if now >= warmup and not before:
+                before.update(self._marks(queued))
+            return progress is None or progress(max(now, 0) / duration, 0) is not False
+
+        stage.begin()
+        complete = stage.play(tick, SAMPLES)
+        look(stage.ended)
+        marked = {
+            number: None if now is None or (then := before.get(number, now)) is None else now - then
+            for number, now in self._marks(queued).items()
+        }
+        return self._kernel_record(
+            sandbox, stage.collect(), samples, marked, stage.ended, complete=complete
+        )
+
+    def _marks(self, queued: list[qdiscs.Link]) -> dict[int, int | None]:
+        return {link.number: qdiscs.marks(self.middle, link) for link in queued}
+
+    def _address(self) -> None:
+        """Gives hosts their addresses, and each a route to every other that flows go to."""
+        from sojourn.lab.programs.plan import address
+
+        for node, host in self.hosts.items():
+            host.add_address("lo", f"{address(node)}/32")
+        for goal in self.nodes():
+            for node, link in qdiscs.next_links(self.links, goal).items():
+                host = self.hosts[node]
+                host.add_neighbour(link.device, address(goal), link.mac(1))
+                settings = self.lineup.settings.get(node)
+                route = None if settings is None else settings.routes.get(goal)
+                metrics: dict[str, Any] = {} if route is None else dict(route.metrics())
+                there = f"{address(goal)}/32"
+                host.add_route(there, link=link.device, source=address(node), **metrics)
+        for node, settings in self.lineup.settings.items():
+            self.hosts[node].sysctl(settings.sysctls)
+
+    def _kernel_record(
+        self,
+        sandbox: Sandbox,
+        collected: Collected,
+        samples: dict[int, list[qdiscs.Sample]],
+        marked: dict[int, int | None],
+        ended: int,
+        *,
+        complete: bool,
+    ) -> LabRecord:
+        from sojourn.lab.findings import with_findings
+        from sojourn.lab.kernel_tables import queue, tables
+
+        run = self.lineup.run
+        made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
+        made = with_findings(made, self.plan, collected.flows, collected.groups)
+        against = [
+            Doubt("a program failed", error, "none may", "programs.zip has its output")
+            for error in collected.errors
+        ]
+        for link in self.links:
+            if link.number not in samples:
+                continue
+            row = queue(link, samples[link.number], None, run.warmup, ended)
+            used = row.get("utilisation", 0.0)
+            if used > 1 + RATE_ERROR:
+                what, limit = (
+                    f"{link.name} sent more than its rate",
+                    f"at most {1 + RATE_ERROR:.0%}",
+                )
+                against.append(Doubt(what, f"{used:.1%}", limit, "lower the rates"))
+        real: dict[str, Any] = {
+            "engine": self.engine.name,
+            "valid": not against,
+            "doubts": [doubt.as_dict() for doubt in against],
+            "privilege": sandbox.privilege,
+            "privilege_reason": sandbox.reason,
+            "kernel": platform.release(),
+            "programs": dict(self.lineup.versions),
+            "settings": self.settings(),
+            "links": {
+                link.name: [command for commands in link.stages() for command in commands]
+                for link in self.links
+            },
+            "samples": SAMPLES,
+            "health": {},
+            "agreements": [],
+        }
+        packets = sum(s[-1].packets for s in samples.values() if s)
+        outcome = Outcome(packets, complete, ended, {}, [], [], {})
+        return LabRecord(outcome, real, made, {"programs.zip": packed(self.raw)})
+
+
+_SYSCTLS = {
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.ip_forward": 1,
+    # Both directions of a link are devices of their own: what is answered leaves by another.
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+    "net.ipv4.conf.all.send_redirects": 0,
+    "net.ipv4.conf.default.send_redirects": 0,
+}

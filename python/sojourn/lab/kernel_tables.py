@@ -1,0 +1,229 @@
+"""The tables of a run over the kernel's links: what its counters and the programs tell.
+
+The columns are those of every run. What the kernel does not tell (each packet's sojourn, why one
+was dropped, which were lost in a row) is not a number.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.lab.programs.results import FlowResult, GroupStats
+    from sojourn.lab.qdiscs import Link, Sample
+    from sojourn.study.engine import Column
+
+Row = dict[str, float]
+NAN = math.nan
+KEPT = ("flow", "start", "finished")
+"""Columns that a plan decides, or that programs always fill."""
+
+
+def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
+    """The tables of a run in which nothing is known: the simulator's, and it stops at once."""
+    record = _core.simulate(plan_json, seed, lambda _fraction, _events: False)
+    names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
+    return {name: [*record.table(name)] for name in names}
+
+
+def put(table: Sequence[Column], rows: Sequence[Mapping[str, float]]) -> list[Column]:
+    """A table with these rows' values, whole numbers only where all are known, else not numbers.
+
+    Texts, and what a plan decides, stay.
+    """
+    made: list[Column] = []
+    for name, unit, dtype, data in table:
+        known = [row.get(name) for row in rows]
+        if isinstance(data, list) or (name in KEPT and None in known):
+            made.append((name, unit, dtype, data))
+        elif dtype == "i8" and None not in known:
+            whole = [round(x) for x in known if x is not None]
+            made.append((name, unit, "i8", struct.pack(f"<{len(rows)}q", *whole)))
+        else:
+            values = [NAN if x is None else x for x in known]
+            made.append((name, unit, "f8", struct.pack(f"<{len(rows)}d", *values)))
+    return made
+
+
+def at(samples: Sequence[Sample], time: int) -> Sample:
+    """The last sample at or before a time; the first one if there is none."""
+    return samples[max(bisect_right(samples, time, key=lambda s: s.time) - 1, 0)]
+
+
+def queue(link: Link, samples: Sequence[Sample], marks: int | None, warmup: int, end: int) -> Row:
+    """A link's metrics from its counters, between the samples next to the time measured."""
+    first, last = at(samples, warmup), at(samples, end)
+    seconds = (last.time - first.time) / 1e9
+    if seconds <= 0:
+        return {}
+    sent, packets = last.bytes - first.bytes, last.packets - first.packets
+    drops = last.drops - first.drops
+    arrivals = packets + drops + last.length - first.length
+    seen = [s for s in samples if first.time <= s.time <= last.time]
+    row: Row = {
+        "throughput": sent * 8 / seconds,
+        "departures": packets,
+        "drops": drops,
+        "arrivals": arrivals,
+        "loss": drops / (packets + drops) if packets + drops else 0.0,
+        **spread("queue", [s.length for s in seen]),
+        **spread("backlog", [s.backlog for s in seen]),
+    }
+    if link.rate:
+        row["utilisation"] = (sent + packets * link.overhead) * 8 / seconds / link.rate
+    if marks is not None:
+        row["marks"] = marks
+        row["mark_share"] = marks / packets if packets else 0.0
+    return row
+
+
+def spread(name: str, values: Sequence[float]) -> Row:
+    """Mean, deviation and maximum of samples."""
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / len(values))
+    return {f"{name}_mean": mean, f"{name}_sd": deviation, f"{name}_max": max(values)}
+
+
+def flow(result: FlowResult, warmup: int, end: int) -> Row:
+    """A flow's metrics by its programs, over the time measured."""
+    from sojourn.lab.programs.results import BulkResult, EndpointResult
+
+    seconds = (end - warmup) / 1e9
+    if isinstance(result, BulkResult):
+        goodput = result.goodput(warmup, end)
+        again = sum(s.retransmissions or 0 for s in result.sent if s.start >= warmup)
+        return {"goodput": goodput, "bytes": goodput * seconds / 8, "retransmissions": again}
+    if isinstance(result, EndpointResult):
+        row: Row = {"bytes": result.bytes}
+        for name in ("mean", "sd"):
+            value = getattr(result.delay, name)
+            if value is not None:
+                row[f"delay_{name}"] = value
+        return row
+    return {}
+
+
+def datagrams(result: FlowResult, seconds: float) -> Row:
+    """What is known of a flow of datagrams besides."""
+    from sojourn.lab.programs.results import EndpointResult
+
+    if not isinstance(result, EndpointResult):
+        return {}
+    decided = result.received + result.lost
+    return {
+        "udp_goodput": result.bytes * 8 / seconds,
+        "sent": result.sent,
+        "received": result.received,
+        "packet_loss": result.lost / decided if decided else 0.0,
+    }
+
+
+SUMS = ("goodput", "udp_goodput", "bytes", "retransmissions", "sent", "received")
+
+
+def together(rows: Sequence[Row]) -> Row:
+    """Sums over flows, of what is known of all of them, and their fairness."""
+    found = {name: sum(r[name] for r in rows) for name in SUMS if all(name in r for r in rows)}
+    if found.get("goodput"):
+        squares = sum(r["goodput"] ** 2 for r in rows)
+        found["jain"] = found["goodput"] ** 2 / (len(rows) * squares)
+    return found
+
+
+def tables(
+    run: Any,
+    links: Sequence[Link],
+    samples: Mapping[int, Sequence[Sample]],
+    marked: Mapping[int, int | None],
+    results: Sequence[FlowResult],
+    groups: Mapping[int, GroupStats],
+    end: int,
+) -> dict[str, Sequence[Column]]:
+    """All tables of a run that ended after `end` nanoseconds."""
+    plan, warmup = run.plan, run.warmup
+    made = blank(run.plan_json, run.seed)
+    seconds = max(end - warmup, 1) / 1e9
+    queues = {
+        link.number: queue(link, samples[link.number], marked[link.number], warmup, end)
+        for link in links
+        if link.number in samples
+    }
+    flows = []
+    for asked, result in zip(run.flows, results, strict=True):
+        row = flow(result, warmup, end)
+        if asked.tcp is None:
+            row |= datagrams(result, seconds)
+        elif "bytes" in row and "goodput" not in row:
+            row["goodput"] = row["bytes"] * 8 / seconds
+        flows.append(row)
+    tcp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is not None]
+    udp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is None]
+    summary: Row = {"measured": seconds}
+    summary |= {k: v for k, v in together(tcp).items() if k in ("goodput", "jain")}
+    summary |= {k: v for k, v in together(tcp).items() if k == "retransmissions"}
+    summary |= {k: v for k, v in together(udp).items() if k == "udp_goodput"}
+    summary |= _of_groups(plan, flows, groups)
+    subject = plan["observe"]["bottleneck"]["links"]
+    for link in links:
+        prefix = "" if subject == [link.number] else f"{link.name}."
+        summary |= {f"{prefix}{k}": v for k, v in queues.get(link.number, {}).items()}
+    return {
+        "summary": put(made["summary"], [summary]),
+        "flows": put(made["flows"], flows),
+        "queues": put(made["queues"], [queues.get(link.number, {}) for link in links]),
+        "series": series(made["series"], plan, links, samples, end),
+        "distributions": made["distributions"],
+        "flow_series": made["flow_series"],
+    }
+
+
+def _of_groups(
+    plan: Mapping[str, Any], flows: Sequence[Row], groups: Mapping[int, GroupStats]
+) -> Row:
+    found: Row = {}
+    first = 0
+    for number, group in enumerate(plan["groups"]):
+        own = flows[first : first + group["count"]]
+        first += group["count"]
+        row = together(own) | {"flows": len(own)}
+        if number in groups and group["transport"]["protocol"] == "udp":
+            stats = groups[number].delay.stats
+            for name in ("mean", "sd", "p50", "p95", "p99", "p999"):
+                value = getattr(stats, name)
+                if value is not None:
+                    row[f"delay_{name}"] = value
+        found |= {f"{group['name']}.{k}": v for k, v in row.items()}
+    return found
+
+
+def series(
+    table: Sequence[Column],
+    plan: Mapping[str, Any],
+    links: Sequence[Link],
+    samples: Mapping[int, Sequence[Sample]],
+    end: int,
+) -> list[Column]:
+    """Queues and throughputs over time, at the plan's interval, from the samples next to it."""
+    step = plan["observe"]["series_interval"]
+    if not table or not step:
+        return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]
+    rows = []
+    for time in range(step, end + 1, step):
+        row: Row = {"time": time / 1e9}
+        for link in links:
+            if link.number not in samples:
+                continue
+            now, before = (at(samples[link.number], t) for t in (time, time - step))
+            row |= {f"{link.name}.queue": now.length, f"{link.name}.backlog": now.backlog}
+            if now.time > before.time:
+                rate = (now.bytes - before.bytes) * 8e9 / (now.time - before.time)
+                row[f"{link.name}.throughput"] = rate
+        rows.append(row)
+    return put(table, rows)

@@ -1,0 +1,142 @@
+"""What a laboratory needs of the machine, and what to say when it is not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from sojourn.lab.errors import Unavailable
+
+PACKAGES = {
+    "curl": "curl",
+    "ethtool": "ethtool",
+    "flent": "flent",
+    "ip": "iproute2",
+    "iperf3": "iperf3",
+    "nginx": "nginx-light",
+    "ovs-vsctl": "openvswitch-switch",
+    "ping": "iputils-ping",
+    "sockperf": "sockperf",
+    "ss": "iproute2",
+    "tc": "iproute2",
+    "tcpdump": "tcpdump",
+    "tshark": "tshark",
+}
+"""Debian's package of each program that a laboratory may want."""
+
+_SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where programs are that Debian leaves out of an ordinary user's PATH."""
+
+_USERNS = (
+    (
+        "/proc/sys/user/max_user_namespaces",
+        "0",
+        "sudo sysctl user.max_user_namespaces=10000",
+    ),
+    (
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "0",
+        "sudo sysctl kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+"""Settings that forbid user namespaces, the value that does, and how to allow them."""
+
+
+def find_program(name: str) -> str:
+    """Path of a program."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{_SBIN}")
+    if found is None:
+        raise missing([name])
+    return str(Path(found).absolute())
+
+
+def require_programs(names: Iterable[str]) -> None:
+    """Raises `Unavailable`, naming all that are missing, unless every program is there."""
+    lacking = []
+    for name in names:
+        try:
+            find_program(name)
+        except Unavailable:
+            lacking.append(name)
+    if lacking:
+        raise missing(lacking)
+
+
+def missing(names: list[str]) -> Unavailable:
+    """The error for programs that are not installed."""
+    packages = sorted({PACKAGES[name] for name in names if name in PACKAGES})
+    return Unavailable(
+        f"not installed: {', '.join(names)}",
+        f"on Debian and Ubuntu: sudo apt-get install {' '.join(packages)}" if packages else "",
+    )
+
+
+def require_pyroute2() -> None:
+    """Raises `Unavailable` unless pyroute2 can be imported."""
+    from importlib.util import find_spec
+
+    if find_spec("pyroute2") is None:
+        raise Unavailable("not installed: the Python package pyroute2", "pip install sojourn[lab]")
+
+
+def require_congestion_control(names: Iterable[str]) -> None:
+    """Raises `Unavailable` unless the kernel has all these congestion controls.
+
+    One that is a module not yet loaded is loaded by the kernel itself when root asks for it, here;
+    from inside a sandbox nobody could.
+    """
+    lacking = []
+    with socket.socket() as probe:
+        for name in names:
+            try:
+                probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            except PermissionError:
+                continue  # it is there, though not for this user: a route's `congctl` takes it
+            except OSError:
+                lacking.append(name)
+    if lacking:
+        modules = " ".join(f"tcp_{name}" for name in lacking)
+        raise Unavailable(
+            f"this kernel has no congestion control {', '.join(lacking)}",
+            f"sudo modprobe -a {modules}",
+        )
+
+
+def ability_advice(ability: str) -> str:
+    """What would give a sandbox an ability that it lacks."""
+    if ability == "tun":
+        if not Path("/dev/net/tun").exists():
+            return "there is no /dev/net/tun: sudo modprobe tun"
+        return "let this user open /dev/net/tun (sudo chmod 666 /dev/net/tun), or use root"
+    if ability == "realtime":
+        return "use root, or allow this user the limit rtprio in /etc/security/limits.conf"
+    return "use root"
+
+
+def user_namespace_advice(step: str, number: int, message: str) -> Unavailable:
+    """Why there is no user namespace to be had, as well as the machine's settings tell."""
+    for path, forbidding, remedy in _USERNS:
+        try:
+            value = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if value == forbidding:
+            name = path.removeprefix("/proc/sys/").replace("/", ".")
+            return Unavailable(
+                f"user namespaces are forbidden here ({name} = {value})", f"use root, or {remedy}"
+            )
+    if step in ("/proc", "working space") and number in (errno.EPERM, errno.EACCES):
+        return Unavailable(
+            f"a user namespace may not mount {step} here ({message})",
+            "this is usual in containers: use root, or a container with --privileged",
+        )
+    return Unavailable(f"a user namespace cannot be had here ({message})", "use root")

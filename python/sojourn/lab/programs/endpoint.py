@@ -1,0 +1,122 @@
+"""Packet sources and transfers by endpoints of ours: one process a host for all of its flows.
+
+They send real packets over real sockets, driven by the same machines and draws as the simulator
+(`crates/endpoint`); what their logs tell is worked out when the run is over.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sojourn import _core
+from sojourn.lab.programs.plan import Flow, Run
+from sojourn.lab.programs.program import Ended, Program, Ready
+from sojourn.lab.programs.results import EndpointResult, GroupStats, Stats, Transfer
+from sojourn.lab.programs.summaries import summarize, summary
+
+PACKETS = ("cbr", "packets", "replay", "voip")
+"""Applications that send packets on their own schedule."""
+APPS = (*PACKETS, "transfer")
+
+
+def python(module: str, *words: str) -> tuple[str, ...]:
+    """Return the command of a program of ours."""
+    return (sys.executable, "-P", "-m", f"sojourn.lab.programs.inside.{module}", *words)
+
+
+def environment() -> dict[str, str]:
+    """Return what makes it find the same modules as this process."""
+    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def programs(run: Run, flows: Iterable[Flow]) -> list[Program]:
+    """Return the endpoints of all hosts that send or receive one of these flows."""
+    nodes = sorted({node for flow in flows for node in (flow.sender, flow.receiver)})
+    return [
+        Program(
+            name=f"endpoint-{run.plan['nodes'][node]['name']}",
+            node=node,
+            argv=python("endpoint", str(run.seed), str(node)),
+            ends=True,
+            ready=Ready.SAYS_SO,
+            inputs=(run.probed_json.encode(),),
+            log=True,
+            waits=True,
+            environment=environment(),
+        )
+        for node in nodes
+    ]
+
+
+def collect(
+    run: Run, ended: Sequence[Ended], end: int
+) -> tuple[dict[int, EndpointResult], dict[int, GroupStats], list[str]]:
+    """Return the results of flows and groups by their numbers, and what went wrong.
+
+    `end` is when the run ended, in nanoseconds since its start.
+    """
+    errors = [f"{one.program.name}: {one.trouble}" for one in ended if one.status != 0]
+    logs = [one.log.read_bytes() for one in ended if one.log is not None]
+    try:
+        report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, end))
+    except ValueError as error:
+        return {}, {}, [*errors, f"an endpoint's log: {error}"]
+    flows = {item["flow"]: _flow(run, item) for item in report["flows"]}
+    members: dict[int, set[int]] = {}
+    for flow in (*run.flows, *run.probes):
+        members.setdefault(flow.group, set()).add(flow.flow)
+    groups = {
+        item["group"]: GroupStats(
+            delay=summary(item["delay"]),
+            fct=summary(item["fct"]),
+            page=summarize([]),
+            unfinished=sum(
+                one["unfinished"]
+                for one in report["flows"]
+                if one["flow"] in members[item["group"]]
+            ),
+        )
+        for item in report["groups"]
+    }
+    return flows, groups, errors
+
+
+def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:
+    flow = (*run.flows, *run.probes)[item["flow"]]
+    counted = {
+        key: item[key]
+        for key in (
+            "bytes", "sent", "not_sent", "received", "lost", "pending", "duplicates", "reordered",
+            "overflowed", "strange", "refused", "finished", "unfinished", "end",
+        )
+    }  # fmt: skip
+    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item["errors"]]
+    if item["overflowed"]:
+        errors.append(f"the receiving socket overflowed by {item['overflowed']} datagrams")
+    return EndpointResult(
+        flow.flow,
+        flow.name,
+        flow.number,
+        "; ".join(errors) or None,
+        **counted,
+        delay=Stats(**item["delay"]),
+        lateness=Stats(**item["lateness"]),
+        jitter=item["jitter"],
+        mos=item["mos"],
+        transfers=tuple(
+            Transfer(one["start"], one["end"], one["bytes"], _error(one["error"]))
+            for one in item["transfers"]
+        ),
+    )
+
+
+def _error(number: int | None) -> str | None:
+    """The words of an error's number."""
+    if number is None:
+        return None
+    return f"{errno.errorcode.get(number, number)}: {os.strerror(number)}"

@@ -1,0 +1,77 @@
+"""Opens a Web server's sockets as its flows ask for them, and becomes nginx: `python -m ... PATH`.
+
+At descriptor 3 is nginx's configuration, at 4 the file that is served, at 5 the sockets, as JSON.
+nginx takes open sockets over by the variable NGINX, as it does when it is replaced while it runs;
+its own configuration could not say a socket's congestion control, MSS or type of service.
+"""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import pwd
+import resource
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+CONFIGURATION, CONTENT, SOCKETS = 3, 4, 5
+BACKLOG = 511
+
+
+def main(path: str) -> NoReturn:
+    """Open the sockets, and become nginx."""
+    with open(SOCKETS, encoding="utf-8") as file:
+        wanted = json.load(file)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    opened = []
+    for item in wanted:
+        where = (item["address"], item["port"])
+        try:
+            opened.append(listener(where, item))
+        except OSError as error:
+            sys.exit(f"{where[0]}:{where[1]}: {error.strerror}")
+    for fd in (CONFIGURATION, CONTENT, *opened):
+        os.set_inheritable(fd, True)
+    environment = dict(os.environ, NGINX="".join(f"{fd};" for fd in opened))
+    words = ["nginx", "-p", f"{Path.cwd()}/", "-e", "stderr"]
+    words += ["-c", f"/proc/self/fd/{CONFIGURATION}"]
+    if os.geteuid() == 0 and (nobody := unprivileged()):
+        words += ["-g", f"user {nobody};"]
+    os.execve(path, words, environment)  # noqa: S606 - a program that was found
+
+
+def listener(where: tuple[str, int], item: dict[str, int | str | None]) -> int:
+    """A listening socket; connections that it accepts have its options."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    set_options(made, item)
+    made.setblocking(False)
+    made.bind(where)
+    made.listen(BACKLOG)
+    return made.detach()
+
+
+def set_options(made: socket.socket, item: dict[str, int | str | None]) -> None:
+    """Set a flow's options: `congestion`, `mss`, `tos` and the rate up to which it is `paced`."""
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(item["congestion"]).encode())
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, int(item["mss"] or 0))
+    made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(item["tos"] or 0))
+    if item["paced"]:
+        made.setsockopt(socket.SOL_SOCKET, 47, int(item["paced"]))  # SO_MAX_PACING_RATE
+
+
+def unprivileged() -> str:
+    """Who nobody is here, and in which group, if anybody."""
+    with suppress(KeyError):
+        nobody = pwd.getpwnam("nobody")
+        return f"nobody {grp.getgrgid(nobody.pw_gid).gr_name}"
+    return ""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,211 @@
+"""`bulk` by iperf3: a server at the flow's receiver, a client at its sender, one stream.
+
+The client is told to stop by SIGINT, to the nanosecond rather than to iperf3's whole seconds, and
+then writes all it has measured; that moment is also what its clock is read against.
+"""
+
+from __future__ import annotations
+
+import re
+from signal import Signals
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sojourn.lab.programs.plan import SECOND, Flow, address
+from sojourn.lab.programs.program import Ended, Program, Ready
+from sojourn.lab.programs.results import BulkResult, Sample
+from sojourn.lab.programs.stack import PACED, Socket
+
+INTERRUPTED = re.compile(
+    r"(interrupt - )?the client has terminated( by signal .*)?|getsockopt - Bad file descriptor"
+)
+"""What both ends say of a client that was told to stop; later versions name the signal.
+
+The last is a server's whose report falls due when it has closed its sockets for that reason.
+"""
+
+LEAST_INTERVAL, MOST_INTERVAL = 0.1, 60.0
+"""Seconds between reports that iperf3 takes."""
+
+
+def names(flow: Flow) -> tuple[str, str]:
+    """Return the names of a flow's client and server."""
+    return f"iperf3-client-{flow.label}", f"iperf3-server-{flow.label}"
+
+
+def server(path: str, flow: Flow, interval: float) -> Program:
+    """Return the receiving end, which ends with its client."""
+    argv = [path, "--server", "--one-off", "--json", "--forceflush"]
+    argv += ["--bind", address(flow.receiver), "--port", str(flow.port)]
+    argv += ["--interval", f"{interval:g}"]
+    return Program(
+        name=names(flow)[1],
+        node=flow.receiver,
+        argv=tuple(argv),
+        ends=True,
+        ready=Ready.LISTENING,
+        port=flow.port,
+    )
+
+
+def client(path: str, flow: Flow, socket: Socket, interval: float) -> Program:
+    """Return the sending end."""
+    argv = [path, "--client", address(flow.receiver), "--port", str(flow.port), "--json"]
+    argv += ["--bind", address(flow.sender), "--time", "0", "--interval", f"{interval:g}"]
+    argv += ["--congestion", socket.congestion, "--set-mss", str(socket.mss)]
+    if flow.dscp:
+        argv += ["--tos", str(flow.dscp << 2)]
+    if socket.nodelay:
+        argv += ["--no-delay"]
+    if socket.paced:
+        argv += ["--fq-rate", f"{8 * PACED // 10**9}G"]
+    return Program(
+        name=names(flow)[0],
+        node=flow.sender,
+        argv=tuple(argv),
+        start_at=flow.start,
+        stop_at=flow.stop,
+        stop_signal=Signals.SIGINT,
+    )
+
+
+class _Model(BaseModel):
+    """Of iperf3's JSON what is used; numbers must be numbers, other keys may come and go."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class _Stream(_Model):
+    start: Seconds
+    end: Seconds
+    bytes: Count
+    sender: bool
+    retransmits: Count | None = None
+    snd_cwnd: Count | None = None
+    rtt: Count | None = None
+    """Smoothed, in microseconds."""
+
+
+class _Interval(_Model):
+    streams: list[_Stream]
+
+
+class _Start(_Model):
+    version: str
+    tcp_mss: int | None = None
+    tcp_mss_default: int | None = None
+
+
+class _Ends(_Model):
+    receiver: _Stream
+
+
+class _End(_Model):
+    streams: list[_Ends] = []
+    sender_tcp_congestion: str | None = None
+
+
+class Report(_Model):
+    """One end's output."""
+
+    start: _Start
+    intervals: list[_Interval]
+    end: _End
+    error: str | None = None
+
+    def samples(self, shift: int) -> tuple[Sample, ...]:
+        """Its intervals, `shift` nanoseconds from its clock to the run's."""
+        found: list[Sample] = []
+        for stream in (stream for interval in self.intervals for stream in interval.streams):
+            sample = Sample(
+                start=round(stream.start * SECOND) + shift,
+                end=round(stream.end * SECOND) + shift,
+                bytes=stream.bytes,
+                retransmissions=stream.retransmits,
+                cwnd=stream.snd_cwnd,
+                rtt=None if stream.rtt is None else stream.rtt * 1_000,
+            )
+            # A server whose client was told to stop reports its last interval twice.
+            if not found or sample.start >= found[-1].end:
+                found.append(sample)
+        return tuple(found)
+
+    @property
+    def last(self) -> float:
+        """When its last interval ended, in seconds of its clock."""
+        return max((s.end for interval in self.intervals for s in interval.streams), default=0.0)
+
+    def received(self, start: int, stop: int) -> tuple[Sample, ...]:
+        """A server's intervals, and what came after the last one; its clock begins at `start`."""
+        samples = self.samples(start)
+        total = sum(stream.receiver.bytes for stream in self.end.streams)
+        rest = total - sum(sample.bytes for sample in samples)
+        last = samples[-1].end if samples else start
+        if rest > 0:
+            samples += (Sample(start=last, end=max(stop, last + 1), bytes=rest),)
+        return samples
+
+
+def parse(text: bytes) -> Report:
+    """Read iperf3's JSON.
+
+    Raises `ValueError` that says what is wrong with it.
+    """
+    try:
+        report = Report.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the output"
+        raise ValueError(f"iperf3's JSON: {place}: {first['msg']}") from None
+    if report.error is not None and INTERRUPTED.fullmatch(report.error):
+        report.error = None
+    return report
+
+
+def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
+    """Return what both ends saw of a flow."""
+    errors: list[str] = []
+    client = _report(sent, errors)
+    server = _report(received, errors)
+    values: dict[str, Any] = {}
+    # Told to stop, the client ends its last interval; the server's clock begins with the client's,
+    # but for the way from one to the other.
+    stopped = sent.signalled if sent.signalled is not None else flow.stop
+    begun = flow.start or 0
+    if client is not None and client.intervals:
+        begun = stopped - round(client.last * SECOND)
+        values["sent"] = client.samples(begun)
+        values["congestion"] = client.end.sender_tcp_congestion
+        values["mss"] = client.start.tcp_mss or client.start.tcp_mss_default
+        values["version"] = client.start.version
+    if server is not None:
+        values["received"] = server.received(begun, stopped)
+    return BulkResult(
+        flow.flow,
+        flow.name,
+        flow.number,
+        error="; ".join(errors) or None,
+        **values,
+    )
+
+
+def _report(ended: Ended, errors: list[str]) -> Report | None:
+    """What an end wrote; what is wrong with it is added to `errors`."""
+    name = ended.program.name
+    if ended.status is None:
+        errors.append(f"{name} was not started")
+        return None
+    try:
+        report = parse(ended.stdout)
+    except ValueError as error:
+        said = ended.stderr.decode("utf-8", "replace").strip()
+        errors.append(f"{name}: {said or error}")
+        return None
+    if report.error is not None:
+        errors.append(f"{name}: {report.error}")
+    return report

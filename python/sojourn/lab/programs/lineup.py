@@ -1,0 +1,208 @@
+"""All programs of a run: which, where, when; and what they found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sojourn.lab.programs import endpoint, installed, iperf3, ping, probe, stack, web
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.ping import Ping
+from sojourn.lab.programs.plan import Flow, Run, mtu, read
+from sojourn.lab.programs.probe import Probe
+from sojourn.lab.programs.program import Ended, Program
+from sojourn.lab.programs.results import FlowResult, GroupStats, PingResult
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a plan leaves open."""
+
+    interval: float = 0.5
+    """Seconds between samples of TCP programs."""
+    pings: tuple[Ping, ...] = ()
+    """Round trips measured beside the flows."""
+    probes: tuple[Probe, ...] = ()
+    """One-way delays measured beside the flows."""
+
+    def __post_init__(self) -> None:
+        if not iperf3.LEAST_INTERVAL <= self.interval <= iperf3.MOST_INTERVAL:
+            low, high = iperf3.LEAST_INTERVAL, iperf3.MOST_INTERVAL
+            raise ValueError(f"interval {self.interval:g} s: iperf3 takes {low:g} to {high:g} s")
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What all programs of a run found."""
+
+    flows: tuple[FlowResult, ...]
+    """In the plan's order."""
+    groups: Mapping[int, GroupStats]
+    """By index in the plan, those that endpoints made."""
+    pings: tuple[PingResult, ...]
+    probes: tuple[FlowResult, ...]
+    """Those of `Options.probes`, in their order."""
+    errors: tuple[str, ...]
+    """What went wrong, all flows together."""
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """The programs of a run, ready to be started; see `play.play`."""
+
+    run: Run
+    options: Options
+    settings: Mapping[int, stack.HostSettings]
+    """By host: what its namespace must be told before."""
+    mtu: int
+    """What every host's interface must have, so that no packet is cut in pieces."""
+    programs: tuple[Program, ...]
+    """In the order in which they are started."""
+    paths: Mapping[str, str]
+    """The programs' files."""
+    versions: Mapping[str, str]
+    """The programs' versions, for the record."""
+    _endpoints: tuple[str, ...] = field(repr=False, default=())
+    _browsers: tuple[str, ...] = field(repr=False, default=())
+    _pings: tuple[str, ...] = field(repr=False, default=())
+
+    def collect(self, ended: Mapping[str, Ended], wall: int, end: int) -> Collected:
+        """Read what the programs wrote.
+
+        `ended` has each program by its name, those that never started with no status; `wall` is
+        `CLOCK_REALTIME` at the run's start in nanoseconds, `end` when it ended, in nanoseconds
+        since then. What cannot be read becomes its flow's `error`; nothing is raised.
+        """
+        played = [ended[name] for name in self._endpoints]
+        made, groups, errors = endpoint.collect(self.run, played, end) if played else ({}, {}, [])
+        sessions = [flow for flow in self.run.flows if flow.app == "web"]
+        browsers = [ended[name] for name in self._browsers]
+        browsed, more, web_errors = web.collect(self.run, sessions, browsers)
+        groups |= more
+        planned = {flow.group for flow in self.run.flows}
+        flows = tuple(self._collect(flow, ended, {**made, **browsed}) for flow in self.run.flows)
+        pings = tuple(
+            ping.collect(asked, ended[name], wall)
+            for asked, name in zip(self.options.pings, self._pings, strict=True)
+        )
+        probes = tuple(self._collect(flow, ended, made) for flow in self.run.probes)
+        errors += web_errors
+        errors += [
+            f"{flow.name}.{flow.number}: {flow.error}" for flow in (*flows, *probes) if flow.error
+        ]
+        errors += [f"ping: {result.error}" for result in pings if result.error]
+        own = {number: stats for number, stats in groups.items() if number in planned}
+        return Collected(flows, own, pings, probes, tuple(errors))
+
+    def _collect(
+        self, flow: Flow, ended: Mapping[str, Ended], made: Mapping[int, FlowResult]
+    ) -> FlowResult:
+        if flow.flow in made:
+            return made[flow.flow]
+        if flow.start is None:
+            return FlowResult(flow.flow, flow.name, flow.number)
+        if flow.app == "bulk":
+            client, server = (ended.get(name) for name in iperf3.names(flow))
+            if client is not None and server is not None:
+                return iperf3.collect(flow, client, server)
+        return FlowResult(flow.flow, flow.name, flow.number, "its programs are not there")
+
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "bulk": ("iperf3",),
+    "web": ("nginx",),
+    **dict.fromkeys(endpoint.APPS, ()),
+}
+"""The applications that there are, and the programs that they need."""
+
+
+def prepare(
+    plan_json: str,
+    seed: int,
+    options: Options | None = None,
+    kernel: stack.Kernel | None = None,
+) -> Lineup:
+    """Turn a plan's flows into programs. Nothing is started, nothing changed.
+
+    Raises `MissingProgram`, `NotPossible` with everything that this machine cannot do, or
+    `_core.PlanError` if the plan is none.
+    """
+    options = options or Options()
+    nodes = len(json.loads(plan_json).get("nodes", ()))
+    wrong = [problem for asked in options.probes for problem in probe.problems(asked, nodes)]
+    if wrong:
+        raise NotPossible(wrong)
+    run = read(plan_json, seed, probe.with_probes(plan_json, options.probes))
+    problems = _possible(run, options)
+    settings = stack.Settings(
+        [node["name"] for node in run.plan["nodes"]], kernel or stack.Kernel.here()
+    )
+    for flow in run.flows:
+        if flow.app == "web":
+            settings.add(flow, flow.receiver, [(node, flow.receiver) for node in flow.servers])
+        else:
+            settings.add(flow, flow.sender, [(flow.sender, flow.receiver)])
+    problems += settings.problems
+    if problems:
+        raise NotPossible(problems)
+    needed = {name for flow in run.flows for name in NEEDED[flow.app]}
+    if options.pings:
+        needed.add("ping")
+    paths = installed.require(needed)
+
+    servers: list[Program] = []
+    clients: list[Program] = []
+    for flow in run.flows:
+        tcp = flow.tcp
+        if flow.app == "bulk" and tcp is not None and flow.start is not None:
+            servers.append(iperf3.server(paths["iperf3"], flow, options.interval))
+            socket = stack.socket(tcp)
+            clients.append(iperf3.client(paths["iperf3"], flow, socket, options.interval))
+    ours = [flow for flow in run.flows if flow.app in endpoint.APPS and flow.start is not None]
+    endpoints = endpoint.programs(run, [*ours, *run.probes])
+    sessions = [flow for flow in run.flows if flow.app == "web" and flow.start is not None]
+    sites = web.programs(paths["nginx"], run, sessions) if sessions else []
+    pings = [
+        ping.program(paths["ping"], asked, number, run.duration)
+        for number, asked in enumerate(options.pings)
+    ]
+    clients = sorted([*clients, *pings], key=lambda program: program.start_at or 0)
+    return Lineup(
+        run=run,
+        options=options,
+        settings=settings.hosts,
+        mtu=mtu((*run.flows, *run.probes)),
+        programs=(*servers, *sites, *endpoints, *clients),
+        paths=paths,
+        versions=installed.versions(paths) | (web.version() if sessions else {}),
+        _endpoints=tuple(program.name for program in endpoints),
+        _browsers=tuple(program.name for program in sites if program.log),
+        _pings=tuple(program.name for program in pings),
+    )
+
+
+def _possible(run: Run, options: Options) -> list[Problem]:
+    problems: list[Problem] = []
+    seen: set[int] = set()
+    for flow in run.flows:
+        if flow.app not in NEEDED and flow.group not in seen:
+            has = f"real programs do {', '.join(sorted(NEEDED))}"
+            problems.append(Problem(flow.label, flow.app, has))
+            seen.add(flow.group)
+    if any(flow.app == "web" for flow in run.flows) and not web.available():
+        problems.append(Problem("", "web", "not installed: pycurl; pip install sojourn[lab]"))
+    nodes = len(run.plan["nodes"])
+    for asked in options.pings:
+        problems += _ping(asked, nodes)
+    return problems
+
+
+def _ping(asked: Ping, nodes: int) -> Sequence[Problem]:
+    if not (0 <= asked.sender < nodes and 0 <= asked.receiver < nodes):
+        return [Problem("ping", f"{asked.sender} to {asked.receiver}", f"there are {nodes} nodes")]
+    if not 0.002 <= asked.interval <= 3600:
+        return [Problem("ping", f"interval {asked.interval:g} s", "ping takes 0.002 to 3600 s")]
+    if not 16 <= asked.payload <= 1472:
+        return [Problem("ping", f"payload {asked.payload}", "16 to 1472 bytes fit, with a time")]
+    return []

@@ -1,0 +1,86 @@
+"""Delay under load by ping: small echoes at a fixed interval, beside the flows of a plan."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from signal import Signals
+
+from sojourn.lab.programs.plan import SECOND, address
+from sojourn.lab.programs.program import Ended, Program
+from sojourn.lab.programs.results import Echo, PingResult
+
+_ECHO = re.compile(
+    rb"^\[(\d+)\.(\d{6})\] \d+ bytes from [^:]+: icmp_seq=(\d+) ttl=\d+ "
+    rb"time=([\d.]+) ms( \(DUP!\))?$"
+)
+_TOTAL = re.compile(rb"^(\d+) packets transmitted, (\d+) received,")
+_WRAP = 1 << 16
+"""Ping's numbers have 16 bits."""
+
+
+@dataclass(frozen=True)
+class Ping:
+    """Whom to ping, and how."""
+
+    sender: int
+    receiver: int
+    interval: float = 0.1
+    """Seconds."""
+    payload: int = 56
+    dscp: int = 0
+
+
+def program(path: str, ping: Ping, number: int, duration: int) -> Program:
+    """Return the pinging program, for the whole run."""
+    argv = [path, "-D", "-n", "-i", f"{ping.interval:g}", "-s", str(ping.payload)]
+    if ping.dscp:
+        argv += ["-Q", str(ping.dscp << 2)]
+    argv += ["-I", address(ping.sender), address(ping.receiver)]
+    return Program(
+        name=f"ping-{number}",
+        node=ping.sender,
+        argv=tuple(argv),
+        start_at=0,
+        stop_at=duration,
+        stop_signal=Signals.SIGINT,
+    )
+
+
+def collect(ping: Ping, ended: Ended, wall: int) -> PingResult:
+    """Return the echoes; `wall` is `CLOCK_REALTIME` at the run's start, in nanoseconds."""
+    if ended.status is None:
+        return PingResult(ping.sender, ping.receiver, error="ping was not started")
+    try:
+        sent, echoes, duplicates = parse(ended.stdout, wall)
+    except ValueError as error:
+        said = ended.stderr.decode("utf-8", "replace").strip()
+        return PingResult(ping.sender, ping.receiver, error=f"ping: {said or error}")
+    return PingResult(ping.sender, ping.receiver, sent, echoes, duplicates)
+
+
+def parse(text: bytes, wall: int) -> tuple[int, tuple[Echo, ...], int]:
+    """Read what `ping -D -n` writes: how many were sent, the echoes, and how many came twice.
+
+    Raises `ValueError` if it ends without its totals, or they differ from its lines.
+    """
+    sent = received = None
+    echoes: list[Echo] = []
+    duplicates = 0
+    for line in text.splitlines():
+        if found := _ECHO.match(line):
+            seconds, micros, number, rtt, duplicate = found.groups()
+            if duplicate:
+                duplicates += 1
+                continue
+            last = echoes[-1].number if echoes else 0
+            count = last + (int(number) - last + _WRAP // 2) % _WRAP - _WRAP // 2
+            at = int(seconds) * SECOND + int(micros) * 1_000 - wall
+            echoes.append(Echo(count, at, round(float(rtt) * 1e6)))
+        elif total := _TOTAL.match(line):
+            sent, received = int(total[1]), int(total[2])
+    if sent is None:
+        raise ValueError("its output ends without its totals")
+    if received != len(echoes):
+        raise ValueError(f"it counts {received} answers, but {len(echoes)} lines were read")
+    return sent, tuple(echoes), duplicates

@@ -1,0 +1,262 @@
+"""Plays a line-up: starts its programs, each at its time, and ends them.
+
+Servers come first; the run begins when all that others rely on is ready. Everything happens in the
+thread that calls, which sleeps until the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
+from sojourn.lab.host import Host
+from sojourn.lab.process import Process
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.lineup import Collected, Lineup
+from sojourn.lab.programs.plan import SECOND, address
+from sojourn.lab.programs.program import READY, Ended, Program, Ready
+
+READY_TIMEOUT = 30.0
+"""Seconds that programs may take until they can be relied upon."""
+LEAD = SECOND // 5
+"""From the moment when all is ready to the run's start: whoever waits for it is told before."""
+GRACE = 3.0
+"""Seconds that a program may take to write its results when it was told to stop."""
+NICE = -15
+"""Priority of programs: they only answer packets, and are not to wait for what else runs."""
+
+
+class Stage:
+    """A line-up's programs as they are started and ended.
+
+    `configure`, `ready`, `play` and `collect` are called in this order; as a context manager it
+    kills whatever still runs when it is left. What programs wrote stays in the folder `raw`.
+    """
+
+    def __init__(self, lineup: Lineup, hosts: Mapping[int, Host], raw: Path) -> None:
+        self.lineup = lineup
+        self.hosts = hosts
+        self.raw = raw
+        self.start = 0
+        """The run's start: `CLOCK_MONOTONIC` in nanoseconds, 0 before it is known."""
+        self.wall = 0
+        """The same by `CLOCK_REALTIME`."""
+        self.ended = lineup.run.duration
+        """When the run ended, in nanoseconds since its start."""
+        self._running: dict[str, Process] = {}
+        self._started: dict[str, int] = {}
+        self._signalled: dict[str, int] = {}
+        self._waiting: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for running in self._running.values():
+            if running.running:
+                running.signal(signal.SIGKILL)
+        for fd in self._waiting:
+            os.close(fd)
+        self._waiting.clear()
+
+    def configure(self, link: str = "eth0") -> None:
+        """Tell all hosts the sysctls and routes that the flows ask for; they leave by `link`."""
+        for node, settings in self.lineup.settings.items():
+            host = self.hosts[node]
+            host.sysctl(settings.sysctls)
+            for to, route in settings.routes.items():
+                metrics: dict[str, Any] = {"replace": True, **route.metrics()}
+                host.add_route(f"{address(to)}/32", link=link, **metrics)
+
+    def ready(self) -> None:
+        """Start all programs that others rely on, and wait until they are ready.
+
+        Raises `NotPossible` with what they complained of if they do not become it.
+        """
+        self.raw.mkdir(parents=True, exist_ok=True)
+        before = [program for program in self.lineup.programs if program.start_at is None]
+        for program in before:
+            self._start(program)
+        deadline = time.monotonic() + READY_TIMEOUT
+        problems = []
+        for program in before:
+            running = self._running[program.name]
+            left = max(0.0, deadline - time.monotonic())
+            try:
+                if program.ready is Ready.LISTENING:
+                    self.hosts[program.node].wait_port(program.port, left, by=running)
+                elif program.ready is Ready.SAYS_SO:
+                    running.wait_output(READY, left)
+            except SandboxDied:
+                raise
+            except DeadlinePassed:
+                problems.append(Problem("", program.name, f"not ready after {READY_TIMEOUT:g} s"))
+            except LabError as error:
+                why = _json_error(running.output())
+                problems.append(Problem("", program.name, why or str(error)))
+        if problems:
+            raise NotPossible(problems)
+
+    def begin(self, start: int | None = None) -> int:
+        """Set the run's start, `CLOCK_MONOTONIC` in nanoseconds, by default shortly from now."""
+        now = time.monotonic_ns()
+        self.start = now + LEAD if start is None else start
+        self.wall = time.time_ns() - now + self.start
+        for fd in self._waiting:
+            with suppress(BrokenPipeError):  # one that has ended is found out at the end
+                os.write(fd, b"%d\n" % self.start)
+        return self.start
+
+    def play(self, tick: Callable[[int], bool] | None = None, every: float = 0.5) -> bool:
+        """Start and stop programs at their times, until the run's end.
+
+        `tick(now)` is called about every `every` seconds with the nanoseconds since the start; if
+        it returns `False` the run is cut short, all programs are told to stop, and so does `play`.
+        """
+        if not self.start:
+            self.begin()
+        step = round(every * SECOND)
+        looked = -step
+        for at, act, program in self._acts():
+            while (now := time.monotonic_ns() - self.start) < at:
+                if tick is not None and now >= looked + step:
+                    looked = now
+                    if not tick(now):
+                        self.ended = now
+                        self._stop_all()
+                        return False
+                    continue
+                until = at if tick is None else min(at, looked + step)
+                time.sleep((until - now) / SECOND)
+            act(program)
+        return True
+
+    def _acts(self) -> list[tuple[int, Callable[[Program], None], Program]]:
+        """Starts and stops in the order of their times; a stop before a start at the same time."""
+        duration = self.lineup.run.duration
+        acts: list[tuple[int, Callable[[Program], None], Program]] = []
+        for program in self.lineup.programs:
+            if program.start_at is not None:
+                stop = duration if program.stop_at is None else min(program.stop_at, duration)
+                acts.append((program.start_at, self._start, program))
+                acts.append((stop, self._stop, program))
+            elif program.waits:
+                acts.append((duration, _nothing, program))
+        return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
+
+    def collect(self) -> Collected:
+        """End all programs, keep what they wrote, and read it."""
+        for program in self.lineup.programs:
+            if program.start_at is not None or program.ends:
+                self._wait(program, GRACE)
+        for program in self.lineup.programs:
+            if self._wait(program, 0.0) is None:
+                self._stop(program)
+        ended = {program.name: self._ended(program) for program in self.lineup.programs}
+        for one in ended.values():
+            for suffix, text in (("out", one.stdout), ("err", one.stderr)):
+                if text:
+                    (self.raw / f"{one.program.name}.{suffix}").write_bytes(text)
+        return self.lineup.collect(ended, self.wall, self.ended)
+
+    def _start(self, program: Program) -> None:
+        with ExitStack() as mine:
+            fds = [mine.enter_context(_contents(item)) for item in program.inputs]
+            if program.log:
+                flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                fds.append(os.open(self._log(program), flags, 0o600))
+                mine.callback(os.close, fds[-1])
+            stdin = None
+            if program.waits:
+                stdin, told = os.pipe()
+                mine.callback(os.close, stdin)
+                self._waiting.append(told)
+            self._started[program.name] = time.monotonic_ns()
+            self._running[program.name] = self.hosts[program.node].spawn(
+                program.argv,
+                env=program.environment,
+                stdin=stdin,
+                fds=fds,
+                limit=program.kept,
+            )
+        # Where we may: what else this machine does would show as late acknowledgements.
+        with suppress(PermissionError, ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self._running[program.name].pid, NICE)
+
+    def _log(self, program: Program) -> Path:
+        return self.raw / f"{program.name}.log"
+
+    def _stop(self, program: Program) -> None:
+        running = self._running.get(program.name)
+        if running is not None:
+            self._signalled.setdefault(program.name, time.monotonic_ns())
+            running.signal(program.stop_signal, group=False)
+
+    def _stop_all(self) -> None:
+        for program in self.lineup.programs:
+            if program.start_at is not None or program.waits:
+                self._stop(program)
+
+    def _wait(self, program: Program, timeout: float) -> int | None:
+        """Wait for a program's end, if it was started; `None` if it runs on."""
+        running = self._running.get(program.name)
+        if running is None:
+            return 0
+        with suppress(DeadlinePassed):
+            return running.wait(timeout)
+        return None
+
+    def _ended(self, program: Program) -> Ended:
+        running = self._running.get(program.name)
+        if running is None:
+            return Ended(program, None)
+        if self._wait(program, GRACE) is None:
+            running.signal(signal.SIGKILL)
+        status = running.wait(GRACE)
+        log = self._log(program)
+        signalled = self._signalled.get(program.name)
+        return Ended(
+            program,
+            status,
+            stdout=running.output(),
+            stderr=running.errors(),
+            log=log if program.log else None,
+            started=self._started[program.name] - self.start,
+            signalled=None if signalled is None else signalled - self.start,
+        )
+
+
+def _json_error(text: bytes) -> str | None:
+    """What a program that writes JSON says of its end there."""
+    with suppress(ValueError):
+        said = json.loads(text)
+        if isinstance(said, dict) and isinstance(said.get("error"), str):
+            return str(said["error"])
+    return None
+
+
+def _nothing(program: Program) -> None:
+    """The run's end is waited for."""
+
+
+@contextmanager
+def _contents(item: bytes | int) -> Iterator[int]:
+    """A file in memory with these contents, or as many zeros, which take no memory."""
+    fd = os.memfd_create("sojourn", os.MFD_CLOEXEC)
+    try:
+        if isinstance(item, int):
+            os.ftruncate(fd, item)
+        else:
+            with open(fd, "wb", closefd=False) as file:
+                file.write(item)
+            os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)

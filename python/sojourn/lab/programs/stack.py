@@ -1,0 +1,381 @@
+"""What a flow asks of TCP, and how this kernel can be told: per socket, host, route, or not at all.
+
+A plan's transport says everything about a TCP. Linux has a knob for some of it: socket options,
+sysctls of a network namespace, attributes of a route. For the rest it behaves in one way; a plan
+that asks for that way is content, any other is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.lab.programs.errors import Problem
+from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS, Flow
+
+PROC = Path("/proc/sys/net/ipv4")
+CUBIC = Path("/sys/module/tcp_cubic/parameters")
+
+ALWAYS_RACK = (6, 17)
+"""Since when the kernel has no other way (its commit "tcp: remove obsolete and unused
+RFC3517/RFC6675 loss recovery code")."""
+
+_MS = 1_000_000
+_UNLIMITED = 1_000_000
+"""Segments that one ACK may add in slow start, when nothing limits it (`tcp::profile`)."""
+
+
+PACED = 4_000_000_000
+"""Bytes per second that never bind: that a rate is set makes the kernel pace."""
+_RTAX_RTO_MIN = 13
+"""Of <linux/rtnetlink.h>."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What this kernel has."""
+
+    controls: tuple[str, ...]
+    """Congestion controls that are loaded."""
+    cubic: dict[str, int]
+    """Parameters of the module `tcp_cubic`, which count for the whole machine."""
+    sysctls: frozenset[str]
+    """Names below net.ipv4 that a host may set."""
+    version: tuple[int, int]
+    """Such as (6, 1)."""
+
+    @classmethod
+    def here(cls) -> Kernel:
+        """Return what the running kernel has."""
+        controls = (PROC / "tcp_available_congestion_control").read_text(encoding="ascii").split()
+        cubic = {}
+        if CUBIC.is_dir():
+            cubic = {path.name: int(path.read_text(encoding="ascii")) for path in CUBIC.iterdir()}
+        names = frozenset(path.name for path in PROC.glob("tcp_*"))
+        major, minor, *_ = platform.release().split(".")
+        version = (int(major), int(re.match(r"\d+", minor)[0]))  # type: ignore[index]
+        return cls(tuple(sorted(controls)), cubic, names, version)
+
+
+@dataclass(frozen=True)
+class Socket:
+    """Options of a flow's sending socket."""
+
+    congestion: str
+    mss: int
+    paced: bool
+    """Whether the kernel paces although the congestion control does not ask for it."""
+    nodelay: bool
+    send_buffer: int
+    """Bytes written and not yet acknowledged, at most."""
+    blocking: bool
+
+
+@dataclass
+class Route:
+    """Attributes of a host's route to another (`ip route`); `None` is the kernel's own."""
+
+    initcwnd: int | None = None
+    rto_min: int | None = None
+    """In nanoseconds."""
+    quickack: bool | None = None
+    ecn: bool | None = None
+    """The feature `ecn`: connections to there ask for it."""
+
+    def metrics(self) -> dict[str, int]:
+        """Return them as numbers of netlink's: milliseconds, and bits of features."""
+        found = {}
+        if self.initcwnd is not None:
+            found["initcwnd"] = self.initcwnd
+        if self.rto_min is not None:
+            # The kernel heeds it only if it is locked.
+            found |= {"rto_min": self.rto_min // _MS, "lock": 1 << _RTAX_RTO_MIN}
+        if self.quickack:
+            found["quickack"] = 1
+        if self.ecn:
+            found["features"] = 1
+        return found
+
+
+@dataclass
+class HostSettings:
+    """What a host's namespace must be told before its programs start."""
+
+    sysctls: dict[str, str] = field(default_factory=dict)
+    """Full names, such as net.ipv4.tcp_sack."""
+    routes: dict[int, Route] = field(default_factory=dict)
+    """By the node that the route leads to."""
+
+
+def socket(tcp: dict[str, Any]) -> Socket:
+    """Return the options of a flow's sending socket."""
+    return Socket(
+        congestion=tcp["congestion"]["name"],
+        mss=tcp["mss"],
+        paced=tcp["pacing"] == "on",
+        nodelay=not tcp["nagle"],
+        send_buffer=tcp["send_buffer"],
+        blocking=tcp["blocking"],
+    )
+
+
+class Settings:
+    """Collects what all flows ask of their hosts, and notes where they contradict."""
+
+    def __init__(self, names: list[str], kernel: Kernel) -> None:
+        self.names = names
+        self.kernel = kernel
+        self.hosts: dict[int, HostSettings] = {}
+        self.problems: list[Problem] = []
+        self._asked: dict[tuple[int, str], tuple[Flow, Any]] = {}
+        self._groups: set[int] = set()
+        self._ways: set[tuple[int, int, int]] = set()
+
+    def host(self, node: int) -> HostSettings:
+        """Return a host's settings."""
+        return self.hosts.setdefault(node, HostSettings(sysctls=dict(QUIET)))
+
+    def add(self, flow: Flow, opener: int, ways: Iterable[tuple[int, int]]) -> None:
+        """Adds a TCP flow: who opens its connections, and which way its data go.
+
+        Flows of a group that go the same way ask for the same; only the first is looked at.
+        """
+        tcp = flow.tcp
+        if tcp is None:
+            return
+        if flow.group not in self._groups:
+            self._groups.add(flow.group)
+            self.problems += [Problem(flow.label, *words) for words in refusals(tcp, self)]
+        for sender, receiver in ways:
+            way = (flow.group, sender, receiver)
+            if way not in self._ways:
+                self._ways.add(way)
+                self._demand(flow, tcp, sender, receiver, opener)
+
+    def _demand(
+        self, flow: Flow, tcp: dict[str, Any], sender: int, receiver: int, opener: int
+    ) -> None:
+        for name, value in sysctls(tcp).items():
+            for node in {"s": (sender,), "r": (receiver,), "b": (sender, receiver)}[_ROLE[name]]:
+                if self._agree(flow, node, name, value):
+                    self.host(node).sysctls[f"net.ipv4.{name}"] = value
+        window = tcp["initial_window"]
+        self._route(flow, sender, receiver, "initcwnd", None if window == 10 else window)
+        rto = tcp["min_rto"]
+        self._route(flow, sender, receiver, "rto_min", None if rto == 200 * _MS else rto)
+        at_once = tcp["delayed_ack"] == 1 or tcp["delayed_ack_timeout"] == 0
+        self._route(flow, receiver, sender, "quickack", at_once or None)
+        other = receiver if opener == sender else sender
+        self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
+
+    def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:
+        if self._agree(flow, node, f"{name} to {self.names[to]}", value) and value is not None:
+            setattr(self.host(node).routes.setdefault(to, Route()), name, value)
+        else:
+            self.host(node)
+
+    def _agree(self, flow: Flow, node: int, name: str, value: Any) -> bool:
+        earlier, other = self._asked.setdefault((node, name), (flow, value))
+        if other == value:
+            return True
+        mine, theirs = (str(v) if v is not None else "the default" for v in (value, other))
+        has = f"{earlier.label} asks for {theirs}, and {self.names[node]} has one value for all"
+        self.problems.append(Problem(flow.label, f"{name} {mine}", has))
+        return False
+
+
+QUIET = {
+    # Every run begins without what earlier connections learnt.
+    "net.ipv4.tcp_no_metrics_save": "1",
+    # A machine's default may pace (bbr), and a socket that has begun so paces on with any other
+    # control; programs that set theirs once they are connected, as iperf3, would never tell.
+    "net.ipv4.tcp_congestion_control": "reno",
+    # A SYN queue is not what is measured.
+    "net.ipv4.tcp_syncookies": "0",
+}
+"""Set on every host with TCP."""
+
+_ROLE = {
+    "tcp_sack": "b",
+    "tcp_dsack": "r",
+    "tcp_timestamps": "b",
+    "tcp_window_scaling": "b",
+    "tcp_ecn": "b",
+    "tcp_frto": "s",
+    "tcp_recovery": "s",
+    "tcp_early_retrans": "s",
+    "tcp_slow_start_after_idle": "s",
+    "tcp_syn_retries": "b",
+    "tcp_retries2": "s",
+    "tcp_moderate_rcvbuf": "r",
+    "tcp_rmem": "r",
+    "tcp_wmem": "s",
+}
+"""Whose sysctl it is: the sender's, the receiver's, or both."""
+
+
+def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
+    """Return the sysctls below net.ipv4 that a transport asks for.
+
+    Half of a socket's receive buffer is window, or what the kernel takes for half (it counts what
+    packets occupy); a window that does not grow has its size from the start.
+    """
+    window, autotune = tcp["receive_window"], tcp["autotune"]
+    most = min(2 * window, 2**31 - 1)
+    first = min(131_072, most) if autotune else most
+    buffer = min(tcp["send_buffer"], 2**31 - 1)
+    return {
+        "tcp_sack": _flag(tcp["sack"]),
+        "tcp_dsack": _flag(tcp["dsack"]),
+        "tcp_timestamps": _flag(tcp["timestamps"]),
+        "tcp_window_scaling": _flag(tcp["window_scaling"]),
+        # Accepted where asked for; the route says who asks.
+        "tcp_ecn": "2",
+        "tcp_frto": "2" if tcp["frto"] else "0",
+        "tcp_recovery": _flag(tcp["rack"]),
+        "tcp_early_retrans": "3" if tcp["rack"] else "0",
+        "tcp_slow_start_after_idle": _flag(tcp["idle_restart"] == "decay"),
+        "tcp_syn_retries": str(tcp["syn_retries"]),
+        "tcp_retries2": str(tcp["retries"]),
+        "tcp_moderate_rcvbuf": _flag(autotune),
+        "tcp_rmem": f"4096 {first} {most}",
+        "tcp_wmem": f"4096 {min(16_384, buffer)} {max(buffer, 4096)}",
+    }
+
+
+def _flag(on: bool) -> str:
+    return "1" if on else "0"
+
+
+def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
+    """What no knob of this kernel gives: what was asked, and what there is."""
+    yield from _congestion(tcp, settings.kernel)
+    yield from _slow_start(tcp, settings.kernel)
+    yield from _recovery(tcp, settings.kernel)
+    yield from _acknowledgements(tcp)
+    for key, word, value in _FIXED:
+        if tcp[key] != value:
+            yield f"{word} {_shown(tcp[key])}", f"Linux has {_shown(value)} and no knob for it"
+    longest = LONGEST_MTU - TCP_HEADERS
+    if not 88 <= tcp["mss"] <= longest:
+        yield f"mss {tcp['mss']}", f"88 to {longest} bytes are possible"
+    if tcp["ecn"] in ("accurate", "l4s") and tcp["congestion"]["name"] != "dctcp":
+        yield f"ecn {tcp['ecn']}", "this kernel has off, classic, and accurate with dctcp"
+    if not 1 <= tcp["syn_retries"] <= 127:
+        yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"
+    if tcp["pacing"] == "off" and tcp["congestion"]["name"] == "bbr":
+        yield "pacing off", "Linux's bbr always paces"
+    for name in sysctls(tcp):
+        if name not in settings.kernel.sysctls:
+            yield f"net.ipv4.{name}", "this kernel has no such sysctl"
+
+
+def _recovery(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
+    if tcp["recovery"] == "new_reno" and tcp["sack"]:
+        yield "recovery newreno", "Linux does so only with `sack off`"
+    if tcp["recovery"] == "rfc6675":
+        yield "recovery rfc6675", "Linux reduces its window by `prr`"
+    if not tcp["rack"] and kernel.version >= ALWAYS_RACK:
+        yield "rack off", "since Linux 6.17 losses are always found by time"
+    if tcp["idle_restart"] == "rfc5681":
+        yield "idle_restart rfc5681", "Linux has off and decay"
+    if tcp["min_rto"] % _MS:
+        yield f"min_rto {_time(tcp['min_rto'])}", "a route's rto_min has whole milliseconds"
+
+
+def _acknowledgements(tcp: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if tcp["delayed_ack"] == 1 or tcp["delayed_ack_timeout"] == 0:
+        return
+    if tcp["delayed_ack"] != 2:
+        yield f"delack {tcp['delayed_ack']}", "Linux has 2, or 1 by a route's quickack"
+    if tcp["delayed_ack_timeout"] != 40 * _MS:
+        asked = f"delack_timeout {_time(tcp['delayed_ack_timeout'])}"
+        yield asked, "Linux has 40ms, or 0 by a route's quickack"
+
+
+_FIXED: tuple[tuple[str, str, Any], ...] = (
+    ("undo", "undo", True),
+    ("limited_transmit", "limited_transmit", True),
+    ("rto_rule", "rto", "linux"),
+    ("initial_rto", "initial_rto", 1_000 * _MS),
+    ("max_rto", "max_rto", 120_000 * _MS),
+    ("quick_ack", "quick_ack", True),
+    ("tso", "tso", True),
+)
+"""What Linux does in one way only: key of the plan, word, the way."""
+
+
+def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
+    control = tcp["congestion"]
+    name = control["name"]
+    if name not in kernel.controls:
+        has = f"this kernel has {', '.join(kernel.controls)}"
+        yield f"tcp {name}", f"{has}; others may be modules to load (modprobe tcp_{name})"
+        return
+    standard = _core_control(name)
+    have = _cubic(kernel) if name == "cubic" else standard
+    for key, value in control.items():
+        if key != "name" and not _same(value, have.get(key)):
+            asked = f"{name} {key} {_shown(value)}"
+            where = "tcp_cubic's module parameters have" if name == "cubic" else "Linux has"
+            yield asked, f"{where} {_shown(have.get(key))}"
+    if name == "dctcp" and tcp["ecn"] != "accurate":
+        yield f"dctcp ecn {tcp['ecn']}", "Linux's dctcp has accurate"
+
+
+def _core_control(name: str) -> dict[str, Any]:
+    """Return a control's parameters as the kernel's code has them: those of the profile linux-6."""
+    control: dict[str, Any] = json.loads(_core.parse_tcp(name))["congestion"]
+    return control
+
+
+def _cubic(kernel: Kernel) -> dict[str, Any]:
+    """Return this kernel's CUBIC in a plan's terms (`net/ipv4/tcp_cubic.c`)."""
+    have = kernel.cubic
+    return {
+        "variant": "linux",
+        "beta": have["beta"] / 1024,
+        "c": have["bic_scale"] * 10 / 1024,
+        "fast_convergence": bool(have["fast_convergence"]),
+        "reno_friendly": bool(have["tcp_friendliness"]),
+    }
+
+
+def _same(asked: Any, have: Any) -> bool:
+    """Whether two parameters are one; fractions are multiples of 1/1024 in the kernel."""
+    if isinstance(asked, float) and isinstance(have, int | float):
+        return abs(asked - have) <= 1 / 1024
+    return bool(asked == have)
+
+
+def _slow_start(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
+    slow_start = tcp["slow_start"]
+    if tcp["congestion"]["name"] == "cubic" and "hystart" in kernel.cubic:
+        have = "classic" if kernel.cubic["hystart"] else "none"
+    else:
+        have = "none"
+    if slow_start["kind"] != have:
+        name = tcp["congestion"]["name"]
+        yield f"hystart {slow_start['kind']}", f"this kernel's {name} has {have}"
+    if slow_start["limit"] < _UNLIMITED:
+        yield f"abc_limit {slow_start['limit']}", "Linux sets no limit"
+    if not slow_start["byte_counting"]:
+        yield "abc off", "Linux counts what is acknowledged"
+
+
+def _time(nanos: int) -> str:
+    return _core.format_quantity("time", nanos)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and value >= 1_000:
+        return _time(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,259 @@
+"""`web`: nginx at the servers, libcurl at the clients, users by the engine's model.
+
+An object of the model is a request of so many bytes, answered by so many packets. Here the request
+is padded to that length, and header and body of the answer together have the packets' bytes. One
+thing differs: the model (as ns-2's) answers on a new connection, HTTP on the request's own, so an
+object takes a round trip less.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from sojourn.lab.programs.endpoint import environment, python
+from sojourn.lab.programs.plan import Flow, Run, address
+from sojourn.lab.programs.program import Ended, Program, Ready
+from sojourn.lab.programs.results import GroupStats, Page, WebObject, WebResult
+from sojourn.lab.programs.stack import PACED, socket
+from sojourn.lab.programs.summaries import summarize
+
+LARGEST = 1 << 40
+"""Bytes of the file that objects are cut from; it is all zeros, and takes no memory."""
+OBJECT = "/o"
+_HEADER = (
+    "HTTP/1.1 206 Partial Content\r\n"
+    "Server: nginx\r\n"
+    "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+    "Content-Length: {length}\r\n"
+    "Connection: close\r\n"
+    "Content-Range: bytes 0-{last}/{largest}\r\n"
+    "\r\n"
+)
+"""What nginx answers, with our configuration."""
+
+
+def url(server: int, port: int) -> str:
+    """Where objects are."""
+    return f"http://{address(server)}:{port}{OBJECT}"
+
+
+def header(length: int) -> int:
+    """Bytes of the header before a body of this length."""
+    return len(_HEADER.format(length=length, last=length - 1, largest=LARGEST))
+
+
+def body(answer: int) -> int:
+    """The length of a body that makes an answer of this length, at least one byte."""
+    length = max(1, min(answer, LARGEST) - header(max(1, answer)))
+    # A shorter number makes a shorter header.
+    while length + header(length) < answer:
+        length += 1
+    return length
+
+
+def request_padding(target: str, bounds: str, request: int) -> list[str]:
+    """The header field that makes a request have its length, if it is not longer anyhow."""
+    host, _, path = target.removeprefix("http://").partition("/")
+    lines = [f"GET /{path} HTTP/1.0", f"Host: {host}", f"Range: bytes={bounds}", "X: ", ""]
+    missing = request - sum(len(line) + 2 for line in lines)
+    return [f"X: {'x' * missing}"] if missing > 0 else []
+
+
+def configuration(listening: Iterable[tuple[str, int]]) -> str:
+    """Nginx for these addresses and ports: one file, no logs, nothing outside its own folder."""
+    listen = "".join(f"    listen {host}:{port};\n" for host, port in sorted(listening))
+    return f"""\
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr warn;
+events {{
+  worker_connections 16384;
+}}
+http {{
+  access_log off;
+  server_tokens off;
+  etag off;
+  default_type "";
+  sendfile on;
+  tcp_nopush on;
+  keepalive_timeout 0;
+  client_header_buffer_size 128k;
+  large_client_header_buffers 2 128k;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  open_file_cache max=2 inactive=1d;
+  open_file_cache_valid 1d;
+  server {{
+{listen}    location = {OBJECT} {{
+      alias /proc/self/fd/4;
+      add_header Last-Modified "";
+    }}
+    location / {{
+      return 404;
+    }}
+  }}
+}}
+"""
+
+
+def available() -> bool:
+    """Whether libcurl can be used from Python."""
+    return find_spec("pycurl") is not None
+
+
+def version() -> dict[str, str]:
+    """Return libcurl's version, for a run's record."""
+    import pycurl
+
+    return {"libcurl": str(pycurl.version_info()[1])}
+
+
+def programs(path: str, run: Run, flows: Iterable[Flow]) -> list[Program]:
+    """Return the servers and browsers of these flows."""
+    served: dict[int, list[Flow]] = {}
+    clients: dict[int, dict[str, Any]] = {}
+    for flow in flows:
+        for node in flow.servers:
+            served.setdefault(node, []).append(flow)
+        clients.setdefault(flow.receiver, {})[str(flow.flow)] = _options(flow)
+    names = [node["name"] for node in run.plan["nodes"]]
+    made = []
+    for node, here in sorted(served.items()):
+        host = address(node)
+        sockets = [{"address": host, "port": flow.port, **_options(flow)} for flow in here]
+        made.append(
+            Program(
+                name=f"nginx-{names[node]}",
+                node=node,
+                argv=python("nginx", path),
+                ready=Ready.LISTENING,
+                port=here[-1].port,
+                inputs=(
+                    configuration((host, flow.port) for flow in here).encode(),
+                    LARGEST,
+                    json.dumps(sockets).encode(),
+                ),
+                environment=environment(),
+            )
+        )
+    made += [
+        Program(
+            name=browser_name(names[node]),
+            node=node,
+            argv=python("browser", str(run.seed), str(node)),
+            ends=True,
+            ready=Ready.SAYS_SO,
+            inputs=(run.plan_json.encode(), json.dumps(options).encode()),
+            log=True,
+            waits=True,
+            environment=environment(),
+        )
+        for node, options in sorted(clients.items())
+    ]
+    return made
+
+
+def browser_name(host: str) -> str:
+    """Return the name of a client's browser."""
+    return f"browser-{host}"
+
+
+def _options(flow: Flow) -> dict[str, Any]:
+    assert flow.tcp is not None
+    options = socket(flow.tcp)
+    return {
+        "congestion": options.congestion,
+        "mss": options.mss,
+        "tos": flow.dscp << 2,
+        "paced": PACED if options.paced else None,
+    }
+
+
+def collect(
+    run: Run, flows: Iterable[Flow], ended: Iterable[Ended]
+) -> tuple[dict[int, WebResult], dict[int, GroupStats], list[str]]:
+    """Return the results of sessions and groups by their numbers, and what went wrong."""
+    objects: dict[int, list[WebObject]] = {}
+    pages: dict[int, list[Page]] = {}
+    errors = []
+    for one in ended:
+        if one.status != 0 and one.log is not None:
+            errors.append(f"{one.program.name}: {one.trouble}")
+        if one.log is None:
+            continue
+        for number, line in enumerate(one.log.read_text("utf-8").splitlines(), 1):
+            try:
+                _take(json.loads(line), objects, pages)
+            except (ValueError, KeyError, TypeError) as error:
+                errors.append(f"{one.program.name}: line {number} of its log: {error!r}")
+                break
+    results = {
+        flow.flow: _result(flow, objects.get(flow.flow, []), pages.get(flow.flow, []))
+        for flow in flows
+    }
+    groups = {}
+    for group in sorted({flow.group for flow in flows}):
+        members = [results[flow.flow] for flow in flows if flow.group == group]
+        groups[group] = GroupStats(
+            delay=summarize([]),
+            fct=summarize(
+                o.ended - o.due
+                for result in members
+                for o in result.objects
+                if o.error is None and o.ended is not None and o.ended >= run.warmup
+            ),
+            page=summarize(
+                page.ended - page.started
+                for result in members
+                for page in result.pages
+                if page.whole and page.ended >= run.warmup
+            ),
+            unfinished=sum(o.ended is None for result in members for o in result.objects),
+        )
+    return results, groups, errors
+
+
+def _take(
+    entry: Mapping[str, Any], objects: dict[int, list[WebObject]], pages: dict[int, list[Page]]
+) -> None:
+    flow = int(entry["flow"])
+    if "object" not in entry:
+        page = Page(
+            number=int(entry["page"]),
+            started=int(entry["started"]),
+            ended=int(entry["ended"]),
+            objects=int(entry["objects"]),
+            whole=bool(entry["whole"]),
+        )
+        pages.setdefault(flow, []).append(page)
+        return
+    objects.setdefault(flow, []).append(
+        WebObject(
+            page=int(entry["page"]),
+            number=int(entry["object"]),
+            server=int(entry["server"]),
+            due=int(entry["due"]),
+            started=int(entry["started"]),
+            connected=int(entry["connect"]) or None,
+            first_byte=int(entry["first"]) or None,
+            ended=None if entry["ended"] is None else int(entry["ended"]),
+            asked=int(entry["asked"]),
+            bytes=int(entry["bytes"]),
+            error=entry.get("error"),
+        )
+    )
+
+
+def _result(flow: Flow, objects: list[WebObject], pages: list[Page]) -> WebResult:
+    failed = [o.error for o in objects if o.error is not None]
+    error = f"{failed[0]} ({len(failed)} objects)" if failed else None
+    return WebResult(
+        flow.flow, flow.name, flow.number, error, objects=tuple(objects), pages=tuple(pages)
+    )

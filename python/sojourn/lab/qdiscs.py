@@ -1,0 +1,266 @@
+"""A plan's links as the kernel's own: veth pairs, `htb` for the rate, the real discipline, `netem`.
+
+Each direction of a link is a chain of its own: veth pairs with bridges between them, which lie in
+one namespace. At the first bridge `htb` sends at the link's rate, and the discipline is its child,
+so that its backlog is the queue and nothing else; at the second one `netem` delays, and packets in
+flight wait there. Queues do not lie at the senders' own devices: there the kernel holds TCP back
+as soon as a few of a connection's packets wait (TCP small queues), and the queue would never fill.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.lab.errors import DeadlinePassed, LabError, Unavailable
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.scenario.deploy import shaper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sojourn.lab.host import Host
+    from sojourn.lab.sandbox import Sandbox
+
+MTU = 1500
+CHILD = "10:"
+"""Handle of the discipline below `htb`."""
+IN_FLIGHT = 100_000
+"""Packets that a delay may hold: `netem`'s own limit of 1000 would drop them."""
+TC_SECONDS = 30.0
+NO_OFFLOADS = {"tso": False, "gso": False, "gro": False}
+"""Packets merged by offloads would count as one."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction, as the kernel is told."""
+
+    number: int
+    name: str
+    sender: int
+    receiver: int
+    rate: int | None
+    """In bit/s; without one there is neither shaper nor queue."""
+    queue: str | None
+    """The discipline in `tc`'s words."""
+    overhead: int
+    delay: str | None
+    """The delay line's discipline in `tc`'s words."""
+
+    @property
+    def device(self) -> str:
+        """Its device, at both ends."""
+        return f"l{self.number}"
+
+    def mac(self, end: int) -> str:
+        """Its address at the sender's end (0) or the receiver's (1)."""
+        high, low = divmod(self.number, 256)
+        return f"02:00:00:{end:02x}:{high:02x}:{low:02x}"
+
+    def stages(self) -> list[list[str]]:
+        """What each bridge's far port is told, on the way to the receiver."""
+        made = []
+        if self.rate is not None and self.queue is not None:
+            made.append(shaper(self.far(0), self.rate, self.overhead, self.queue))
+        if self.delay is not None:
+            made.append([f"tc qdisc replace dev {self.far(len(made))} root handle 1: {self.delay}"])
+        return made
+
+    @property
+    def queued(self) -> bool:
+        """Whether there is a queue, at the far port of its first bridge."""
+        return self.rate is not None and self.queue is not None
+
+    def near(self, stage: int) -> str:
+        """The port of a bridge towards the sender."""
+        return f"i{self.number}.{stage}"
+
+    def far(self, stage: int) -> str:
+        """Its port towards the receiver."""
+        return f"o{self.number}.{stage}"
+
+
+def delay_line(nanoseconds: int) -> str:
+    """A propagation delay in `tc`'s words."""
+    return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
+
+
+def links(plan: Mapping[str, Any]) -> list[Link]:
+    """All links of a plan; raises `NotPossible` with everything that this way cannot have."""
+    made: list[Link] = []
+    problems: list[Problem] = []
+    for number, given in enumerate(plan["links"]):
+        params, name = given["params"], given["name"]
+        problems += [Problem(name, what, _WIRE) for what in _beyond(given)]
+        queue = None
+        if params["rate"] is not None:
+            try:
+                queue = _core.queue_to_tc(json.dumps(params["queue"]))
+            except _core.NoKernelEquivalent as error:
+                problems.append(Problem(name, params["queue"]["name"], f"{error}; {_WIRE}"))
+        if given["to"] is not None:
+            delay = delay_line(params["delay"]) if params["delay"] else None
+            made.append(
+                Link(
+                    number, name, given["from"], given["to"], params["rate"], queue,
+                    params["overhead"], delay,
+                )
+            )  # fmt: skip
+    if plan["observe"]["capture"]:
+        problems.append(Problem("", "observe.capture", _WIRE))
+    if problems:
+        raise NotPossible(problems)
+    return made
+
+
+_WIRE = "not with the kernel's links: `--engine wire` has it"
+
+
+def _beyond(link: Mapping[str, Any]) -> list[str]:
+    """What a link has besides rate, delay and queue."""
+    impairments = link["params"]["impairments"]
+    found = {
+        "a shared medium": link["medium"] is not None or link["to"] is None,
+        "ring": link["ring"] > 0,
+        "changes on the way": bool(link.get("changes")),
+        "jitter": impairments["jitter"] is not None,
+        "loss": impairments["loss"]["model"] != "none",
+        "reorder": impairments["reorder"] is not None,
+        "duplicate": impairments["duplicate"]["probability"] > 0,
+        "corrupt": impairments["corrupt"]["probability"] > 0,
+    }
+    return [what for what, there in found.items() if there]
+
+
+def require(sandbox: Sandbox, wanted: list[Link]) -> None:
+    """Try every discipline on a link that leads nowhere; raises `Unavailable` if one is missing."""
+    tried: dict[str, str] = {}
+    for link in wanted:
+        if link.queue is not None:
+            tried |= {"htb": "htb", link.queue.split()[0]: link.queue}
+        if link.delay is not None:
+            tried[link.delay.split()[0]] = link.delay
+    host = sandbox.host("probe")
+    sandbox.veth(host, "probe0", host, "probe1")
+    missing = []
+    for kind, words in tried.items():
+        said = tc(host, f"tc qdisc replace dev probe0 root {words}")
+        if said is None:
+            continue
+        if "unknown" not in said.lower():
+            raise LabError(f"tc refuses `{words}`: {said}")
+        missing.append(kind)
+    if missing:
+        modules = " ".join(f"sch_{kind}" for kind in missing)
+        raise Unavailable(
+            f"this kernel has no qdisc {', '.join(missing)}",
+            f"sudo modprobe -a {modules}, or use --engine wire, which needs none",
+        )
+
+
+def tc(host: Host, command: str) -> str | None:
+    """Give one of our own commands to `tc`; what it complains of, if it does."""
+    process = host.spawn(command.split())
+    try:
+        status = process.wait(TC_SECONDS)
+    except DeadlinePassed:
+        return "no answer"
+    return None if status == 0 else process.errors().decode(errors="replace").strip()
+
+
+def build(sandbox: Sandbox, hosts: Mapping[int, Host], wanted: list[Link], mtu: int = MTU) -> Host:
+    """Makes all links between hosts, up and with their queues; where their queues are."""
+    middle = sandbox.host("the links")
+    for link in wanted:
+        sender, receiver = hosts[link.sender], hosts[link.receiver]
+        stages = link.stages()
+        ends = [(sender, link.device)]
+        for number in range(len(stages)):
+            ends += [(middle, link.near(number)), (middle, link.far(number))]
+        ends.append((receiver, link.device))
+        for (one, device), (other, its) in zip(ends[::2], ends[1::2], strict=True):
+            sandbox.veth(one, device, other, its, mtu=mtu)
+        for host, device in ends:
+            host.set_offloads(device, **NO_OFFLOADS)
+        for number, commands in enumerate(stages):
+            bridge = f"b{link.number}.{number}"
+            middle.add_link(bridge, "bridge", mtu=mtu)
+            for port in (link.near(number), link.far(number)):
+                middle.set_link(port, bridge=bridge)
+            for command in commands:
+                _must(middle, command)
+            middle.set_link(bridge, up=True)
+        for end, host in enumerate((sender, receiver)):
+            host.set_link(link.device, mac=link.mac(end))
+        for host, device in ends:
+            host.set_link(device, up=True)
+    return middle
+
+
+def _must(host: Host, command: str) -> None:
+    said = tc(host, command)
+    if said is not None:
+        raise LabError(f"`{command}` failed: {said}")
+
+
+def next_links(wanted: list[Link], goal: int) -> dict[int, Link]:
+    """The link by which each node sends to `goal`: on a shortest path, the lowest of them."""
+    distance = {goal: 0}
+    reached = [goal]
+    for node in reached:
+        for link in wanted:
+            if link.receiver == node and link.sender not in distance:
+                distance[link.sender] = distance[node] + 1
+                reached.append(link.sender)
+    found: dict[int, Link] = {}
+    for link in wanted:
+        here, there = distance.get(link.sender), distance.get(link.receiver)
+        if here is not None and there is not None and here == there + 1:
+            found.setdefault(link.sender, link)
+    return found
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a queue's counters stood at."""
+
+    time: int
+    """Nanoseconds since the run's start."""
+    bytes: int
+    """Sent, with Ethernet headers."""
+    packets: int
+    drops: int
+    length: int
+    """Packets waiting."""
+    backlog: int
+    """The same in bytes."""
+
+
+def sample(middle: Host, link: Link, now: int) -> Sample:
+    """Read a queue's counters."""
+    for found in middle.qdiscs(link.far(0)):
+        if found["handle"] == CHILD:
+            return Sample(
+                now, found["bytes"], found["packets"], found["drops"], found["qlen"],
+                found["backlog"],
+            )  # fmt: skip
+    raise LabError(f"{link.name}: its queue has gone")
+
+
+MARKS = ("ecn_mark", "marked", "ecn_mark_l4s")
+"""What `tc` calls packets marked instead of dropped."""
+
+
+def marks(middle: Host, link: Link) -> int | None:
+    """Packets that a queue has marked, if its discipline counts them."""
+    process = middle.spawn(["tc", "-s", "-j", "qdisc", "show", "dev", link.far(0)])
+    if process.wait(TC_SECONDS) != 0:
+        return None
+    for found in json.loads(process.output() or b"[]"):
+        if found.get("handle") == CHILD:
+            counts = [found[name] for name in MARKS if name in found]
+            return sum(counts) if counts else None
+    return None

@@ -1,0 +1,229 @@
+"""The sandbox: namespaces of our own in which hosts and programs live, held by a process, *init*.
+
+Nothing inside has a name outside, and nothing is cleaned up by us: when init dies, or the process
+that started it does (`kill -9` at any moment), the kernel kills every program and forgets every
+namespace, link, mount and file. Init is asked over a socket, by way of the keeper (`keeper.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, Literal, Self
+
+from sojourn.lab import kernel, messages
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.host import Host
+from sojourn.lab.keeper import CannotStart, Keeper
+from sojourn.lab.needs import (
+    ability_advice,
+    find_program,
+    require_pyroute2,
+    user_namespace_advice,
+)
+from sojourn.lab.process import DEFAULT_LIMIT, Process
+from sojourn.lab.settings import Outcome, recover
+
+Privilege = Literal["auto", "user", "root"]
+Ability = Literal["tun", "realtime", "force-buffers"]
+
+REQUEST_SECONDS = 60.0
+
+
+class Sandbox:
+    """A sandbox: a context manager, and the maker of hosts and links.
+
+    `privilege` is how it is allowed to be: `user` puts it into a user namespace, for which nobody
+    has to be root, and in which root has no power over the machine; `root` goes without one, so
+    that its programs may do all that root may. `auto` tries a user namespace first, and takes root
+    only if there is none to be had or it cannot give what `needs` names. `needs` are things that
+    user namespaces do not always have: `tun` (/dev/net/tun may be opened), `realtime`
+    (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE past net.core.rmem_max). Afterwards `privilege`
+    says which was used, `reason` why, and `can` what it has of those.
+
+    `memory` bounds the files that programs write in their working directories (bytes). It raises
+    `Unavailable`, with nothing changed, where this user or machine cannot have a sandbox.
+    """
+
+    def __init__(
+        self,
+        privilege: Privilege = "auto",
+        needs: Iterable[Ability] = (),
+        memory: int = 1 << 30,
+    ) -> None:
+        if privilege not in ("auto", "user", "root"):
+            raise ValueError(f"privilege {privilege!r}: auto, user or root")
+        self.asked = privilege
+        self.needs = frozenset(needs)
+        self.memory = memory
+        self.privilege: Literal["user", "root"] = "user"
+        self.reason = ""
+        self.can: frozenset[str] = frozenset()
+        self.recovered: list[Outcome] = []
+        """What became of settings of the machine that killed runs had left changed."""
+        self.hosts: dict[str, Host] = {}
+        self._keeper: Keeper | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Starts init; `with` does it."""
+        if self._keeper is not None:
+            raise LabError("the sandbox has been started already")
+        require_pyroute2()
+        self.recovered = recover()
+        root = kernel.capable(kernel.CAP_SYS_ADMIN)
+        if self.asked != "root":
+            trouble = self._try("user")
+            if trouble is None:
+                return
+            if self.asked == "user" or not root:
+                raise trouble
+            self.reason = trouble.message
+        elif not root:
+            raise Unavailable("a sandbox without a user namespace needs root", "use sudo")
+        trouble = self._try("root")
+        if trouble is not None:
+            raise trouble
+
+    def _try(self, privilege: Literal["user", "root"]) -> Unavailable | None:
+        """Starts init with `privilege`, or says why not."""
+        try:
+            keeper = Keeper(privilege == "user", self.memory)
+        except CannotStart as failure:
+            if privilege == "user":
+                return user_namespace_advice(failure.step, failure.errno, str(failure))
+            return Unavailable(f"the sandbox cannot be made: {failure}")
+        lacking = sorted(self.needs - keeper.can)
+        if lacking:
+            keeper.end()
+            where = "a user namespace" if privilege == "user" else "root"
+            return Unavailable(
+                f"{where} does not have {', '.join(lacking)} here", ability_advice(lacking[0])
+            )
+        self._keeper = keeper
+        self.privilege = privilege
+        self.can = keeper.can
+        if not self.reason:
+            self.reason = "asked for" if self.asked == privilege else "it suffices"
+        return None
+
+    def close(self) -> None:
+        """Ends init, and all inside with it; harmless if it has ended already."""
+        if self._keeper is not None:
+            self._keeper.end()
+            for host in self.hosts.values():
+                host.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the one whom the kernel ends with us, and who ends init."""
+        return self._alive().popen_pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether init runs."""
+        return self._keeper is not None and self._keeper.ended is None
+
+    def host(self, name: str) -> Host:
+        """A new host: a network namespace with nothing in it but `lo`, which is up."""
+        if name in self.hosts:
+            raise LabError(f"there is a host {name!r} already")
+        answer, fds = self.request("host")
+        host = Host(
+            self, name, answer["host"], answer["inode"], f"/proc/1/fd/{answer['fd']}", fds[0]
+        )
+        self.hosts[name] = host
+        host.set_link("lo", up=True)
+        return host
+
+    def veth(
+        self,
+        first: Host,
+        first_name: str,
+        second: Host,
+        second_name: str,
+        mtu: int | None = None,
+    ) -> None:
+        """A veth pair between two hosts (or one and itself), both ends down."""
+        self.request(
+            "network",
+            host=first.number,
+            call="link_add",
+            arguments={"name": first_name, "kind": "veth", "peer": second_name, "mtu": mtu},
+            hosts={"peer_netns": second.number},
+        )
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        host: Host | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        stdin: int | None = None,
+        fds: Sequence[int] = (),
+        limit: int = DEFAULT_LIMIT,
+        nice: int | None = None,
+        fifo: int | None = None,
+        cpus: Sequence[int] | None = None,
+        rlimits: Mapping[str, int] | None = None,
+    ) -> Process:
+        """Starts a program in `host`, or in the sandbox's own empty network; see `Host.spawn`."""
+        executable = find_program(argv[0])
+        environment = {"PATH": os.environ.get("PATH", os.defpath), **(env or {})}
+        keeper = self._alive()
+        passed = [*fds, stdin] if stdin is not None else list(fds)
+        answer, received = self.request(
+            "spawn",
+            fds=passed,
+            host=None if host is None else host.number,
+            executable=executable,
+            argv=list(argv),
+            env=environment,
+            cwd=cwd,
+            stdin=stdin is not None,
+            limit=limit,
+            nice=nice,
+            fifo=fifo,
+            cpus=None if cpus is None else list(cpus),
+            rlimits=dict(rlimits or {}),
+        )
+        process = Process(self, tuple(argv), answer, received)
+        keeper.follow(process)
+        return process
+
+    def wait_any(self, processes: Collection[Process], timeout: float) -> list[Process]:
+        """Waits until one of `processes` has ended, at most `timeout` seconds; all that have."""
+        return self._alive().wait_any(processes, timeout)
+
+    def open(self, path: str, mode: Literal["r", "w", "a"] = "r") -> IO[bytes]:
+        """Opens a file as the sandbox sees it, for reading, writing anew, or appending."""
+        _, fds = self.request("open", path=path, mode=mode)
+        return os.fdopen(fds[0], mode + "b")
+
+    def request(
+        self,
+        op: str,
+        fds: Sequence[int] = (),
+        seconds: float = REQUEST_SECONDS,
+        **arguments: Any,
+    ) -> tuple[messages.Message, list[int]]:
+        """Asks init for something; the descriptors that come back are the caller's."""
+        return self._alive().request(op, fds, seconds, arguments)
+
+    def _alive(self) -> Keeper:
+        if self._keeper is None:
+            raise LabError("the sandbox has not been started")
+        return self._keeper

@@ -1,0 +1,252 @@
+"""Whether simulated and real runs agree: reference scenarios made both ways, side by side.
+
+The same plans run in the simulator and, with real programs and this kernel's TCP, across the wire.
+Queues, links and what is measured are the same code in both; what differs are TCP, programs and the
+machine. A metric agrees if the ratio of its means lies within its tolerance; it differs if even its
+interval does not reach that far; between the two it takes more seeds to tell.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.scenario import Scenario
+from sojourn.stats import welch_difference
+
+if TYPE_CHECKING:
+    from sojourn.lab.engine import LabRecord, WireEngine
+    from sojourn.study.engine import Record
+
+TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
+"""By how much the real mean of a metric may differ from the simulated one, as a share of it."""
+GRAIN = {"sojourn_mean": 1.0, "sojourn_p95": 1.0}
+"""Times a full packet takes on the link by which a delay may differ in any case: hosts hand over
+whole packets, and a delay of two packets cannot be told to a seventh."""
+SIMULATED = 10
+"""Seeds of a scenario that are simulated; they cost little."""
+
+Verdict = Literal["agrees", "differs", "unsure"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One reference scenario: bulk flows across one bottleneck."""
+
+    control: str
+    flows: int
+    rate: int
+    """Mbit/s."""
+    rtt: int
+    """Milliseconds, without the queue."""
+    queue: str
+    """A discipline's name."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        return f"{self.flows} {self.control}, {self.rate} Mbit/s, {self.rtt} ms, {self.queue}"
+
+    @property
+    def packet(self) -> float:
+        """Seconds a full packet takes on the link."""
+        return 1514 * 8 / (self.rate * 1e6)
+
+    def words(self) -> str:
+        """The queue, with room for a tenth of a second where it has to be told."""
+        room = self.rate * 1_000_000 // 80
+        if self.queue == "pfifo":
+            return f"pfifo limit {room // 1514}"
+        if self.queue == "red":
+            return (
+                f"red limit {room}b min {room // 10}b max {3 * room // 10}b avpkt 1000"
+                f" bandwidth {self.rate}mbit"
+            )
+        return self.queue
+
+    def scenario(self, duration: float, warmup: float) -> Scenario:
+        """The scenario; `warmup` seconds, which begin with programs meeting, are not measured."""
+        return Scenario.from_dict(
+            {
+                "name": self.name,
+                "duration": f"{duration:g}s",
+                "warmup": f"{warmup:g}s",
+                "links": {
+                    "bottleneck": {
+                        "from": "sender",
+                        "to": "receiver",
+                        "rate": "1gbit",
+                        "netem": f"delay {self.rtt / 2:g}ms",
+                        "forward": {"rate": f"{self.rate}mbit", "queue": self.words()},
+                    }
+                },
+                "flows": [
+                    {
+                        "name": "bulk",
+                        "from": "sender",
+                        "to": "receiver",
+                        "app": "bulk",
+                        "tcp": self.control,
+                        "count": self.flows,
+                        "start": "uniform 0s 1s",
+                    }
+                ],
+            }
+        )
+
+
+QUEUES = ("pfifo", "red", "codel", "fq_codel", "pie", "cobalt")
+PATHS = (
+    ("reno", 1, 10, 60),
+    ("cubic", 1, 50, 20),
+    ("cubic", 8, 10, 120),
+    ("reno", 8, 50, 60),
+)
+FULL = tuple(Case(*path, queue) for path in PATHS for queue in QUEUES)
+QUICK = (
+    Case("cubic", 8, 10, 20, "pfifo"),
+    Case("reno", 8, 10, 20, "pie"),
+    Case("cubic", 8, 50, 20, "fq_codel"),
+)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is run."""
+
+    cases: Sequence[Case]
+    duration: float
+    warmup: float
+    seeds: int
+
+
+EXTENTS = {"quick": Extent(QUICK, 10.0, 3.0, 1), "full": Extent(FULL, 25.0, 5.0, 2)}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric of one scenario, both ways."""
+
+    metric: str
+    real: float
+    simulated: float
+    ratio: float
+    """Real mean over simulated mean."""
+    low: float
+    high: float
+    """Confidence limits of the ratio (95 %); not numbers with a single real run."""
+    tolerance: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Result:
+    """One scenario, both ways."""
+
+    case: Case
+    measured: list[Measured]
+    lateness: float
+    """The worst run's 99th percentile of how late packets left, in seconds."""
+    doubts: list[str] = field(default_factory=list)
+    """What speaks against its real runs: then it says nothing."""
+    agreements: list[bool] = field(default_factory=list)
+    """Of each real run whether the replay of its arrivals made the same decisions."""
+
+    @property
+    def verdict(self) -> Verdict | Literal["not valid"]:
+        """Of all its metrics together."""
+        if self.doubts:
+            return "not valid"
+        if not all(self.agreements):
+            return "differs"
+        verdicts = {m.verdict for m in self.measured}
+        if "differs" in verdicts:
+            return "differs"
+        return "unsure" if "unsure" in verdicts else "agrees"
+
+    def as_dict(self) -> dict[str, Any]:
+        """It as plain data; what is not a number is null."""
+        data = asdict(self) | {"verdict": self.verdict}
+        for row in data["measured"]:
+            row |= {k: None for k, v in row.items() if isinstance(v, float) and math.isnan(v)}
+        return data
+
+
+def metrics(record: Record | LabRecord) -> dict[str, float]:
+    """Return the summary's metrics that are compared."""
+    found = {}
+    for name, _, dtype, data in record.table("summary"):
+        if name in TOLERANCES and isinstance(data, bytes):
+            (found[name],) = struct.unpack("<d" if dtype == "f8" else "<q", data)
+    return found
+
+
+def compare(
+    case: Case, real: Sequence[Mapping[str, float]], simulated: Sequence[Mapping[str, float]]
+) -> list[Measured]:
+    """Return what came of a scenario's runs, metric by metric."""
+    return [
+        _compare(case, metric, [run[metric] for run in real], [run[metric] for run in simulated])
+        for metric in TOLERANCES
+    ]
+
+
+def _compare(case: Case, metric: str, real: list[float], simulated: list[float]) -> Measured:
+    a, b = float(np.mean(real)), float(np.mean(simulated))
+    if not b > 0.0:
+        raise ValueError(f"{case.name}: the simulated {metric} is {b}")
+    allowed = max(TOLERANCES[metric], GRAIN.get(metric, 0.0) * case.packet / b)
+    low = high = math.nan
+    if len(real) > 1 and len(simulated) > 1:
+        interval = welch_difference(real, simulated).interval
+        low, high = 1 + interval.low / b, 1 + interval.high / b
+    ratio = a / b
+    verdict: Verdict = "agrees"
+    if abs(ratio - 1) > allowed:
+        within = low <= 1 + allowed and high >= 1 - allowed
+        verdict = "unsure" if within else "differs"
+    return Measured(metric, a, b, ratio, low, high, allowed, verdict)
+
+
+def validate(
+    extent: Extent,
+    engine: WireEngine,
+    *,
+    at_once: int = 1,
+    done: Callable[[int, int], None] | None = None,
+) -> Iterator[Result]:
+    """Make all runs, `at_once` real ones at a time, and say of each scenario what came of it.
+
+    `done` is told how many of the real runs are made, and of how many. Raises what
+    `WireEngine.simulate` raises.
+    """
+    runs = [(case, seed) for case in extent.cases for seed in range(1, extent.seeds + 1)]
+    plans = {c: c.scenario(extent.duration, extent.warmup).plan_json for c in extent.cases}
+    real: dict[Case, list[LabRecord]] = {}
+    with ThreadPoolExecutor(at_once) as pool:
+        records = pool.map(lambda run: engine.simulate(plans[run[0]], run[1]), runs)
+        for number, ((case, _), record) in enumerate(zip(runs, records, strict=True), 1):
+            real.setdefault(case, []).append(record)
+            if done is not None:
+                done(number, len(runs))
+            if len(real[case]) == extent.seeds:
+                yield _result(case, plans[case], real.pop(case))
+
+
+def _result(case: Case, plan: str, real: Sequence[LabRecord]) -> Result:
+    seeds: Iterable[int] = range(1, max(SIMULATED, len(real)) + 1)
+    simulated = [metrics(_core.simulate(plan, seed)) for seed in seeds]
+    return Result(
+        case,
+        compare(case, [metrics(record) for record in real], simulated),
+        lateness=max(record.real["health"]["lateness_p99"] for record in real),
+        doubts=sorted({doubt for record in real for doubt in record.doubts}),
+        agreements=[a["agrees"] for record in real for a in record.real["agreements"]],
+    )

@@ -1,0 +1,86 @@
+"""Whether a real run is to be believed: what was asked, and what the machine did.
+
+A wire that is late, starved or out of room measures the machine and not the scenario. Past the
+limits here a run is marked as not valid, with the reason and what would help.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LATENESS = 1e-3
+"""Seconds by which a hundredth of all packets may be late, at least."""
+LATENESS_SHARE = 0.05
+"""Share of the shortest round trip that they may be late if that is more."""
+PROCESSOR = 0.8
+"""Share of the time for which the wire may be on a processor: it has one thread."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a run is not to be believed."""
+
+    what: str
+    found: str
+    limit: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.found} ({self.limit}); {self.advice}"
+
+    def as_dict(self) -> dict[str, str]:
+        """It as plain data."""
+        return asdict(self)
+
+
+def doubts(
+    plan: Mapping[str, Any],
+    health: Mapping[str, Any],
+    lost_at_hosts: Mapping[str, int],
+    errors: Sequence[str],
+) -> list[Doubt]:
+    """Return everything that speaks against a run; nothing if it is valid.
+
+    `health` is what the wire says of itself, `lost_at_hosts` are packets that hosts' devices
+    dropped before the wire saw them, `errors` what programs complained of.
+    """
+    found = [*_late(plan, health), *_lost(health, lost_at_hosts)]
+    if health["cpu_share"] > PROCESSOR:
+        share, limit = f"{health['cpu_share']:.0%}", f"at most {PROCESSOR:.0%} is good"
+        advice = "lower the rates, or run fewer programs beside it"
+        found.append(Doubt("the wire's share of a processor", share, limit, advice))
+    output = "programs.zip has its output"
+    found += [Doubt("a program failed", error, "none may", output) for error in errors]
+    return found
+
+
+def _late(plan: Mapping[str, Any], health: Mapping[str, Any]) -> list[Doubt]:
+    limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
+    late = health["lateness_p99"]
+    if not late > limit:  # not a number if nothing was written
+        return []
+    what = "one packet in a hundred leaves late by"
+    good = f"at most {limit * 1e3:.2f} ms is good"
+    advice = "leave the machine to the run, lower the rates, or run as root (real-time priority)"
+    return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
+
+
+def _lost(health: Mapping[str, Any], lost_at_hosts: Mapping[str, int]) -> list[Doubt]:
+    advice = "lower the rates: no queue of the scenario decided this"
+    places = {
+        "packets for which the wire had no room": health["overflowed"],
+        "packets that a host did not take": health["refused"],
+        "packets that could not be split": health["malformed"],
+        **{f"packets lost before the wire at {name}": n for name, n in lost_at_hosts.items()},
+    }
+    return [Doubt(what, str(n), "none is good", advice) for what, n in places.items() if n > 0]
+
+
+def shortest_round_trip(plan: Mapping[str, Any]) -> float:
+    """Return twice the least delay of a link that has one, in seconds; 0 if none has."""
+    delays = [link["params"].get("delay", 0) for link in plan["links"]]
+    return float(2 * min((delay for delay in delays if delay > 0), default=0) / 1e9)

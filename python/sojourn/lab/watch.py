@@ -1,0 +1,269 @@
+"""A live view of a wire's links in the terminal: rate, backlog, sojourn time, drops, marks.
+
+`View` turns the counters of a control socket into rows; `follow` shows them until the wire ends,
+and `Beside` does so in the background, while somebody else is at work.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from sojourn.lab.control import Client
+from sojourn.lab.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rich.console import Console, Group
+
+EVERY = 0.5
+"""Seconds between two looks."""
+SAMPLES = 32
+BARS = "▁▂▃▄▅▆▇█"
+WIDE = 110
+"""Columns of a terminal that has room for a second sparkline."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One link between two looks; times in seconds, rates in bit/s."""
+
+    link: str
+    queue: str
+    rate: int | None
+    """What it is set to; `None` without a limit."""
+    throughput: float
+    """What it sent, as packets of the link's own counting."""
+    packets_per_second: float
+    backlog_packets: int
+    backlog_bytes: int
+    sojourn: float | None
+    """Of the packet that left last; `None` if none has left and none waits."""
+    drops: int
+    """Of the queue, since the start; likewise the others."""
+    marks: int
+    lost: int
+    drops_per_second: float
+    marks_per_second: float
+
+    @property
+    def utilisation(self) -> float | None:
+        """Share of the rate that is used."""
+        return self.throughput / self.rate if self.rate else None
+
+
+@dataclass
+class _History:
+    throughput: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    sojourn: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+
+
+class View:
+    """What is seen of a wire, look after look."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.rows: list[Row] = []
+        self.history: dict[str, _History] = {}
+        self.time = 0.0
+        self.lateness: tuple[float | None, float | None] = (None, None)
+        """Median and 99th percentile in seconds; `None` before anything is written."""
+        self._before: dict[str, Any] | None = None
+
+    def update(self, counters: dict[str, Any]) -> list[Row]:
+        """Takes in the counters of one moment; returns a row a link."""
+        before = self._before or {"time": counters["time"], "links": []}
+        span = counters["time"] - before["time"]
+        earlier = {link["link"]: link for link in before["links"]}
+        self.rows = [_row(link, earlier.get(link["link"]), span) for link in counters["links"]]
+        self.time = counters["time"]
+        self.lateness = (counters["lateness"][0], counters["lateness"][1])
+        if span > 0:
+            for row in self.rows:
+                history = self.history.setdefault(row.link, _History())
+                history.throughput.append(row.throughput)
+                history.sojourn.append(row.sojourn or 0.0)
+        self._before = counters
+        return self.rows
+
+    def render(self, width: int, height: int) -> Group:
+        """The screen, for a terminal of this size."""
+        from rich import box
+        from rich.console import Group as _Group
+        from rich.table import Table
+        from rich.text import Text
+
+        late = ", ".join(
+            f"{text} {duration(seconds)}"
+            for text, seconds in zip(("median", "p99"), self.lateness, strict=True)
+            if seconds is not None
+        )
+        head = Text(
+            f"{self.title}   {self.time:.1f} s" + (f"   late: {late}" if late else ""),
+            style="bold",
+            no_wrap=True,
+        )
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        table.add_column("link", overflow="ellipsis", no_wrap=True, max_width=28)
+        table.add_column("queue", no_wrap=True)
+        for name in ("rate", "sends", "backlog", "sojourn", "drops", "marks", "lost"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("sojourn over time", no_wrap=True)
+        if width >= WIDE:
+            table.add_column("sends over time", no_wrap=True)
+        shown = self._chosen(max(1, height - 6))
+        for row in shown:
+            history = self.history.get(row.link, _History())
+            cells = [
+                row.link,
+                row.queue,
+                "no limit" if row.rate is None else bits(row.rate),
+                bits(row.throughput),
+                f"{row.backlog_packets} p, {octets(row.backlog_bytes)}",
+                "" if row.sojourn is None else duration(row.sojourn),
+                *(_count(total, now) for total, now in (
+                    (row.drops, row.drops_per_second), (row.marks, row.marks_per_second))),
+                str(row.lost),
+                sparkline(history.sojourn),
+            ]  # fmt: skip
+            if width >= WIDE:
+                cells.append(sparkline(history.throughput, row.rate))
+            table.add_row(*map(Text, cells))
+        more = len(self.rows) - len(shown)
+        foot = [Text(f"and {more} more links, which do less", style="dim")] if more else []
+        return _Group(head, table, *foot)
+
+    def _chosen(self, most: int) -> list[Row]:
+        """As many rows as there is room for, in their order: those with the longest queues."""
+        if len(self.rows) <= most:
+            return self.rows
+        busy = sorted(self.rows, key=lambda r: (r.backlog_bytes, r.throughput), reverse=True)
+        wanted = {row.link for row in busy[:most]}
+        return [row for row in self.rows if row.link in wanted]
+
+
+def _row(link: dict[str, Any], before: dict[str, Any] | None, span: float) -> Row:
+    def per_second(now: int, then: int) -> float:
+        # Counters start anew when a run's warm-up is over.
+        return (now - then if now >= then else now) / span if span > 0 else 0.0
+
+    drops = sum(link["dropped"].values())
+    then = before or link
+    sent = per_second(link["sent"][0], then["sent"][0])
+    idle = not sent and not link["backlog_packets"]
+    return Row(
+        link["link"],
+        link["queue"],
+        link["rate"],
+        per_second(link["sent"][1], then["sent"][1]) * 8,
+        sent,
+        link["backlog_packets"],
+        link["backlog_bytes"],
+        None if idle else link["sojourn"],
+        drops,
+        link["marked"],
+        link["lost"],
+        per_second(drops, sum(then["dropped"].values())),
+        per_second(link["marked"], then["marked"]),
+    )
+
+
+def sparkline(values: Iterable[float], top: float | None = None) -> str:
+    """Values as bars; the highest is `top`, or the greatest value."""
+    found = list(values)
+    top = max([top or 0.0, *found])
+    if top <= 0:
+        return BARS[0] * len(found)
+    return "".join(BARS[min(int(value / top * len(BARS)), len(BARS) - 1)] for value in found)
+
+
+def _scaled(value: float, units: tuple[str, ...]) -> str:
+    step = 0
+    while abs(value) >= 999.5 and step < len(units) - 1:
+        value /= 1000
+        step += 1
+    places = 0 if value >= 99.95 or step == 0 else 1
+    return f"{value:.{places}f} {units[step]}"
+
+
+def bits(rate: float) -> str:
+    """A rate for people."""
+    return _scaled(rate, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+
+
+def octets(size: float) -> str:
+    """A size for people."""
+    return _scaled(size, ("B", "kB", "MB", "GB"))
+
+
+def duration(seconds: float) -> str:
+    """A short time for people."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.{0 if seconds >= 0.0995 else 1}f} ms"
+    return f"{seconds:.1f} s"
+
+
+def _count(total: int, per_second: float) -> str:
+    return f"{total} ({per_second:.0f}/s)" if per_second else str(total)
+
+
+def looks(client: Client, every: float = EVERY) -> Iterator[View]:
+    """A view that is brought up to date every so many seconds, until the wire ends."""
+    view = View(str(client.about()["wire"]))
+    for counters in client.watch(every):
+        view.update(counters)
+        yield view
+
+
+def follow(client: Client, console: Console, every: float = EVERY) -> None:
+    """Shows a wire on a terminal until it ends."""
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False, screen=False, transient=False) as live:
+        for view in looks(client, every):
+            live.update(view.render(*console.size), refresh=True)
+
+
+class Beside:
+    """Shows a wire while the context lasts, from a thread of its own: `sojourn lab run --watch`.
+
+    The wire listens at `path`, now or a little later.
+    """
+
+    def __init__(self, path: Path, console: Console, every: float = EVERY) -> None:
+        self.path = path
+        self.console = console
+        self.every = every
+        self._over = threading.Event()
+        self._client: Client | None = None
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._client is not None:
+            self._client.interrupt()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                with Client(self.path) as client:
+                    self._client = client
+                    if self._over.is_set():
+                        return
+                    follow(client, self.console, self.every)
+                return
+            except LabError:
+                with suppress(TimeoutError):
+                    self._over.wait(self.every)

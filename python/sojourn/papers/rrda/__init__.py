@@ -1,0 +1,24 @@
+"""Receive buffers that adapt: `sojourn paper rrda`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sojourn.papers.rrda.report import show
+    from sojourn.papers.rrda.study import run
+
+__all__ = ["run", "show"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when used: the figures bring large libraries.
+    if name == "run":
+        from sojourn.papers.rrda import study
+
+        return study.run
+    if name == "show":
+        from sojourn.papers.rrda import report
+
+        return report.show
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

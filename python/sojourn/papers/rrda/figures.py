@@ -1,0 +1,148 @@
+"""Figures laid out as the paper's, and the tables beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sojourn.papers.rrda.scenarios import RATES, READINGS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.papers.rrda.study import Outcome
+
+_WORDS = {"clients": "Clients", "cpu": "CPU (share of 4.26 GHz)"}
+
+
+def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> None:
+    from sojourn.show import style
+
+    for i, (name, part) in enumerate(frame.groupby(by, sort=False)):
+        means = part.groupby(over)[metric].mean()
+        axes.plot(
+            means.index,
+            means.to_numpy(),
+            label=str(name),
+            color=style.colour(i),
+            marker=style.marker(i),
+            markersize=3,
+        )
+    axes.set_xlabel(_WORDS[over])
+
+
+def _pairs(
+    outcome: Outcome, study: str, metric: str, over: str, by: str, title: str, scale: float = 1.0
+) -> Figure:
+    """One panel a reading."""
+    from sojourn.show import style
+
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 2.6)
+        panels = figure.subplots(1, 2)
+        for axes, reading in zip(panels, READINGS, strict=True):
+            frame = outcome.frame
+            part = frame[(frame["study"] == study) & (frame["reading"] == reading)].copy()
+            part[metric] *= scale
+            _lines(axes, part, metric, over, by)
+            axes.set_title(f"acknowledged when {reading}")
+            axes.set_ylabel(title)
+            axes.set_ylim(bottom=0)
+        style.legend_above(figure, panels[0], 6)
+    return figure
+
+
+def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+    """Every figure with title and caption, by file name."""
+    mbit = "Throughput (Mbit/s)"
+    return {
+        "static-cpu": (
+            _pairs(outcome, "sizes", "throughput", "cpu", "buffer", mbit, 1e-6),
+            "Static buffers and CPU",
+            "As the paper's figure 2, 35 clients.",
+        ),
+        "static-clients": (
+            _pairs(outcome, "sizes of clients", "throughput", "clients", "buffer", mbit, 1e-6),
+            "Static buffers and clients",
+            "As the paper's figure 3.",
+        ),
+        "exhaustion": (
+            _pairs(outcome, "clients", "exhaustion", "clients", "policy", "Messages discarded"),
+            "Exhaustion",
+            "As the paper's figure 6: discarded messages among those that arrived.",
+        ),
+        "throughput-cpu": (
+            _pairs(outcome, "cpu", "throughput", "cpu", "policy", mbit, 1e-6),
+            "Throughput and CPU",
+            "As the paper's figure 7, 35 clients.",
+        ),
+        "throughput-clients": (
+            _pairs(outcome, "clients", "throughput", "clients", "policy", mbit, 1e-6),
+            "Throughput and clients",
+            "As the paper's figure 8.",
+        ),
+        "scenarios": (
+            _scenarios(outcome),
+            "Rate differences",
+            "As the paper's figures 4 (bars) and 5 (lines, the moving average): one run of each.",
+        ),
+    }
+
+
+def _scenarios(outcome: Outcome) -> Figure:
+    from sojourn.show import style
+
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 2.4)
+        for axes, name in zip(figure.subplots(1, len(RATES)), RATES, strict=True):
+            frame = outcome.samples
+            run = frame[(frame["scenario"] == name) & (frame["seed"] == 1)]
+            axes.bar(run["epoch"], run["difference"], color=style.colour(0), alpha=0.5)
+            axes.plot(run["epoch"], run["average"], color=style.colour(1))
+            axes.set_title(name)
+            axes.set_xlabel("Epoch of 100 ms")
+            axes.set_ylabel("Difference (Mbit/s)")
+    return figure
+
+
+def grid(outcome: Outcome) -> pd.DataFrame:
+    """All policies on the grid."""
+    import pandas as pd
+
+    means = outcome.grid.groupby(["point", "policy"], sort=False).mean(numeric_only=True)
+    beaten = outcome.beaten()
+    rows = []
+    for key, row in means.iterrows():
+        point, policy = str(key[0]), str(key[1])  # type: ignore[index]
+        rows.append(
+            {
+                "point": point,
+                "policy": policy,
+                "discarded %": round(row["discards"] * 100, 3),
+                "peak MiB": round(row["peak_size"] / 2**20, 1),
+                "mean MiB": round(row["mean_size"] / 2**20, 1),
+                "p50 ms": round(row["sojourn_p50"] * 1e3, 1),
+                "p99 ms": round(row["sojourn_p99"] * 1e3, 1),
+                "better than elastic": "yes" if policy in beaten[point] else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def shapes(outcome: Outcome) -> pd.DataFrame:
+    """How often three epochs in a row have one sign, in the three scenarios, over all runs."""
+    import pandas as pd
+
+    rows = []
+    for name, part in outcome.samples.groupby("scenario", sort=False):
+        shares = {}
+        for column in ("difference", "average"):
+            runs = [one[column].to_numpy() for _, one in part.groupby("seed")]
+            up = sum(int((r[2:] > 0)[(r[1:-1] > 0) & (r[:-2] > 0)].sum()) for r in runs)
+            down = sum(int((r[2:] < 0)[(r[1:-1] < 0) & (r[:-2] < 0)].sum()) for r in runs)
+            all_ = sum(len(r) - 2 for r in runs)
+            shares[f"{column}: three above zero"] = f"{up / all_:.0%}"
+            shares[f"{column}: three below"] = f"{down / all_:.0%}"
+        rows.append({"scenario": name, **shares})
+    return pd.DataFrame(rows)
