@@ -310,6 +310,25 @@ class Sizes(Described):
         return [table(("", "bulk", "Web"), rows, (16, 42, 42))]
 
 
+class RealSizes(Described):
+    """What `sojourn paper taildrop --real` runs, in full and with `--quick`."""
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.papers.taildrop import real
+
+        rows = [
+            (
+                name,
+                ", ".join(map(str, size.loads)),
+                f"{size.duration:g} s, the first {size.warmup:g} s not measured",
+                str(size.seeds),
+                real.estimate(size).rpartition(": ")[2],
+            )
+            for name, size in (("full", real.FULL), ("`--quick`", real.QUICK))
+        ]
+        return [table(("", "flows", "each run", "seeds", "takes"), rows, (14, 26, 36, 8, 16))]
+
+
 class Options(Described):
     """From the commands themselves; `study run` names a command in a family."""
 
@@ -363,6 +382,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("metrics", Metrics)
     app.add_directive("records", Describe)
     app.add_directive("sizes", Sizes)
+    app.add_directive("real-sizes", RealSizes)
     app.add_directive("options", Options)
     app.add_directive("keys", Keys)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

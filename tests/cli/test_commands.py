@@ -302,6 +302,7 @@ def test_list_and_explain() -> None:
         "app",
         "netem",
         "medium",
+        "buffer",
         "profile",
         "preset",
         "metric",

@@ -40,7 +40,7 @@ def test_stubs_have_the_signatures() -> None:
             continue
         real = inspect.signature(getattr(_core, name)).parameters
         positional = [a.arg for a in node.args.posonlyargs]
-        others = [a.arg for a in node.args.args]
+        others = [a.arg for a in (*node.args.args, *node.args.kwonlyargs)]
         assert list(real) == positional + others, name
         for parameter in real.values():
             only = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
@@ -117,6 +117,7 @@ def test_offsets_count_characters() -> None:
         (_core.parse_medium, "csma slot 2us"),
         (_core.parse_tcp, "cubic"),
         (_core.parse_app, "bulk"),
+        (_core.parse_buffer, "elastic target 50ms"),
     ],
 )
 def test_parsers_give_json(parse: Any, text: str) -> None:
@@ -137,10 +138,10 @@ def test_no_words_are_no_json() -> None:
 def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
     assert set(known) == {
-        *("queue", "tcp", "app", "netem", "medium"),
+        *("queue", "tcp", "app", "netem", "medium", "buffer"),
         *("profiles", "presets", "metrics"),
     }
-    for kind in ("queue", "tcp", "app", "netem", "medium"):
+    for kind in ("queue", "tcp", "app", "netem", "medium", "buffer"):
         for table in known[kind]:
             assert table["name"]
             assert table["summary"]
@@ -187,3 +188,55 @@ def test_the_engine_has_a_fingerprint() -> None:
 def test_the_nearest_word() -> None:
     assert _core.nearest("codle", ["pfifo", "codel"]) == "codel"
     assert _core.nearest("xyz", ["pfifo", "codel"]) is None
+
+
+def test_a_buffer_policy_is_asked_step_by_step() -> None:
+    policy = _core.BufferPolicy("on-demand floor 10kb budget 100kb")
+    assert (policy.name, policy.size, policy.bounds) == (
+        "on-demand",
+        10 << 10,
+        (10 << 10, 100 << 10),
+    )
+    assert policy.text == "on-demand floor 10kb budget 100kb"
+    assert policy.observe(0, 10_000, 0, needed=1_000) == 20 << 10
+    assert policy.reason == "demand"
+    assert policy.observe(1, 0, 5) == 40 << 10
+    assert policy.reason == "discards"
+    # The kernel granted less than it was asked for.
+    assert policy.observe(2, 0, 5, size=15 << 10) == 15 << 10
+    assert policy.state == {"discarded": 5.0}
+    rrda = _core.BufferPolicy("rrda")
+    for epoch in range(10):
+        size = rrda.observe(epoch * 100_000_000, 0, epoch * 1000, memory=(1 << 30, 0))
+    assert size == rrda.size == 1 << 20, "no memory, no growth"
+    with pytest.raises(_core.WordError, match="did you mean `elastic`"):
+        _core.BufferPolicy("elastik")
+    with pytest.raises(OverflowError):
+        policy.observe(-1, 0, 0)
+
+
+def test_a_simulated_server_gives_its_outcome() -> None:
+    params: dict[str, Any] = {
+        "duration": 2_000_000_000,
+        "warmup": 0,
+        "policy": "static size 100kb",
+        "ask": 0,
+        "sockets": 1,
+        "clients": 4,
+        "message": 10_000,
+        "load": {"kind": "open", "rates": [[0, 1_000_000]], "burst": 1, "random": False},
+        "handler": {"rate": 2_000_000},
+        "port": 0,
+        "memory": 0,
+        "used": 0,
+        "samples": 500_000_000,
+    }
+    outcome = json.loads(_core.simulate_server(json.dumps(params), 1))
+    assert outcome["throughput"] == pytest.approx(2e6, rel=0.05)
+    assert outcome["exhaustion"] == pytest.approx(0.5, abs=0.05)
+    assert outcome["peak_size"] == 100 << 10
+    assert [s["at"] for s in outcome["samples"]] == [k * 500_000_000 for k in range(1, 5)]
+    with pytest.raises(_core.PlanError, match="did you mean `static`"):
+        _core.simulate_server(json.dumps({**params, "policy": "statik"}), 1)
+    with pytest.raises(_core.PlanError, match="not a server"):
+        _core.simulate_server("{}", 1)

@@ -1,0 +1,163 @@
+"""Runs over the kernel's own links, as far as this kernel has them."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+
+import pytest
+
+from sojourn.lab import LabError, Sandbox, Unavailable, kernel_tables, qdiscs
+from sojourn.lab.engine import LabRecord
+from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.programs import NotPossible
+from sojourn.lab.qdiscs import Link, Sample
+from sojourn.scenario import Scenario
+from tests.lab.conftest import possible
+
+SCENARIO = """
+name = "kernel"
+duration = "4s"
+warmup = "1s"
+
+[links.wire]
+from = "a"
+to = "b"
+rate = "10mbit"
+queue = "pfifo limit 50p"
+{more}
+
+[[flows]]
+name = "bulk"
+from = "a"
+to = "{to}"
+app = "bulk"
+tcp = "cubic"
+count = 2
+
+[[flows]]
+name = "cbr"
+from = "a"
+to = "{to}"
+app = "cbr rate 250kbit size 573"
+"""
+SECOND = 1_000_000_000
+
+
+def scenario(more: str = "", to: str = "b") -> Scenario:
+    return Scenario.from_toml(SCENARIO.format(more=more, to=to))
+
+
+def run(wanted: Scenario) -> LabRecord:
+    try:
+        return KernelEngine().simulate(wanted.plan_json, 1)
+    except Unavailable as error:
+        if possible("auto") and "qdisc" not in str(error):
+            raise
+        pytest.skip(f"not installed: the permission or the kernel's module ({error})")
+
+
+def summary(record: LabRecord) -> dict[str, float]:
+    return {
+        name: struct.unpack("<d" if dtype == "f8" else "<q", data)[0]
+        for name, _, dtype, data in record.table("summary")
+        if not isinstance(data, list)
+    }
+
+
+@pytest.mark.needs("iperf3")
+@pytest.mark.needs("tc")
+def test_the_kernel_s_queue_fills_and_is_measured() -> None:
+    wanted = scenario()
+    record = run(wanted)
+    simulated = wanted.run(1)
+    for name in ("summary", "flows", "queues", "series"):
+        mine = [(column, unit) for column, unit, _, _ in record.table(name)]
+        assert mine == [(c, unit) for c, unit, _, _ in simulated.record.table(name)], name
+    found = summary(record)
+    assert record.complete
+    assert 8e6 < found["bulk.goodput"] < 10e6 * 1448 / 1514
+    assert found["goodput"] == found["bulk.goodput"]
+    assert 0.8 < found["utilisation"] < 1.02
+    # Two senders without delay keep a tail-drop queue all but full.
+    assert 25 < found["queue_mean"] <= found["queue_max"] <= 50
+    # 50 packets of 1514 bytes are 61 ms at 10 Mbit/s.
+    assert 0.02 < found["cbr.delay_mean"] < 0.08
+    assert found["wire.reverse.throughput"] < 1e6
+    assert math.isnan(found["sojourn_p95"])
+    assert math.isnan(found["drops_early"])
+    assert record.real["engine"] == "kernel"
+    assert "htb" in record.real["links"]["wire"][0]
+
+
+@pytest.mark.needs("iperf3")
+@pytest.mark.needs("tc")
+def test_packets_pass_routers_and_delay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Kernels without netem, too, have a queue that can stand where it would.
+    monkeypatch.setattr(qdiscs, "delay_line", lambda _: "pfifo limit 1000")
+    more = 'netem = "delay 1ms"\n[links.second]\nfrom = "b"\nto = "c"\nrate = "20mbit"'
+    found = summary(run(scenario(more, to="c")))
+    assert 8e6 < found["bulk.goodput"] < 10e6 * 1448 / 1514
+    assert found["queue_mean"] > 25
+    assert found["second.throughput"] == pytest.approx(found["throughput"], rel=0.05)
+    assert found["second.queue_mean"] < 10
+
+
+@pytest.mark.needs("tc")
+def test_a_qdisc_that_the_kernel_lacks_is_named(sandbox: Sandbox) -> None:
+    probe = sandbox.host("own")
+    sandbox.veth(probe, "x", probe, "y")
+    if qdiscs.tc(probe, "tc qdisc add dev x root netem delay 1ms") is None:
+        pytest.skip("not this kernel: it has netem")
+    message = r"no qdisc netem; sudo modprobe -a sch_netem, or use --engine wire"
+    with pytest.raises(Unavailable, match=message):
+        KernelEngine().check(scenario('netem = "delay 10ms"').plan_json, 1)
+
+
+@pytest.mark.needs("tc")
+def test_words_that_tc_refuses_are_told(sandbox: Sandbox) -> None:
+    link = Link(0, "wire", 0, 1, 10_000_000, "bfifo limit -3", 0, None)
+    with pytest.raises(LabError, match="tc refuses `bfifo limit -3`"):
+        qdiscs.require(sandbox, [link])
+
+
+def test_what_only_the_wire_has_is_said_at_once() -> None:
+    plan = scenario('netem = "delay 10ms 2ms loss 1%"').plan()
+    with pytest.raises(NotPossible) as told:
+        qdiscs.links(plan)
+    text = str(told.value)
+    assert re.search(r"wire: `jitter`: .*--engine wire", text)
+    assert "`loss`" in text
+    with pytest.raises(NotPossible, match="wire: `blue`"):
+        qdiscs.links(scenario().with_queue("blue").plan())
+
+
+def test_routes_take_the_shortest_path_and_the_lowest_link() -> None:
+    ends = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)]
+    links = [Link(n, f"l{n}", a, b, None, None, 0, None) for n, (a, b) in enumerate(ends)]
+    assert {node: link.number for node, link in qdiscs.next_links(links, 3).items()} == {
+        0: 0,
+        1: 4,
+        2: 6,
+    }
+
+
+def test_metrics_are_of_the_time_measured() -> None:
+    link = Link(0, "wire", 0, 1, 8_000, "pfifo", 0, None)
+    samples = [
+        Sample(0, 0, 0, 0, 0, 0),
+        Sample(SECOND, 1000, 10, 1, 4, 400),
+        Sample(2 * SECOND, 2000, 20, 3, 8, 800),
+        Sample(3 * SECOND, 3000, 30, 6, 6, 600),
+    ]
+    row = kernel_tables.queue(link, samples, 2, SECOND, 3 * SECOND)
+    assert row["throughput"] == 8000
+    assert row["utilisation"] == 1
+    assert (row["drops"], row["departures"], row["arrivals"]) == (5, 20, 27)
+    assert row["loss"] == 0.2
+    assert row["mark_share"] == 0.1
+    assert (row["queue_mean"], row["queue_max"]) == (6, 8)
+    assert row["backlog_mean"] == 600
+    # Nothing was seen before the end: nothing is claimed.
+    assert kernel_tables.queue(link, samples[:1], None, SECOND, 3 * SECOND) == {}

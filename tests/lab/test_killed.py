@@ -1,0 +1,159 @@
+"""`kill -9` at any moment leaves nothing: no process, namespace, link, mount, file or setting."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.lab import Sandbox
+from sojourn.lab.settings import Sysctls
+
+from . import bottle
+from .conftest import started
+
+SECONDS = 60.0
+ROOT = Path(__file__).parents[2]
+
+HOLDER = """
+import sys
+from sojourn.lab import Sandbox
+with Sandbox() as sandbox:
+    program = sandbox.host("a").spawn(["sleep", "1000"])
+    print(sandbox.pid, program.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def cases(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """What became of laboratories in the bottle; nothing may have been left behind."""
+    started(Sandbox()).close()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.lab.bottle", json.dumps(config)],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    made: list[dict[str, Any]] = json.loads(done.stdout)
+    wrong = [case for case in made if case["wrong"]]
+    assert not wrong, f"{wrong}\n{done.stderr[-4000:]}"
+    return made
+
+
+@pytest.mark.needs("unshare")
+def test_killed_at_twenty_moments() -> None:
+    change = os.geteuid() == 0 and Sysctls().writable(bottle.SYSCTL)
+    made = cases({"seed": 4, "count": 20, "change": change})
+    whom = Counter(case["whom"] for case in made if case["code"] != 0)
+    assert sum(whom.values()) >= 12, f"most are to be killed before their end: {made}"
+    assert set(whom) == {"sojourn", "init", "group", "outer"}
+    if change:
+        restored = [case for case in made if case["restored"]]
+        assert len(restored) >= 3, f"some are to be killed while a setting is changed: {made}"
+
+
+@pytest.mark.needs("unshare")
+def test_killed_as_an_ordinary_user() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not installed: root, to become somebody else (the other tests run as you)")
+    made = cases({"seed": 5, "count": 6, "change": False, "nobody": ordinary()})
+    assert sum(case["code"] != 0 for case in made) >= 3
+
+
+def ordinary() -> dict[str, str]:
+    """A Python, and the folders with our modules, that user nobody may use."""
+    import pyroute2
+
+    path = os.pathsep.join(
+        map(str, [ROOT, ROOT / "python", Path(pyroute2.__file__).resolve().parents[1]])
+    )
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        probe = (
+            subprocess.run(
+                [python, "-B", "-c", "import sys, tests.lab.bottle, pyroute2.iproute.linux"],
+                cwd="/",
+                env={"PATH": os.defpath, "PYTHONPATH": path},
+                capture_output=True,
+                user=bottle.NOBODY,
+                group=bottle.NOBODY,
+                extra_groups=[],
+                check=False,
+            )
+            if Path(python).exists() and permitted(python)
+            else None
+        )
+        if probe is not None and probe.returncode == 0:
+            return {"python": python, "path": path}
+    pytest.skip("not installed: a Python 3.11 and this checkout where user nobody may read them")
+
+
+def permitted(program: str) -> bool:
+    """Whether user nobody can run a program."""
+    done = subprocess.run(
+        ["test", "-x", program],
+        user=bottle.NOBODY,
+        group=bottle.NOBODY,
+        extra_groups=[],
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def test_all_end_with_the_process_that_started_them() -> None:
+    """On the machine itself, by handles of the processes."""
+    started(Sandbox()).close()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    with holder, holder.stdin, holder.stdout:
+        outer, program = map(int, holder.stdout.readline().split())
+        handles = [os.pidfd_open(pid) for pid in (outer, *bottle.children(outer), program)]
+        assert len(handles) == 3
+        holder.kill()
+        poll = select.poll()
+        for handle in handles:
+            poll.register(handle, select.POLLIN)
+        waiting, deadline = set(handles), time.monotonic() + SECONDS
+        while waiting:
+            ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            assert ended, "somebody lives"
+            for handle, _ in ended:
+                poll.unregister(handle)
+                waiting.discard(handle)
+        for handle in handles:
+            os.close(handle)
+
+
+def test_init_whose_parent_died_before_it_looked() -> None:
+    """The wish to die with the parent comes too late: init must see for itself."""
+    config = {"parent": os.getpid(), "control": 0, "user": True, "memory": 1 << 20}
+    script = (
+        f"import sys; sys.path[:] = {[str(ROOT / 'python'), *sys.path]!r};"
+        f"from sojourn.lab.inside.namespaces import main; main({config!r})"
+    )
+    # A parent in between makes the number of the parent wrong, as after its death.
+    between = (
+        "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], timeout=60).returncode)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", between, sys.executable, "-I", "-S", "-c", script],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stderr) == (1, "")

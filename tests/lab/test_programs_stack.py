@@ -1,0 +1,222 @@
+"""What a plan asks of TCP: told to the kernel where it can be, refused where not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sojourn import _core
+from sojourn.lab.programs import (
+    Kernel,
+    MissingProgram,
+    NotPossible,
+    Options,
+    Ping,
+    Probe,
+    installed,
+    prepare,
+)
+from sojourn.lab.programs import plan as plans
+from sojourn.lab.programs.stack import Route, sysctls
+from tests.lab.plans import SECOND, flow, plan
+
+CUBIC = {"beta": 717, "bic_scale": 41, "fast_convergence": 1, "tcp_friendliness": 1, "hystart": 1}
+KERNEL = Kernel(("cubic", "dctcp", "reno"), CUBIC, frozenset(Kernel.here().sysctls), (6, 1))
+
+
+def refused(tcp: str, kernel: Kernel = KERNEL) -> list[str]:
+    with pytest.raises(NotPossible) as error:
+        prepare(plan(flow("bulk", tcp=tcp, name="up")), 1, kernel=kernel)
+    return [str(problem) for problem in error.value.problems]
+
+
+def test_defaults_are_possible() -> None:
+    lineup = prepare(plan(flow("bulk"), flow("bulk", tcp="reno", count=3)), 1, kernel=KERNEL)
+    assert [program.name for program in lineup.programs] == [
+        "iperf3-server-bulk.0",
+        *(f"iperf3-server-bulk-2.{n}" for n in range(3)),
+        "iperf3-client-bulk.0",
+        *(f"iperf3-client-bulk-2.{n}" for n in range(3)),
+    ]
+    assert lineup.versions["iperf3"]
+    assert not any(settings.routes for settings in lineup.settings.values())
+    sender, receiver = lineup.settings[0].sysctls, lineup.settings[1].sysctls
+    assert sender["net.ipv4.tcp_no_metrics_save"] == "1"
+    assert sender["net.ipv4.tcp_wmem"] == "4096 16384 4194304"
+    assert receiver["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
+    assert "net.ipv4.tcp_wmem" not in receiver
+    assert "net.ipv4.tcp_rmem" not in sender
+
+
+def test_what_hosts_and_routes_are_told() -> None:
+    words = (
+        "cubic iw 3 min_rto 1s ecn classic delack 1 sack off timestamps off rwnd 64kb autotune off "
+        "idle_restart off frto off retries 5 sndbuf 100kb"
+    )
+    lineup = prepare(plan(flow("bulk", tcp=words)), 1, kernel=KERNEL)
+    there, back = lineup.settings[0].routes, lineup.settings[1].routes
+    assert there == {1: Route(initcwnd=3, rto_min=SECOND, ecn=True)}
+    assert back == {0: Route(quickack=True)}
+    assert there[1].metrics() == {"initcwnd": 3, "rto_min": 1000, "lock": 8192, "features": 1}
+    both = lineup.settings[0].sysctls | lineup.settings[1].sysctls
+    told = {name.removeprefix("net.ipv4."): value for name, value in both.items()}
+    for name, value in {
+        "tcp_sack": "0",
+        "tcp_timestamps": "0",
+        "tcp_rmem": "4096 131072 131072",
+        "tcp_moderate_rcvbuf": "0",
+        "tcp_slow_start_after_idle": "0",
+        "tcp_frto": "0",
+        "tcp_retries2": "5",
+        "tcp_wmem": "4096 16384 102400",
+    }.items():
+        assert told[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("tcp", "problem"),
+    [
+        ("bbr", "`tcp bbr`: this kernel has cubic, dctcp, reno; others may be modules to load"),
+        ("prague", "`tcp prague`: this kernel has cubic, dctcp, reno"),
+        ("cubic beta 0.5", "`cubic beta 0.5`: tcp_cubic's module parameters have 0.7002"),
+        ("cubic reno_friendly off", "`cubic reno_friendly off`: tcp_cubic's module parameters"),
+        ("cubic hystart plus_plus", "`hystart plus_plus`: this kernel's cubic has classic"),
+        ("reno abc_limit 2", "`abc_limit 2`: Linux sets no limit"),
+        ("reno abc off", "`abc off`: Linux counts what is acknowledged"),
+        ("reno undo off", "`undo off`: Linux has on and no knob for it"),
+        ("reno recovery rfc6675", "`recovery rfc6675`: Linux reduces its window by `prr`"),
+        ("reno recovery newreno", "`recovery newreno`: Linux does so only with `sack off`"),
+        ("reno mss 64", "`mss 64`: 88 to 8960 bytes are possible"),
+        ("reno ecn l4s", "`ecn l4s`: this kernel has off, classic, and accurate with dctcp"),
+        ("dctcp ecn classic", "`dctcp ecn classic`: Linux's dctcp has accurate"),
+        ("dctcp shift 5", "`dctcp shift 5`: Linux has 4"),
+        ("reno max_rto 60s", "`max_rto 60s`: Linux has 120s and no knob for it"),
+        ("reno delack 4", "`delack 4`: Linux has 2, or 1 by a route's quickack"),
+        ("reno delack_timeout 100ms", "`delack_timeout 100ms`: Linux has 40ms"),
+        ("reno idle_restart rfc5681", "`idle_restart rfc5681`: Linux has off and decay"),
+        ("reno min_rto 1500us", "`min_rto 1.5ms`: a route's rto_min has whole milliseconds"),
+    ],
+)
+def test_what_linux_cannot_is_refused(tcp: str, problem: str) -> None:
+    found = refused(tcp)
+    assert found[0].startswith(f"up.0: {problem}"), found
+
+
+def test_everything_is_told_at_once() -> None:
+    found = refused("prague profile sack-2001")
+    assert len(found) > 5
+    assert all(line.startswith("up.0: ") for line in found)
+
+
+def test_what_other_kernels_have() -> None:
+    assert refused("reno rack off", Kernel(("reno",), {}, KERNEL.sysctls, (6, 17)))
+    prepare(plan(flow("bulk", tcp="reno rack off")), 1, kernel=KERNEL)
+    none = Kernel(("cubic",), {**CUBIC, "hystart": 0, "beta": 512}, KERNEL.sysctls, (6, 1))
+    prepare(plan(flow("bulk", tcp="cubic hystart none beta 0.5")), 1, kernel=none)
+    few = Kernel(("reno",), {}, KERNEL.sysctls - {"tcp_frto"}, (6, 1))
+    assert refused("reno", few) == ["up.0: `net.ipv4.tcp_frto`: this kernel has no such sysctl"]
+
+
+def test_two_flows_that_want_different_hosts() -> None:
+    both = plan(
+        flow("bulk", tcp="reno", name="x"), flow("bulk", tcp="reno iw 3 sack off", name="y")
+    )
+    with pytest.raises(NotPossible) as error:
+        prepare(both, 1, kernel=KERNEL)
+    assert [str(problem) for problem in error.value.problems] == [
+        "y.0: `tcp_sack 0`: x.0 asks for 1, and a has one value for all",
+        "y.0: `tcp_sack 0`: x.0 asks for 1, and b has one value for all",
+        "y.0: `initcwnd to b 3`: x.0 asks for the default, and a has one value for all",
+    ]
+    apart = plan(
+        flow("bulk", tcp="reno", name="x"),
+        flow("bulk", tcp="reno iw 3", name="y", **{"from": "b", "to": "a"}),
+    )
+    assert prepare(apart, 1, kernel=KERNEL).settings[1].routes == {0: Route(initcwnd=3)}
+
+
+def test_every_sysctl_exists_here() -> None:
+    tcp = json.loads(_core.parse_tcp("cubic"))
+    assert set(sysctls(tcp)) <= Kernel.here().sysctls
+    assert {"cubic", "reno"} & set(Kernel.here().controls)
+
+
+def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sojourn.lab.needs._SBIN", "/nowhere")
+    with pytest.raises(MissingProgram) as error:
+        prepare(plan(flow("bulk")), 1, Options(pings=(Ping(0, 1),)), KERNEL)
+    assert [str(problem) for problem in error.value.problems] == [
+        "`iperf3`: not installed: iperf3; on Debian and Ubuntu: sudo apt-get install iperf3",
+        "`ping`: not installed: ping; on Debian and Ubuntu: sudo apt-get install iputils-ping",
+    ]
+
+
+def test_a_program_that_is_too_old(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "version", lambda path, kind: "3.1.7")
+    with pytest.raises(MissingProgram, match=r"3\.7 or later is needed; .*iperf3 is 3\.1\.7"):
+        prepare(plan(flow("bulk")), 1, kernel=KERNEL)
+
+
+@pytest.mark.parametrize(
+    ("ping", "problem"),
+    [
+        (Ping(0, 2), "`0 to 2`: there are 2 nodes"),
+        (Ping(0, 1, interval=0.0001), "`interval 0.0001 s`: ping takes 0.002 to 3600 s"),
+        (Ping(0, 1, payload=8), "`payload 8`: 16 to 1472 bytes fit, with a time"),
+    ],
+)
+def test_pings_without_sense(ping: Ping, problem: str) -> None:
+    with pytest.raises(NotPossible) as error:
+        prepare(plan(flow("bulk")), 1, Options(pings=(ping,)), KERNEL)
+    assert str(error.value) == f"ping: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("probe", "problem"),
+    [
+        (Probe(0, 2), "`0 to 2`: there are 2 nodes"),
+        (Probe(1, 1), "`1 to 1`: sender and receiver are one node"),
+        (Probe(0, 1, interval=0), "`interval 0 s`: 0.0001 to 3600 s are possible"),
+        (Probe(0, 1, payload=7), "`payload 7`: 8 to 1472 bytes fit, with a number"),
+        (Probe(0, 1, dscp=64), "`dscp 64`: it has six bits"),
+    ],
+)
+def test_probes_without_sense(probe: Probe, problem: str) -> None:
+    with pytest.raises(NotPossible) as error:
+        prepare(plan(flow("bulk")), 1, Options(probes=(probe,)), KERNEL)
+    assert str(error.value) == f"probe: {problem}"
+
+
+def test_starts_are_the_simulators() -> None:
+    text = plan(flow("bulk", count=3, start="uniform 0s 1s"))
+    run = plans.read(text, 5)
+    starts = [flow.start for flow in run.flows]
+    table = {name: data for name, _, _, data in _core.simulate(text, 5).table("flows")}
+    import numpy as np
+
+    simulated = np.frombuffer(table["start"])  # type: ignore[arg-type]
+    assert starts == [round(at * 1e9) for at in simulated]
+    assert len(set(starts)) == 3
+    assert starts != [flow.start for flow in plans.read(text, 6).flows]
+
+
+@pytest.mark.parametrize(
+    ("flows", "mtu"),
+    [
+        ([flow("bulk"), flow("voip")], 1500),
+        ([flow("cbr rate 1mbit size 9014")], 9000),
+        ([flow("packets interval 1ms payload exp(200)")], 7514),
+        ([flow("bulk", tcp="reno mss 4000"), flow("cbr rate 1mbit size 9014", tcp="reno")], 4040),
+    ],
+)
+def test_no_packet_is_cut_in_pieces(flows: list[str], mtu: int) -> None:
+    assert prepare(plan(*flows), 1, kernel=KERNEL).mtu == mtu
+
+
+def test_flows_have_ports_of_their_own() -> None:
+    run = plans.read(plan(flow("bulk", count=2), flow("bulk", tcp="reno")), 1)
+    assert [flow.port for flow in run.flows] == [20_000, 20_001, 20_002]
+    with pytest.raises(NotPossible, match="at most 12768 flows have a port of their own"):
+        plans.read(plan(flow("bulk", count=20_000)), 1)

@@ -1,0 +1,403 @@
+"""`sojourn wire`: real packets between two namespaces that stay as they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.lab import LabError, control, ends, kernel
+from sojourn.lab.join import Direction, Joined, Outcome, Wanted, joined
+
+pytestmark = pytest.mark.skipif(
+    not kernel.capable(kernel.CAP_SYS_ADMIN) or not os.access("/dev/net/tun", os.W_OK),
+    reason="not installed: the permission to make devices in namespaces",
+)
+
+MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
+PATIENCE = 60.0
+FAST = Direction("100mbit")
+SPACE = "import time; print('up', flush=True); time.sleep(1000)"
+
+
+@contextmanager
+def namespace() -> Iterator[str]:
+    """A network namespace, held by a process whose number is its name."""
+    with subprocess.Popen(
+        ["unshare", "--net", sys.executable, "-I", "-S", "-c", SPACE],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "up\n"
+            yield str(holder.pid)
+        finally:
+            holder.kill()
+
+
+@pytest.fixture
+def spaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces."""
+    with namespace() as one, namespace() as two:
+        yield one, two
+
+
+def ip(space: str, command: str) -> None:
+    """Runs `ip` in a namespace."""
+    words = ["nsenter", f"--net=/proc/{space}/ns/net", "ip", *command.split()]
+    subprocess.run(words, check=True)
+
+
+@pytest.fixture
+def name() -> str:
+    """A name for a wire that nobody else has."""
+    return f"test-{os.getpid()}"
+
+
+@contextmanager
+def inside(space: str) -> Iterator[None]:
+    """This thread, in a namespace for a moment: its sockets stay there."""
+    with (
+        open("/proc/thread-self/ns/net", "rb") as home,  # noqa: PTH123 - a descriptor
+        open(f"/proc/{space}/ns/net", "rb") as there,  # noqa: PTH123 - likewise
+    ):
+        kernel.setns(there.fileno(), kernel.CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            kernel.setns(home.fileno(), kernel.CLONE_NEWNET)
+
+
+def interfaces(space: str) -> list[str]:
+    with inside(space):
+        return sorted(name for _, name in socket.if_nameindex())
+
+
+def udp(space: str, address: str) -> socket.socket:
+    with inside(space):
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.bind((address.partition("/")[0], 0))
+    made.settimeout(PATIENCE)
+    return made
+
+
+@contextmanager
+def running(link: Joined) -> Iterator[list[Outcome]]:
+    """The wire carries packets meanwhile; its outcome is in the list afterwards."""
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(link.run()))
+    thread.start()
+    try:
+        yield outcomes
+    finally:
+        link.wire.stop()
+        thread.join(PATIENCE)
+    assert outcomes
+
+
+def until(condition: Any) -> Any:
+    """What `condition` gives, once it gives something."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("did not happen")
+
+
+def test_packets_take_the_links_time(spaces: tuple[str, str], name: str) -> None:
+    slow = Direction(None, "delay 30ms")
+    wanted = Wanted(spaces, slow, slow, name, device="sjtest0")
+    with joined(wanted) as link:
+        assert [interfaces(space) for space in spaces] == [["lo", "sjtest0"]] * 2
+        one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
+        with one, two, running(link) as outcomes, control.Client(name) as client:
+            assert client.about()["pid"] == os.getpid()
+            delays = []
+            for _ in range(5):
+                begin = time.monotonic()
+                one.sendto(b"there", two.getsockname())
+                two.sendto(two.recv(100), one.getsockname())
+                assert one.recv(100) == b"there"
+                delays.append(time.monotonic() - begin)
+            forward = client.counters()["links"][0]
+            assert forward["link"] == name
+            assert forward["delivered"][0] >= 5
+            client.set(name, netem="delay 0ms")
+            client.stop()
+    # Never earlier, and the best of them not much later.
+    assert 0.06 <= min(delays) < 0.06 + 1
+    (outcome,) = outcomes
+    assert outcome.links[0]["departures"] >= 5
+    assert outcome.health["refused"] == 0
+    assert [interfaces(space) for space in spaces] == [["lo"]] * 2
+    assert name not in control.names()
+
+
+def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: str) -> None:
+    wanted = Wanted(spaces, Direction("64kbit", queue="pfifo limit 5"), FAST, name, tap=True)
+    with joined(wanted) as link:
+        one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
+        with one, two, running(link), control.Client(name) as client:
+            one.sendto(b"first", two.getsockname())
+            assert two.recv(100) == b"first"  # neighbours know each other now
+            for _ in range(50):
+                one.sendto(bytes(1000), two.getsockname())
+            dropped = until(lambda: client.counters()["links"][0]["dropped"]["overflow"])
+            assert dropped >= 30
+            backlog = client.counters()["links"][0]
+            assert 0 < backlog["backlog_packets"] <= 5
+            client.set(name, rate="10mbit")
+            until(lambda: not client.counters()["links"][0]["backlog_packets"])
+
+
+def test_interfaces_that_exist_are_joined_and_stay_as_they_are(
+    spaces: tuple[str, str], name: str
+) -> None:
+    # Both spaces have a cable into a third, whose ends the wire joins.
+    with ExitStack() as stack:
+        middle = stack.enter_context(namespace())
+        for number, space in enumerate(spaces, 1):
+            ip(middle, f"link add sjm{number} type veth peer name sje netns {space}")
+            ip(middle, f"link set sjm{number} up")
+            ip(space, f"address add 10.9.0.{number}/24 dev sje")
+            ip(space, "link set sje up")
+        before = interfaces(middle)
+        slow = Direction("10mbit", "delay 20ms")
+        wanted = Wanted((f"sjm1@{middle}", f"sjm2@{middle}"), slow, slow, name)
+        with joined(wanted) as link:
+            assert (link.devices, link.addresses) == (["sjm1", "sjm2"], [])
+            one, two = (udp(space, f"10.9.0.{n}") for n, space in enumerate(spaces, 1))
+            with one, two, running(link):
+                begin = time.monotonic()
+                one.sendto(bytes(1000), two.getsockname())
+                assert len(two.recv(2000)) == 1000
+                assert time.monotonic() - begin >= 0.02
+        assert interfaces(middle) == before
+        for between, more, words in (
+            ((f"sjm1@{middle}", f"sjm1@{middle}"), {}, "the same interface"),
+            (
+                (f"sjm1@{middle}", f"sjm3@{middle}"),
+                {},
+                "no such interface; there are lo, sjm1, sjm2",
+            ),
+            ((f"sjm1@{middle}", f"lo@{middle}"), {}, "is down"),
+            ((f"sjm1@{middle}", f"sjm2@{middle}"), {"mtu": 1000}, "--mtu 1500"),
+            ((f"sjm1@{middle}", f"sjm2@{middle}"), {"tap": True}, "--tap is for devices"),
+        ):
+            with (
+                pytest.raises(LabError, match=words),
+                joined(Wanted(between, FAST, FAST, name, **more)),
+            ):
+                pass
+
+
+def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: str) -> None:
+    first = Wanted(spaces, FAST, FAST, name)
+    with joined(first) as one:
+        assert one.addresses == ["10.64.0.1/30", "10.64.0.2/30"]
+        with joined(Wanted(spaces, FAST, FAST, f"{name}-2")) as two:
+            assert two.addresses == ["10.64.0.5/30", "10.64.0.6/30"]
+            assert two.devices == ["wire1", "wire1"]
+        with (
+            pytest.raises(LabError, match="in use there already"),
+            joined(Wanted(spaces, FAST, FAST, f"{name}-2", addresses="10.64.0.1/24,10.64.0.9/24")),
+        ):
+            pass
+        with (
+            pytest.raises(LabError, match="an interface called wire0 already"),
+            joined(Wanted(spaces, FAST, FAST, f"{name}-2", device="wire0")),
+        ):
+            pass
+        with (
+            pytest.raises(LabError, match=f"a wire called `{name}` is running"),
+            joined(first),
+        ):
+            pass
+        assert interfaces(spaces[0]) == ["lo", "wire0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"between": ("{0}", "{0}")}, "the same namespace"),
+        ({"between": ("{0}", "no-such-namespace")}, "no network namespace or interface is called"),
+        ({"between": ("{0}", "/proc/self/ns/mnt")}, "is no network namespace"),
+        ({"between": ("{0}", "/etc/hostname")}, "is no network namespace"),
+        ({"between": ("{0}", "pid:0")}, "is no number of a process"),
+        ({"between": ("{0}", "netns:../x")}, "is no name of a namespace"),
+        ({"between": ("{0}", "dev:lo")}, "two namespaces, or two interfaces"),
+        ({"forward": Direction("fast")}, "rate of "),
+        ({"forward": Direction("1mbit", "delay often")}, "netem of "),
+        ({"reverse": Direction("1mbit", None, "coddel")}, "queue of .*reverse"),
+        ({"mtu": 20}, "MTU of 20"),
+        ({"duration": 0.0}, "duration of 0 s"),
+        ({"name": "../x"}, "cannot be called"),
+        ({"device": "a-name-that-is-too-long"}, "no name of an interface"),
+        ({"addresses": "10.0.0.1"}, "two addresses"),
+        ({"addresses": "10.0.0.1/24,10.0.1.2/24"}, "in one network"),
+        ({"addresses": "10.0.0.1/24,10.0.0.1/24"}, "two different ones"),
+        ({"addresses": "10.0.0.1/24,fd00::1/64"}, "one family"),
+    ],
+)
+def test_bad_wishes_change_nothing(
+    spaces: tuple[str, str], name: str, change: dict[str, Any], words: str
+) -> None:
+    given: dict[str, Any] = {
+        "between": spaces, "forward": FAST, "reverse": FAST, "name": name, **change,
+    }  # fmt: skip
+    given["between"] = tuple(text.format(*spaces) for text in given["between"])
+    with pytest.raises(LabError, match=words), joined(Wanted(**given)):
+        pass
+    assert [interfaces(space) for space in spaces] == [["lo"]] * 2
+    assert name not in control.names()
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "wire", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def told(*arguments: str) -> tuple[int, str, str]:
+    with command(*arguments) as process:
+        out, errors = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, errors
+
+
+def test_the_commands(spaces: tuple[str, str], name: str) -> None:
+    both = ",".join(spaces)
+    with command(
+        "run", "--between", both, "--rate", "20mbit", "--netem", "delay 5ms", "--queue",
+        "fq_codel", "--reverse.rate", "2mbit", "--name", name, "--json",
+    ) as wire:  # fmt: skip
+        assert wire.stdout is not None
+        made = json.loads(wire.stdout.readline())
+        assert [end["device"] for end in made["ends"]] == ["wire0", "wire0"]
+        until(lambda: name in control.names())
+        code, out, errors = told("top", name, "--once")
+        assert (code, errors) == (0, "")
+        assert "fq_codel" in out
+        assert "20.0 Mbit/s" in out
+        assert told("set", f"{name}.reverse", "rate", "5mbit", "netem", "delay 1ms")[0] == 0
+        code, out, _ = told("top", f"{name}.reverse", "--once", "--json")
+        look = json.loads(out)
+        assert [link["rate"] for link in look["links"]] == [20_000_000, 5_000_000]
+        for wrong, words in (
+            (("set", name, "rate"), "has no value"),
+            (("set", name, "speed", "5mbit"), "cannot be set"),
+            (("set", name, "rate", "often"), "rate:"),
+            (("set", name, "queue", "red limit 100k"), "cannot be changed into a"),
+            (("set", f"{name}x", "rate", "5mbit"), "did you mean"),
+        ):
+            code, out, errors = told(*wrong)
+            assert (code, out) == (2, ""), wrong
+            assert words in errors, wrong
+        wire.send_signal(signal.SIGINT)
+        out, _ = wire.communicate(timeout=PATIENCE)
+        assert wire.returncode == 0
+    report = json.loads(out)
+    assert [link["link"] for link in report["links"]] == [name, f"{name}.reverse"]
+    assert [interfaces(space) for space in spaces] == [["lo"]] * 2
+
+
+def test_killed_it_leaves_nothing(spaces: tuple[str, str], name: str) -> None:
+    with command(
+        "run", "--between", ",".join(spaces), "--name", name, "--rate", "1mbit", "--json"
+    ) as wire:
+        assert wire.stdout is not None
+        assert wire.stdout.readline()
+        wire.kill()
+        wire.communicate(timeout=PATIENCE)
+    until(lambda: [interfaces(space) for space in spaces] == [["lo"]] * 2)
+    assert control.path_of(name).exists()
+    assert name not in control.names()
+    assert not control.path_of(name).exists()
+    with joined(Wanted(spaces, FAST, FAST, name)):
+        assert name in control.names()
+
+
+def test_ends_by_name(spaces: tuple[str, str], tmp_path: Path) -> None:
+    held = tmp_path / "space"
+    held.touch()
+    kernel.mount(f"/proc/{spaces[0]}/ns/net", str(held), None, 0x1000)
+    try:
+        with ExitStack() as stack:
+            by_path, by_pid = ends.find(str(held), stack), ends.find(spaces[0], stack)
+            assert by_path.inode == by_pid.inode
+            there = ends.find(f"eth7@{held}", stack)
+            assert (there.interface, there.inode) == ("eth7", by_pid.inode)
+            assert ends.find("dev:lo", stack).inode == Path("/proc/self/ns/net").stat().st_ino
+    finally:
+        subprocess.run(["umount", str(held)], check=True)
+
+
+def tshark(path: Path, *options: str) -> list[list[str]]:
+    """Fields of a capture's packets, as tshark reads them."""
+    fields = ("frame.interface_name", "frame.comment", "ip.src", "udp.length", *options)
+    done = subprocess.run(
+        ["tshark", "-r", str(path), "-n", "-o", "udp.check_checksum:TRUE", "-T", "fields",
+         "-E", "separator=|", *(word for field in fields for word in ("-e", field))],
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
+    )  # fmt: skip
+    return [line.split("|") for line in done.stdout.splitlines()]
+
+
+@pytest.mark.needs("tshark")
+def test_captures_have_both_sides_of_the_queue_and_what_it_drops(
+    spaces: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "captures"
+    slow = Direction("64kbit", queue="pfifo limit 5")
+    wanted = Wanted(spaces, slow, FAST, name, capture=folder)
+    begin = time.time()
+    with joined(wanted) as link:
+        one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
+        with one, two, running(link) as outcomes, control.Client(name) as client:
+            for _ in range(30):
+                one.sendto(bytes(500), two.getsockname())
+            until(lambda: client.counters()["links"][0]["dropped"]["overflow"])
+            client.set(name, rate="100mbit")
+            two.recv(1000)
+            until(lambda: not client.counters()["links"][0]["backlog_packets"])
+            dropped = client.counters()["links"][0]["dropped"]["overflow"]
+    with pytest.raises(LabError, match="captures overwrite nothing"), joined(wanted):
+        pass
+    forward, reverse = outcomes[0].captures
+    assert (forward["link"], reverse["link"]) == (name, f"{name}.reverse")
+    assert forward["missed"] == [0, 0, 0]
+    assert forward["error"] is None
+    found = tshark(folder / f"{name}.pcapng", "udp.checksum.status", "frame.time_epoch")
+    by_side = {
+        side: [p for p in found if p[0] == f"{name} {side}" and p[3] == "508"]
+        for side in ("before queue", "after queue", "dropped")
+    }
+    assert len(by_side["before queue"]) == 30
+    assert len(by_side["dropped"]) == dropped
+    assert len(by_side["after queue"]) == 30 - dropped
+    assert {p[1] for p in by_side["dropped"]} == {"refused by the queue: overflow"}
+    assert {p[2] for p in found if p[3] == "508"} == {link.addresses[0].partition("/")[0]}
+    assert {p[4] for p in found if p[3] == "508"} == {"1"}  # tshark's word for good
+    assert all(begin - 1 < float(p[5]) < time.time() + 1 for p in found)
+    assert len(found) == sum(forward["packets"])
