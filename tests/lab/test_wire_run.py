@@ -163,6 +163,26 @@ def test_a_queue_drops_what_it_has_no_room_for(spaces: tuple[str, str], name: st
             until(lambda: not client.counters()["links"][0]["backlog_packets"])
 
 
+def test_a_trace_of_capacity_is_followed(
+    spaces: tuple[str, str], name: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "slow"
+    file.write_text("40\n")
+    wanted = Wanted(spaces, Direction(f"trace {file}", queue="pfifo limit 20"), FAST, name)
+    with joined(wanted) as link:
+        one, two = (udp(*end) for end in zip(spaces, link.addresses, strict=True))
+        with one, two, running(link) as outcomes:
+            for _ in range(10):
+                one.sendto(bytes(1400), two.getsockname())
+            times = []
+            for _ in range(10):
+                assert len(two.recv(2000)) == 1400
+                times.append(time.monotonic())
+    # One packet every 40 ms: the tenth has waited for nine others.
+    assert times[-1] - times[0] > 0.3
+    assert outcomes[0].links[0]["sojourn_max"] > 0.35
+
+
 def test_interfaces_that_exist_are_joined_and_stay_as_they_are(
     spaces: tuple[str, str], name: str
 ) -> None:
@@ -240,6 +260,7 @@ def test_addresses_that_are_in_use_are_not_taken(spaces: tuple[str, str], name: 
         ({"between": ("{0}", "netns:../x")}, "is no name of a namespace"),
         ({"between": ("{0}", "dev:lo")}, "two namespaces, or two interfaces"),
         ({"forward": Direction("fast")}, "rate of "),
+        ({"forward": Direction("trace /no/such/file")}, "rate of .* cannot be read"),
         ({"forward": Direction("1mbit", "delay often")}, "netem of "),
         ({"reverse": Direction("1mbit", None, "coddel")}, "queue of .*reverse"),
         ({"mtu": 20}, "MTU of 20"),

@@ -90,7 +90,7 @@ def default_queues(scenario: Scenario) -> list[str]:
     """The scenario's own queue and the usual ones, RED with thresholds that suit the rate."""
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
-    rate = scenario.bottleneck_link["params"]["rate"]
+    rate = scenario.bottleneck_rate
     red = adaptive_red(rate, 1000 * FULL_FRAME)
     usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt"]
     own = scenario.bottleneck_link["params"]["queue"]

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 Rate = Annotated[
     str | None,
-    typer.Option("--rate", metavar="RATE", help="Rate of both directions, such as 20mbit."),
+    typer.Option(
+        "--rate",
+        metavar="RATE",
+        help='Rate of both directions: 20mbit, or "trace FILE" as Mahimahi records them.',
+    ),
 ]
 Netem = Annotated[
     str | None,

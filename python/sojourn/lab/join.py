@@ -20,6 +20,8 @@ from sojourn import _core
 from sojourn.lab import control, ends
 from sojourn.lab.control_server import ControlServer, describe
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.scenario import trace
+from sojourn.scenario.trace import TraceProblem
 
 LONGEST = 72 * 3600
 """Seconds that a wire may run: its sums must stay exact."""
@@ -83,16 +85,27 @@ def direction(link: str, wanted: Direction, mtu: int) -> Json:
     """Parameters of a link; raises `LabError` that names the part that cannot be read."""
     try:
         part = "rate"
-        rate = None if wanted.rate is None else int(_core.parse_quantity("rate", wanted.rate))
+        capacity, rate = _capacity(wanted.rate)
         part = "queue"
         queue = json.loads(_core.parse_queue(wanted.queue or "pfifo", mtu + 14, 1000, rate))
         part = "netem"
         netem = json.loads(_core.parse_netem(wanted.netem or ""))
-    except _core.WordError as error:
+    except (_core.WordError, TraceProblem) as error:
         raise LabError(f"{part} of {link}: {error}") from error
     if rate == 0:
         raise LabError(f"rate of {link}: a rate is above zero")
-    return {"rate": rate, "overhead": wanted.overhead, "queue": queue, **netem}
+    return {**capacity, "overhead": wanted.overhead, "queue": queue, **netem}
+
+
+def _capacity(text: str | None) -> tuple[Json, int | None]:
+    """A link's rate or trace, and the rate that its queue may reckon with."""
+    if text is None:
+        return {"rate": None}, None
+    if trace.is_trace(text):
+        capacity = {"rate": None, "trace": trace.loaded(text, Path())}
+        return capacity, trace.mean_rate(capacity)
+    rate = int(_core.parse_quantity("rate", text))
+    return {"rate": rate}, rate
 
 
 def plan_of(wanted: Wanted) -> Json:

@@ -73,6 +73,9 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
         raise ScenarioError([Problem(f"`{dev}` is no name of an interface")])
     plan = scenario.plan()
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
+    if any("trace" in link["params"] for link in links):
+        text = "follows a trace, and a shaper needs one rate: give the bottleneck a rate"
+        raise ScenarioError([Problem(f"`{scenario.bottleneck}` {text}")])
     sender, receiver = _ends(plan, links)
     least = {link["name"]: min(rates_of(link, plan["duration"])) for link in links}
     link = min(links, key=lambda link: least[link["name"]])

@@ -20,6 +20,9 @@ CHANGES = 10_000
 GROUPS = 1_000
 FLOWS = 1_000_000
 CAPTURE_BYTES = 256 * 1024**2
+TRACE_BYTES = 16 * 1024**2
+OPPORTUNITIES = 1_000_000
+"""Of one trace, as the engine's."""
 DURATION_NS = 72 * 3600 * 10**9  # as the engine's
 PROBLEMS = 200
 """More are not told: nobody reads them."""

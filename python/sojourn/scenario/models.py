@@ -10,6 +10,7 @@ from sojourn.scenario import limits
 from sojourn.scenario.words import (
     Access,
     App,
+    Capacity,
     Dscp,
     LinkName,
     Moment,
@@ -71,7 +72,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 Names = Annotated[list[Name], BeforeValidator(_listed)]
 LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
 Netems = Annotated[list[Netem], BeforeValidator(_listed)]
-Rates = Annotated[list[Rate], BeforeValidator(_listed)]
+Rates = Annotated[list[Capacity], BeforeValidator(_listed)]
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
 Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
@@ -91,7 +92,7 @@ class Part(BaseModel):
 class Direction(Part):
     """What one direction of a link has that the other has not."""
 
-    rate: Rate | None = Field(None, description="Rate of this direction.")
+    rate: Capacity | None = Field(None, description="Rate of this direction.")
     netem: Netem | None = Field(None, description="Impairments of this direction.")
     queue: Queue | None = Field(None, description="Queue of this direction.")
     overhead: Overhead | None = Field(None, description=OVERHEAD)
@@ -133,7 +134,7 @@ class Link(Part):
 
     from_: Name = Field(alias="from", description="The node at one end.")
     to: Name = Field(description="The node at the other end.")
-    rate: Rate = Field(description="Rate of both directions.")
+    rate: Capacity = Field(description="Rate of both directions.")
     netem: Netem | None = Field(
         None, description="Delay, jitter, loss, duplicates, reordering of both directions."
     )
@@ -180,7 +181,7 @@ class Side(Part):
 class _Bottleneck(Part):
     """The link in the middle of a template."""
 
-    rate: Rate = Field(description="Rate of both directions.")
+    rate: Capacity = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the forward direction.")
     overhead: Overhead = Field(0, description=OVERHEAD)

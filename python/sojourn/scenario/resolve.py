@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from sojourn import _core
-from sojourn.scenario import capture, limits
+from sojourn.scenario import capture, limits, trace
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow, Model
@@ -114,7 +114,7 @@ class _Resolver:
                 self.complain(("links", name), f"`{name}` is the template's name for several links")
 
     def link(self, link: OneWay) -> Json:
-        rate = int(_core.parse_quantity("rate", link.rate))
+        capacity, rate = self.capacity(link)
         queue = self.words(link.queue_at, _core.parse_queue, link.queue, 1514, 1000, rate)
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]
@@ -125,13 +125,30 @@ class _Resolver:
             "medium": None if link.medium is None else self.medium_index[link.medium],
             "ring": link.ring,
             "params": {
-                "rate": rate,
+                **capacity,
                 "overhead": link.overhead,
                 "queue": queue,
                 **(netem or {}),
             },
             "changes": changes,
         }
+
+    def capacity(self, link: OneWay) -> tuple[Json, int]:
+        """A link's rate or trace, and the rate that its queue may reckon with."""
+        if not trace.is_trace(link.rate):
+            rate = int(_core.parse_quantity("rate", link.rate))
+            return {"rate": rate}, rate
+        key = (trace.WORD, link.rate)
+        if key not in self.parsed:
+            try:
+                self.parsed[key] = trace.loaded(link.rate, self.source.folder)
+            except trace.TraceProblem as problem:
+                start, end = trace.place(link.rate)
+                found = link.rate[start:end]
+                self.complain(link.rate_at, str(problem), start=start, end=end, found=found)
+                self.parsed[key] = {"opportunities": [1], "bytes": trace.BYTES}
+        capacity = {"rate": None, "trace": self.parsed[key]}
+        return capacity, trace.mean_rate(capacity)
 
     def change(self, turn: Turn) -> Json:
         at = moments_of(turn.at)

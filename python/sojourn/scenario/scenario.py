@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import capture, change, source
+from sojourn.scenario import capture, change, source, trace
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
@@ -118,6 +118,11 @@ class Scenario:
         return link
 
     @property
+    def bottleneck_rate(self) -> int:
+        """Its rate in bit/s at the beginning, or the mean of the trace that it follows."""
+        return trace.mean_rate(self.bottleneck_link["params"])
+
+    @property
     def bottlenecks(self) -> list[str]:
         """The links whose queues are the subject, mostly one."""
         return [link.name for link in self._subjects]
@@ -127,6 +132,7 @@ class Scenario:
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
         for flow in data["flows"]:
             flow["app"] = capture.anchored(flow["app"], self._source.folder)
+        _anchor_rates([data.get("links"), data.get("topology")], self._source.folder)
         return data
 
     def __eq__(self, other: object) -> bool:
@@ -152,9 +158,10 @@ class Scenario:
     def warnings(self) -> list[str]:
         """What is worth knowing although it is no error, such as values the engine chose."""
         found: list[str] = []
+        rates = {link["name"]: trace.mean_rate(link["params"]) for link in self.plan()["links"]}
         for link in links_of(self.model):
             if link.explicit_queue:
-                rate, key = _core.parse_quantity("rate", link.rate), source.dotted(link.queue_at)
+                rate, key = rates[link.name], source.dotted(link.queue_at)
                 texts = _core.queue_warnings(link.queue, 1514, 1000, rate)
                 found.extend(f"{key}: {text}" for text in texts)
         for i, group in enumerate(self.__dict__["_plan"]["groups"]):
@@ -246,6 +253,15 @@ class Scenario:
         from sojourn.scenario.schema import json_schema
 
         return json_schema()
+
+
+def _anchor_rates(data: Any, folder: FilePath) -> None:
+    """Lets traces that rates name be found from anywhere, in tables of links."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, str) and (key == "rate" or isinstance(key, int)):
+            data[key] = trace.anchored(value, folder)
+        elif isinstance(value, dict | list):
+            _anchor_rates(value, folder)
 
 
 def _never_started(group: dict[str, Any], duration: int) -> int:

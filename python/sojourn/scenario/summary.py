@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.scenario import trace
 
 if TYPE_CHECKING:
     from sojourn.scenario.run import Run
@@ -99,7 +100,7 @@ def summarise(run: Run) -> str:
 def _rates(plan: dict[str, Any]) -> str:
     """The rate of the bottleneck, or the rates of its links and their number."""
     links = [plan["links"][i] for i in plan["observe"]["bottleneck"]["links"]]
-    rates = dict.fromkeys(link["params"]["rate"] for link in links)
+    rates = dict.fromkeys(trace.mean_rate(link["params"]) for link in links)
     text = " and ".join(_core.format_quantity("rate", rate) for rate in list(rates)[:3])
     if len(rates) > 3:
         text = f"{len(rates)} rates"
@@ -107,6 +108,8 @@ def _rates(plan: dict[str, Any]) -> str:
     if any(len(rates_of(link, plan["duration"])) > 1 for link in links):
         least, most = (_core.format_quantity("rate", rate) for rate in (min(met), max(met)))
         text = f"{least} to {most}, changing"
+    if any("trace" in link["params"] for link in links):
+        text += " in the mean, by a trace"
     if len(links) == 1:
         return text
     shared = len({link["medium"] for link in links} - {None}) == 1
@@ -115,7 +118,7 @@ def _rates(plan: dict[str, Any]) -> str:
 
 def rates_of(link: dict[str, Any], duration: int) -> set[int]:
     """All rates that a link of a plan has in a run of this many ns."""
-    first = link["params"]["rate"]
+    first = trace.mean_rate(link["params"])
     changes = [c for c in link["changes"] if c["rate"] is not None and c["at"] < duration]
     return {first, *(change["rate"] for change in changes)}
 

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from sojourn import _core
+from sojourn.scenario import trace
 from sojourn.scenario.limits import TEXT_CHARACTERS
 
 WORD_ERROR = "words"
@@ -88,6 +89,7 @@ def _schema(description: str, *examples: str, pattern: str | None = None) -> Wit
 
 
 _NUMBER = r"[0-9]*\.?[0-9]+"
+_RATE = rf"\s*{_NUMBER}[kmgtKMGT]?[iI]?([bB][iI][tT]|[bB][pP][sS])\s*"
 
 Time = Annotated[
     str,
@@ -106,7 +108,30 @@ Rate = Annotated[
         "A rate with its unit: bit, kbit, mbit, gbit per second (bps counts bytes, as in tc).",
         "10mbit",
         "1gbit",
-        pattern=rf"^\s*{_NUMBER}[kmgtKMGT]?[iI]?([bB][iI][tT]|[bB][pP][sS])\s*$",
+        pattern=rf"^{_RATE}$",
+    ),
+]
+
+
+def _capacity(text: str) -> object:
+    if not trace.is_trace(text):
+        return _core.parse_quantity("rate", text)
+    try:
+        return trace.file_of(text)
+    except trace.TraceProblem as problem:
+        raise complaint(str(problem), found=text, allowed=["trace FILE"]) from None
+
+
+Capacity = Annotated[
+    str,
+    _checked("a rate", "10mbit", _capacity),
+    _schema(
+        "A rate with its unit, or `trace FILE`: times in ms at which 1500 bytes may be sent, a "
+        "line each, in a file beside the scenario (Mahimahi's format).",
+        "10mbit",
+        "1gbit",
+        "trace lte.up",
+        pattern=rf"^({_RATE}|\s*trace\s+\S.*)$",
     ),
 ]
 Size = Annotated[

@@ -79,8 +79,8 @@ class Suite:
 
     def queues(self, scenario: Scenario, entry: Entry) -> Mapping[str, str]:
         """Every discipline with settings for this scenario's bottleneck, as it is at first."""
-        rate = scenario.bottleneck_link["params"]["rate"]
-        return disciplines.every(int(rate), entry.limit)
+        rate = scenario.bottleneck_rate
+        return disciplines.every(rate, entry.limit)
 
     def only(self, shorts: Iterable[str]) -> Suite:
         """The suite with some of its scenarios."""

@@ -1,0 +1,94 @@
+"""Capacity traces that links follow instead of a rate: `trace FILE`, in Mahimahi's format.
+
+A line of the file is a time in whole milliseconds, at which a packet of 1500 bytes may be sent;
+lines are in order, and the trace begins again at its last time. As Mahimahi's `mm-link` reads them
+(Netravali et al., USENIX ATC 2015).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sojourn.scenario import files, limits
+
+Json = dict[str, Any]
+
+WORD = "trace"
+BYTES = 1500
+"""What may be sent at each time of a trace."""
+LAST_MS = 2**32 - 1
+
+_FILE = re.compile(rf"(^\s*{WORD}\s+){files.FILE}(?=\s*$)")
+_NUMBER = re.compile(rb"[0-9]{1,10}")
+
+
+class TraceProblem(Exception):
+    """Why a trace cannot be followed."""
+
+
+def is_trace(text: str) -> bool:
+    """Whether a rate's text names a trace."""
+    return text.split()[:1] == [WORD]
+
+
+def file_of(text: str) -> str:
+    """The file that the text of a trace names; raises `TraceProblem`."""
+    match = _FILE.match(text)
+    if match is None or not match[2].strip('"'):
+        raise TraceProblem('`trace` needs one file, such as "trace lte.up"')
+    return match[2].strip('"')
+
+
+def loaded(text: str, folder: Path) -> Json:
+    """The trace in the engine's form, its file found from `folder`; raises `TraceProblem`."""
+    name = file_of(text)
+    try:
+        data = files.read(folder / name, limits.TRACE_BYTES)
+        return {"opportunities": _times(data), "bytes": BYTES}
+    except OSError as error:
+        raise TraceProblem(f"`{name}` cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise TraceProblem(f"`{name}`: {error}") from None
+
+
+def mean_rate(params: Json) -> int:
+    """Bits a second that a link with these parameters carries, or its trace in the mean."""
+    if "trace" not in params:
+        return int(params["rate"])
+    times: list[int] = params["trace"]["opportunities"]
+    bits = int(params["trace"]["bytes"]) * 8 * len(times)
+    return max(1, bits * 1000 // times[-1])
+
+
+def place(text: str) -> tuple[int, int]:
+    """Where in the text of a trace the file's name stands."""
+    return files.place(_FILE, text)
+
+
+def anchored(text: str, folder: Path) -> str:
+    """The text of a trace that names its file from anywhere; other rates as they are."""
+    return files.anchored(_FILE, text, folder) if is_trace(text) else text
+
+
+def _times(data: bytes) -> list[int]:
+    times: list[int] = []
+    before = 0
+    for number, line in enumerate(data.splitlines(), 1):
+        word = line.strip()
+        if not word:
+            continue
+        if not _NUMBER.fullmatch(word) or int(word) > LAST_MS:
+            found = word[:40].decode("utf-8", "replace")
+            raise ValueError(f"line {number}: needs a time in whole milliseconds; found `{found}`")
+        time = int(word)
+        if time < before:
+            raise ValueError(f"line {number}: {time} ms comes after {before} ms")
+        times.append(time)
+        before = time
+        if len(times) > limits.OPPORTUNITIES:
+            raise ValueError(f"more than {limits.OPPORTUNITIES} lines")
+    if before == 0:
+        raise ValueError("needs at least one time above 0 ms")
+    return times
