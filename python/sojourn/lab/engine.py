@@ -286,7 +286,7 @@ class Run:
 
         outcome = read_outcome(output)
         lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
-        against = doubts(self.plan, outcome.health, lost, collected.errors)
+        against = doubts(self.plan, outcome.health, lost, collected)
         real = {
             "engine": self.engine.name,
             "valid": not against,
@@ -297,6 +297,7 @@ class Run:
             "kernel": platform.release(),
             "programs": dict(self.lineup.versions),
             "settings": self.settings(),
+            "offloads": {host.name: switched_on(host, DEVICE) for host in self.hosts.values()},
             "health": outcome.health,
             "agreements": outcome.agreements,
             "captures": outcome.captures,
@@ -318,6 +319,11 @@ class Run:
             }
             for node, settings in self.lineup.settings.items()
         }
+
+
+def switched_on(host: Host, device: str) -> list[str]:
+    """Offloads of a host's device that are on, in ethtool's short words."""
+    return sorted(word for word, on in host.offloads(device).items() if on)
 
 
 def _lost_before(host: Host) -> int:

@@ -10,9 +10,9 @@ import platform
 from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn.lab import qdiscs
-from sojourn.lab.engine import LabRecord, Run, WireEngine, packed
+from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, switched_on
 from sojourn.lab.needs import find_program
-from sojourn.lab.validity import Doubt
+from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wiring import Outcome
 
 if TYPE_CHECKING:
@@ -144,10 +144,7 @@ class _Run(Run):
         run = self.lineup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)
-        against = [
-            Doubt("a program failed", error, "none may", "programs.zip has its output")
-            for error in collected.errors
-        ]
+        against = programs_doubts(self.plan, collected)
         for link in self.links:
             if link.number not in samples:
                 continue
@@ -172,6 +169,7 @@ class _Run(Run):
                 link.name: [command for commands in link.stages() for command in commands]
                 for link in self.links
             },
+            "offloads": {link.name: switched_on(self.middle, link.far(0)) for link in self.links},
             "samples": SAMPLES,
             "health": {},
             "agreements": [],

@@ -10,7 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping
+
+    from sojourn.lab.programs.lineup import Collected
+    from sojourn.lab.programs.results import EndpointResult
 
 LATENESS = 1e-3
 """Seconds by which a hundredth of all packets may be late, at least."""
@@ -41,29 +44,57 @@ def doubts(
     plan: Mapping[str, Any],
     health: Mapping[str, Any],
     lost_at_hosts: Mapping[str, int],
-    errors: Sequence[str],
+    collected: Collected,
 ) -> list[Doubt]:
     """Return everything that speaks against a run; nothing if it is valid.
 
     `health` is what the wire says of itself, `lost_at_hosts` are packets that hosts' devices
-    dropped before the wire saw them, `errors` what programs complained of.
+    dropped before the wire saw them, `collected` is what programs found.
     """
     found = [*_late(plan, health), *_lost(health, lost_at_hosts)]
+    found += programs_doubts(plan, collected)
     if health["cpu_share"] > PROCESSOR:
         share, limit = f"{health['cpu_share']:.0%}", f"at most {PROCESSOR:.0%} is good"
         advice = "lower the rates, or run fewer programs beside it"
         found.append(Doubt("the wire's share of a processor", share, limit, advice))
-    output = "programs.zip has its output"
-    found += [Doubt("a program failed", error, "none may", output) for error in errors]
     return found
 
 
+def programs_doubts(plan: Mapping[str, Any], collected: Collected) -> list[Doubt]:
+    """Return what speaks against a run at its ends: programs late or failed, packets lost there."""
+    output = "programs.zip has its output"
+    found = [Doubt("a program failed", error, "none may", output) for error in collected.errors]
+    sources = list(_datagrams(plan, collected))
+    late = max((source.lateness.p99 or 0.0 for source in sources), default=0.0)
+    found += _too_late(plan, late, "one datagram in a hundred is sent late by")
+    advice = "lower the rates: no queue of the scenario decided this"
+    for what, number in (
+        ("datagrams that the sender's machine refused", sum(s.not_sent for s in sources)),
+        ("datagrams that the receiver's machine threw away", sum(s.overflowed for s in sources)),
+    ):
+        if number > 0:
+            found.append(Doubt(what, str(number), "none is good", advice))
+    return found
+
+
+def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[EndpointResult]:
+    """Yield what endpoints found whose packets go by their own schedule, not by TCP's."""
+    from sojourn.lab.programs.results import EndpointResult
+
+    transports = {group["name"]: group["transport"]["protocol"] for group in plan["groups"]}
+    for flow in collected.flows:
+        if isinstance(flow, EndpointResult) and transports.get(flow.name) == "udp":
+            yield flow
+
+
 def _late(plan: Mapping[str, Any], health: Mapping[str, Any]) -> list[Doubt]:
+    return _too_late(plan, health["lateness_p99"], "one packet in a hundred leaves late by")
+
+
+def _too_late(plan: Mapping[str, Any], late: float, what: str) -> list[Doubt]:
     limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
-    late = health["lateness_p99"]
     if not late > limit:  # not a number if nothing was written
         return []
-    what = "one packet in a hundred leaves late by"
     good = f"at most {limit * 1e3:.2f} ms is good"
     advice = "leave the machine to the run, lower the rates, or run as root (real-time priority)"
     return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
