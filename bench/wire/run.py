@@ -1,4 +1,4 @@
-"""What the wire holds on this machine, beside a plain veth pair.
+"""What the wire holds on this machine, beside a plain veth pair and the kernel's own netem.
 
 Each figure is one run's: compare those of one call of this program. The traffic programs run on the
 same processors, as they do in a laboratory.
@@ -12,6 +12,7 @@ from typing import Any
 
 from sojourn.lab import LabError, Sandbox
 from sojourn.lab.engine import WireEngine
+from sojourn.lab.kernel_engine import KernelEngine
 from sojourn.scenario import Scenario
 
 SECONDS = 6
@@ -33,16 +34,18 @@ def one(rate: str, queue: str, flows: list[str], netem: str = "") -> Scenario:
     return scenario([LINK.format(a="a", b="b", rate=rate, netem=netem, queue=queue)], flows)
 
 
-def run(wanted: Scenario) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(
+    wanted: Scenario, engine: WireEngine | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a real run's metrics and what is known of how it went."""
-    made = wanted.run(1, engine=WireEngine())
+    made = wanted.run(1, engine=engine or WireEngine())
     record: Any = made.record
     return dict(made.metrics), record.real
 
 
-def say(what: str, figure: str, real: dict[str, Any] | None = None) -> None:
+def say(what: str, figure: str, real: dict[str, Any] | None = None, note: str = "") -> None:
     """Print a line of the table."""
-    how = ""
+    how = note
     if real is not None:
         health = real["health"]
         how = (
@@ -72,6 +75,17 @@ def veth(offloads: bool) -> float:
         return float(json.loads(client.output())["end"]["sum_received"]["bits_per_second"])
 
 
+def kernels(wanted: Scenario) -> None:
+    """Print what the kernel's own htb, qdisc and netem do with a scenario, where it has them."""
+    what = "kernel's netem and qdiscs, 100mbit"
+    try:
+        metrics, _ = run(wanted, KernelEngine())
+    except LabError as error:
+        say(what, "not here", note=str(error).splitlines()[0])
+        return
+    say(what, f"{metrics['utilisation']:.1%} used")
+
+
 def main() -> int:
     """Print the table."""
     say("veth pair, one TCP connection", f"{veth(True) / 1e9:.2f} Gbit/s")
@@ -89,6 +103,7 @@ def main() -> int:
     for rate in ("10mbit", "100mbit", "1gbit"):
         metrics, real = run(one(rate, "fq_codel", [BULK.format(count=1)], "delay 5ms"))
         say(f"wire, {rate}, one TCP connection", f"{metrics['utilisation']:.1%} used", real)
+    kernels(one("100mbit", "fq_codel", [BULK.format(count=1)], "delay 5ms"))
     pairs = range(50)
     links = [
         LINK.format(a=f"a{i}", b=f"b{i}", rate="2mbit", netem="delay 5ms", queue="fq_codel")
