@@ -303,6 +303,7 @@ def test_list_and_explain() -> None:
         "netem",
         "medium",
         "buffer",
+        "balancer",
         "profile",
         "preset",
         "metric",

@@ -118,6 +118,7 @@ def test_offsets_count_characters() -> None:
         (_core.parse_tcp, "cubic"),
         (_core.parse_app, "bulk"),
         (_core.parse_buffer, "elastic target 50ms"),
+        (_core.parse_balancer, "iqlb threshold 70%"),
     ],
 )
 def test_parsers_give_json(parse: Any, text: str) -> None:
@@ -138,10 +139,10 @@ def test_no_words_are_no_json() -> None:
 def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
     assert set(known) == {
-        *("queue", "tcp", "app", "netem", "medium", "buffer"),
+        *("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"),
         *("profiles", "presets", "metrics"),
     }
-    for kind in ("queue", "tcp", "app", "netem", "medium", "buffer"):
+    for kind in ("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"):
         for table in known[kind]:
             assert table["name"]
             assert table["summary"]
@@ -213,6 +214,55 @@ def test_a_buffer_policy_is_asked_step_by_step() -> None:
         _core.BufferPolicy("elastik")
     with pytest.raises(OverflowError):
         policy.observe(-1, 0, 0)
+
+
+def test_a_balancer_is_asked_step_by_step() -> None:
+    iqlb = _core.Balancer("iqlb", ["a", "b"])
+    assert iqlb.text == "iqlb threshold 0.8 full shortest period 0ns"
+    assert iqlb.needs == {
+        "look": "backlog",
+        "fresh": "now",
+        "period": 0,
+        "limits": True,
+        "rates": False,
+        "weights": False,
+    }
+    iqlb.observe(5, backlog=[(7, 10_000), (3, 4000)], limit=[100, 100])
+    assert iqlb.choose(9, b"10.0.0.1 to 10.0.0.9") == 1
+    assert (iqlb.reason, iqlb.age, iqlb.open) == ("least", 4, [0, 1])
+    iqlb.observe(10, backlog=[(90, 0), (85, 0)], limit=[100, 100])
+    assert (iqlb.choose(10), iqlb.reason) == (1, "full")
+    iqlb.set_up(1, False)
+    assert (iqlb.choose(11), iqlb.up) == (0, [True, False])
+    iqlb.set_up(0, False)
+    assert (iqlb.choose(12), iqlb.reason) == (None, None)
+    iqlb.finished(13, 1)
+    assert iqlb.open == [1, 1]
+    turns = _core.Balancer("weighted-round-robin", [("a", 2), ("b", 1)])
+    assert [turns.choose(0) for _ in range(6)] == [0, 1, 0, 0, 1, 0]
+    qtm = _core.Balancer("qtm", ["a", "b"])
+    assert (qtm.needs["fresh"], qtm.needs["period"]) == ("averaged", 1_000_000_000)
+    qtm.observe(0, backlog=[(8, 0), None])
+    assert qtm.state["average"][0] == 4.0
+    draws = [_core.Balancer("random", ["a", "b", "c"], seed=5) for _ in range(2)]
+    assert [draws[0].choose(i) for i in range(50)] == [draws[1].choose(i) for i in range(50)]
+
+
+def test_a_balancer_says_what_is_wrong() -> None:
+    with pytest.raises(_core.WordError, match="did you mean `iqlb`") as caught:
+        _core.Balancer("iqbl", ["a"])
+    assert "jsq" in caught.value.allowed
+    with pytest.raises(ValueError, match="two servers called `a`"):
+        _core.Balancer("jsq", ["a", "a"])
+    with pytest.raises(ValueError, match="weights are at least 1"):
+        _core.Balancer("jsq", [("a", 0)])
+    with pytest.raises(ValueError, match="0 servers"):
+        _core.Balancer("jsq", [])
+    jsq = _core.Balancer("jsq", ["a", "b"])
+    with pytest.raises(ValueError, match="1 values of `backlog` for 2 servers"):
+        jsq.observe(0, backlog=[(1, 2)])
+    with pytest.raises(IndexError, match="no server 2"):
+        jsq.finished(0, 2)
 
 
 def test_a_simulated_server_gives_its_outcome() -> None:

@@ -5,5 +5,6 @@
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
 
+pub mod balance;
 pub mod buffer;
 pub mod congestion;

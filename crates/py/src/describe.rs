@@ -97,6 +97,7 @@ pub(crate) fn describe() -> PyResult<String> {
         "netem": [sojourn_link::netem::TABLE],
         "medium": [sojourn_link::csma::TABLE],
         "buffer": sojourn_control::buffer::tables(),
+        "balancer": sojourn_control::balance::tables(),
         "profiles": profiles()?,
         "presets": presets(),
         "metrics": sojourn_measure::metrics::METRICS,

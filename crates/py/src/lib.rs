@@ -3,6 +3,7 @@
 //! Nothing is decided here. Texts and plans go in, JSON and tables come out; every error becomes a
 //! Python exception that says where and what.
 
+mod balance;
 mod buffer;
 mod describe;
 mod endpoint;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::balance::{Balancer, parse_balancer};
+    #[pymodule_export]
     use crate::buffer::{BufferPolicy, parse_buffer};
     #[pymodule_export]
     use crate::describe::describe;
@@ -37,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
-        parse_quantity, parse_queue, parse_tcp, queue_to_tc, queue_warnings,
+        parse_quantity, parse_queue, parse_span, parse_tcp, queue_to_tc, queue_warnings,
     };
     #[pymodule_export]
     use crate::simulate::{Record, simulate, simulate_server, validate_plan};

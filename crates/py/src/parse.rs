@@ -44,6 +44,25 @@ pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult
     }
 }
 
+/// A time or a distribution of times, `exp(5ms)`, as the JSON of the distribution in nanoseconds.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_span(py: Python<'_>, text: &str) -> PyResult<String> {
+    let text = text.trim();
+    let parsed = sojourn_random::Distribution::parse(text, sojourn_random::Unit::Time);
+    let parsed = parsed.map_err(|error| {
+        let at = 0..text.len();
+        let (message, found) = (error.message, error.found);
+        let (allowed, nearest) = (error.allowed, error.nearest);
+        word_error(
+            py,
+            text,
+            &sojourn_units::words::WordError { message, at, found, allowed, nearest },
+        )
+    })?;
+    json(&parsed)
+}
+
 /// The shortest text that reads back as `value`.
 #[pyfunction]
 #[pyo3(signature = (kind, value, /))]

@@ -1,0 +1,87 @@
+//! Join an idle queue: a server that has reported itself idle, else one at random.
+//!
+//! A server whose last flow has ended goes to the end of a list; a new flow takes the first of the list,
+//! and only if it is empty a server is drawn. Nothing has to be asked when a flow begins.
+
+use super::{Connections, Draws, Flow, Pick, Policy, Reason, Sight};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+use sojourn_units::words::Table;
+use std::collections::VecDeque;
+
+/// The words of `jiq`.
+pub const TABLE: Table = Table {
+    name: "jiq",
+    summary: "a server without open connections, else one at random",
+    source: "Lu et al., Join-Idle-Queue, Performance Evaluation 68 (2011)",
+    words: &[],
+};
+
+/// Nothing to set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Jiq {
+    /// Each server at most once.
+    idle: VecDeque<usize>,
+}
+
+impl Jiq {
+    /// A new one for so many servers.
+    pub fn new(servers: usize) -> Self {
+        Self { idle: VecDeque::with_capacity(servers) }
+    }
+
+    fn report(&mut self, server: usize, sight: &Sight<'_, Connections>) {
+        let idle = sight.get(server).is_some_and(|seen| seen.open == 0);
+        if idle && sight.is_up(server) && !self.idle.contains(&server) {
+            self.idle.push_back(server);
+        }
+    }
+}
+
+impl Policy for Jiq {
+    type View = Connections;
+
+    fn choose(
+        &mut self,
+        _now: Nanos,
+        _flow: &Flow,
+        sight: &Sight<'_, Connections>,
+        draws: &mut Draws<'_>,
+    ) -> Option<Pick> {
+        while let Some(server) = self.idle.pop_front() {
+            // One that was drawn meanwhile is idle no more.
+            if sight.get(server).is_some_and(|seen| seen.open == 0) {
+                return Some((server, Reason::Idle));
+            }
+        }
+        sight.draw(|_| true, draws).map(|i| (i, Reason::Drawn))
+    }
+
+    fn finished(
+        &mut self,
+        _now: Nanos,
+        server: usize,
+        _latency: Option<Nanos>,
+        sight: &Sight<'_, Connections>,
+    ) {
+        self.report(server, sight);
+    }
+
+    fn changed(&mut self, sight: &Sight<'_, Connections>) {
+        self.idle.retain(|&server| sight.is_up(server));
+        for server in sight.up() {
+            self.report(server, sight);
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+        for (place, &server) in self.idle.iter().enumerate() {
+            visit(server, "idle", place as f64);
+        }
+    }
+}

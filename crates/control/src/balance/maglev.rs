@@ -1,0 +1,165 @@
+//! Maglev's consistent hashing: a table that servers fill in turns.
+//!
+//! Each server goes through the table's places in an order of its own (`offset + j skip mod M`, with
+//! offset and skip from its hash), and servers take turns claiming the next place that is free. So each
+//! gets floor or ceil(M/N) places, and when one goes few other places change hands. With weights a
+//! server takes turns in proportion, as Envoy has it.
+
+use super::{Draws, Flow, Pick, Policy, Reason, Sight, mix};
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+
+/// The largest table.
+const MOST: u64 = 5_000_011;
+
+/// The words of `maglev`.
+pub const TABLE: Table = Table {
+    name: "maglev",
+    summary: "by a table of hashes in which few flows change servers when one goes",
+    source: "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's",
+    words: &[Word {
+        name: "table",
+        kind: Kind::Integer { min: 2, max: MOST },
+        default: "65537",
+        doc: "Places in the table, a prime; much more than there are servers.",
+    }],
+};
+
+/// Size of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Places in the table; a prime.
+    pub table: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { table: 65_537 }
+    }
+}
+
+impl Params {
+    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
+        let params = Self { table: given.integer("table").unwrap_or(Self::default().table) };
+        if let Err(message) = params.check() {
+            return Err(given.error("table", message));
+        }
+        Ok(params)
+    }
+
+    pub(super) fn check(self) -> Result<(), String> {
+        if self.table < 2 || self.table > MOST {
+            return Err(format!("`table` lies from 2 up to {MOST}"));
+        }
+        if is_prime(self.table) {
+            return Ok(());
+        }
+        let next = (self.table..=MOST).find(|&n| is_prime(n)).unwrap_or(MOST);
+        Err(format!("`table` must be a prime, or places would be out of reach: {next} is the next"))
+    }
+}
+
+impl std::fmt::Display for Params {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "maglev table {}", self.table)
+    }
+}
+
+fn is_prime(n: u64) -> bool {
+    n >= 2 && (2..=n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+}
+
+/// No server.
+const FREE: u16 = u16::MAX;
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Maglev {
+    table: Vec<u16>,
+}
+
+impl Maglev {
+    /// A new one.
+    pub fn new(params: Params) -> Self {
+        Self { table: vec![FREE; params.table as usize] }
+    }
+
+    /// How many places each of `servers` servers has.
+    pub fn shares(&self, servers: usize) -> Vec<usize> {
+        let mut shares = vec![0; servers];
+        for &server in self.table.iter().filter(|&&server| server != FREE) {
+            shares[server as usize] += 1;
+        }
+        shares
+    }
+}
+
+/// A server's way through the table.
+struct Claimant {
+    server: u16,
+    place: u64,
+    skip: u64,
+    weight: u64,
+    /// Turns taken, times the greatest weight.
+    spent: u64,
+}
+
+impl Policy for Maglev {
+    type View = ();
+
+    fn choose(
+        &mut self,
+        _now: u64,
+        flow: &Flow,
+        _sight: &Sight<'_, ()>,
+        _draws: &mut Draws<'_>,
+    ) -> Option<Pick> {
+        let place = flow.hash % self.table.len() as u64;
+        let server = self.table[place as usize];
+        (server != FREE).then_some((usize::from(server), Reason::Hashed))
+    }
+
+    fn changed(&mut self, sight: &Sight<'_, ()>) {
+        let size = self.table.len() as u64;
+        self.table.fill(FREE);
+        let mut claimants: Vec<Claimant> = sight
+            .up()
+            .map(|i| Claimant {
+                server: i as u16,
+                place: mix(sight.id(i)) % size,
+                skip: mix(sight.id(i) ^ 0x9E37_79B9_7F4A_7C15) % (size - 1) + 1,
+                weight: u64::from(sight.weight(i)),
+                spent: 0,
+            })
+            .collect();
+        // A fixed order, so that adding a server at the front changes no more than one at the end.
+        claimants.sort_by_key(|c| (sight.id(usize::from(c.server)), c.server));
+        let Some(heaviest) = claimants.iter().map(|c| c.weight).max() else { return };
+        let mut free = size;
+        for round in 1u64.. {
+            for claimant in &mut claimants {
+                if round.saturating_mul(claimant.weight) <= claimant.spent {
+                    continue;
+                }
+                claimant.spent += heaviest;
+                while self.table[claimant.place as usize] != FREE {
+                    claimant.place = (claimant.place + claimant.skip) % size;
+                }
+                self.table[claimant.place as usize] = claimant.server;
+                free -= 1;
+                if free == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+        let servers = self.table.iter().filter(|&&s| s != FREE).max();
+        let shares = self.shares(servers.map_or(0, |&most| usize::from(most) + 1));
+        for (i, share) in shares.into_iter().enumerate() {
+            visit(i, "share", share as f64 / self.table.len() as f64);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A server at random, with chances in proportion to the weights.
+//!
+//! The baseline: it needs to know nothing, and cannot herd. The fullest of n queues lies far above the
+//! mean (balls into bins).
+
+use super::{Draws, Flow, Pick, Policy, Reason, Sight};
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::Table;
+
+/// The words of `random`.
+pub const TABLE: Table = Table {
+    name: "random",
+    summary: "a server at random, in proportion to the weights",
+    source: "",
+    words: &[],
+};
+
+/// Nothing to set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Random;
+
+impl Policy for Random {
+    type View = ();
+
+    fn choose(
+        &mut self,
+        _now: u64,
+        _flow: &Flow,
+        sight: &Sight<'_, ()>,
+        draws: &mut Draws<'_>,
+    ) -> Option<Pick> {
+        let total: u64 = sight.up().map(|i| u64::from(sight.weight(i))).sum();
+        let only = sight.up().nth(1).is_none();
+        let mut left = if total == 0 || only { 0 } else { draws(total) };
+        for i in sight.up() {
+            match left.checked_sub(u64::from(sight.weight(i))) {
+                None => return Some((i, Reason::Drawn)),
+                Some(rest) => left = rest,
+            }
+        }
+        None
+    }
+}

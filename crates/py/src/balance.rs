@@ -1,0 +1,242 @@
+//! Policies that choose servers, asked step by step.
+
+use crate::errors::word_error;
+use crate::parse::json;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use sojourn_control::balance::{
+    self, Backlog, Counters, Fresh, Limit, MOST_SERVERS, Params, Reading,
+};
+use sojourn_random::Stream;
+use sojourn_units::Rate;
+use std::collections::BTreeMap;
+
+fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
+    Params::parse(text).map_err(|e| word_error(py, text, &e))
+}
+
+/// A policy that chooses servers, in one line, as the JSON of its parameters.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
+    json(&read(py, text)?)
+}
+
+/// A server's name, with or without a weight.
+#[derive(FromPyObject)]
+enum Server {
+    Weighted(String, u32),
+    Named(String),
+}
+
+/// A policy before its servers: `Balancer("iqlb", ["a", "b"])`, or with weights `[("a", 3), ("b", 1)]`.
+///
+/// `choose` gives the server for a new flow; what it goes by is told before by `observe` and
+/// `finished`. `needs` says what is to be told, and when. Servers are known by their places in the
+/// list; times are nanoseconds of any clock that does not go back. Draws come from `seed`.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct Balancer {
+    params: Params,
+    balancer: balance::Balancer,
+    names: Vec<String>,
+    draws: Stream,
+    last: Option<balance::Choice>,
+}
+
+impl Balancer {
+    fn check(&self, server: usize) -> PyResult<()> {
+        if server < self.names.len() {
+            return Ok(());
+        }
+        let all = self.names.len();
+        Err(PyIndexError::new_err(format!("there is no server {server}: there are {all}")))
+    }
+}
+
+fn fitting<T>(
+    what: &str,
+    given: Option<Vec<Option<T>>>,
+    servers: usize,
+) -> PyResult<Vec<Option<T>>> {
+    let Some(given) = given else { return Ok((0..servers).map(|_| None).collect()) };
+    if given.len() == servers {
+        return Ok(given);
+    }
+    let found = given.len();
+    Err(PyValueError::new_err(format!("{found} values of `{what}` for {servers} servers")))
+}
+
+#[pymethods]
+impl Balancer {
+    #[new]
+    #[pyo3(signature = (text, /, servers, *, seed=0))]
+    fn new(py: Python<'_>, text: &str, servers: Vec<Server>, seed: u64) -> PyResult<Self> {
+        let params = read(py, text)?;
+        if servers.is_empty() || servers.len() > MOST_SERVERS {
+            let message = format!("{} servers: 1 to {MOST_SERVERS} are allowed", servers.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let mut names = Vec::with_capacity(servers.len());
+        let mut known = Vec::with_capacity(servers.len());
+        for server in servers {
+            let (name, weight) = match server {
+                Server::Weighted(name, weight) => (name, weight),
+                Server::Named(name) => (name, 1),
+            };
+            if weight == 0 {
+                let message = format!("`{name}` has weight 0: weights are at least 1");
+                return Err(PyValueError::new_err(message));
+            }
+            if names.contains(&name) {
+                return Err(PyValueError::new_err(format!(
+                    "there are two servers called `{name}`"
+                )));
+            }
+            known.push(balance::Server::new(&name, weight));
+            names.push(name);
+        }
+        Ok(Self {
+            params,
+            balancer: balance::Balancer::new(&params, &known),
+            names,
+            draws: Stream::new(seed, "balancer", "choice"),
+            last: None,
+        })
+    }
+
+    /// The policy's name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.params.name()
+    }
+
+    /// The policy with all its settings, in one line.
+    #[getter]
+    fn text(&self) -> String {
+        self.params.to_string()
+    }
+
+    /// The servers' names.
+    #[getter]
+    fn servers(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// What the policy needs: `look` is `nothing`, `connections` or `latency` (told by `finished`),
+    /// `counters` or `backlog` (told by `observe`); `fresh` is `unread`, `now` (`observe` before each
+    /// choice), `sampled` or `averaged` (`observe` once every `period` nanoseconds; 0 with `now`, -1
+    /// with `unread`); `limits`, `rates` and `weights` say whether those make a difference.
+    #[getter]
+    fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        let needs = self.balancer.needs();
+        let fresh = match needs.fresh {
+            Fresh::Unread => "unread",
+            Fresh::Now => "now",
+            Fresh::Sampled { .. } => "sampled",
+            Fresh::Averaged { .. } => "averaged",
+        };
+        let dict = pyo3::types::PyDict::new(py);
+        dict.set_item("look", needs.look.name())?;
+        dict.set_item("fresh", fresh)?;
+        dict.set_item("period", needs.fresh.period().map_or(-1, |period| period as i64))?;
+        dict.set_item("limits", needs.limits)?;
+        dict.set_item("rates", needs.rates)?;
+        dict.set_item("weights", needs.weights)?;
+        Ok(dict)
+    }
+
+    /// Why the last choice fell as it did; none before the first, and if no server was to be had.
+    #[getter]
+    fn reason(&self) -> Option<&'static str> {
+        self.last.map(|choice| choice.reason.name())
+    }
+
+    /// Age in nanoseconds of what was known of the server chosen last.
+    #[getter]
+    fn age(&self) -> Option<u64> {
+        self.last.and_then(|choice| choice.age)
+    }
+
+    /// Flows that each server has been given and that have not finished.
+    #[getter]
+    fn open(&self) -> Vec<u32> {
+        (0..self.names.len()).map(|i| self.balancer.open(i)).collect()
+    }
+
+    /// Which servers are up.
+    #[getter]
+    fn up(&self) -> Vec<bool> {
+        (0..self.names.len()).map(|i| self.balancer.is_up(i)).collect()
+    }
+
+    /// What the policy remembers, by name: a number for each server that it knows one of.
+    #[getter]
+    fn state(&self) -> BTreeMap<&'static str, BTreeMap<usize, f64>> {
+        let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        self.balancer.state(&mut |server, name, value| {
+            state.entry(name).or_default().insert(server, value);
+        });
+        state
+    }
+
+    /// Tells what has been read of all servers' ports at one time, in the servers' order; `None` for
+    /// what could not be read. `backlog` are pairs of packets and bytes, `limit` packets that the
+    /// queues hold at most (`limit_bytes`: bytes), `rate` bit/s, `counters` pairs of bytes and packets
+    /// sent so far.
+    #[pyo3(signature = (now, *, backlog=None, limit=None, limit_bytes=None, rate=None, counters=None))]
+    fn observe(
+        &mut self,
+        now: u64,
+        backlog: Option<Vec<Option<(u64, u64)>>>,
+        limit: Option<Vec<Option<u64>>>,
+        limit_bytes: Option<Vec<Option<u64>>>,
+        rate: Option<Vec<Option<u64>>>,
+        counters: Option<Vec<Option<(u64, u64)>>>,
+    ) -> PyResult<()> {
+        let n = self.names.len();
+        let backlog = fitting("backlog", backlog, n)?;
+        let limit = fitting("limit", limit, n)?;
+        let limit_bytes = fitting("limit_bytes", limit_bytes, n)?;
+        let rate = fitting("rate", rate, n)?;
+        let counters = fitting("counters", counters, n)?;
+        let readings: Vec<Reading> = (0..n)
+            .map(|i| Reading {
+                backlog: backlog[i].map(|(packets, bytes)| Backlog {
+                    packets,
+                    bytes,
+                    limit: limit[i].map(Limit::Packets).or(limit_bytes[i].map(Limit::Bytes)),
+                    rate: rate[i].and_then(Rate::new),
+                }),
+                counters: counters[i].map(|(bytes, packets)| Counters { bytes, packets }),
+            })
+            .collect();
+        self.balancer.observe(now, &readings);
+        Ok(())
+    }
+
+    /// The place of the server for a new flow, which counts as open from now on; `None` if no server
+    /// is to be had. `flow` is what all its packets have in common: addresses, protocol and ports.
+    #[pyo3(signature = (now, flow=None))]
+    fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> Option<usize> {
+        let flow = balance::Flow { hash: balance::hash_of(flow.unwrap_or_default()) };
+        let draws = &mut self.draws;
+        self.last = self.balancer.choose(now, &flow, &mut |n| draws.below(n));
+        self.last.map(|choice| choice.server)
+    }
+
+    /// A flow that was given to `server` has ended; `latency` is how many nanoseconds its request
+    /// took, if that is known.
+    #[pyo3(signature = (now, server, latency=None))]
+    fn finished(&mut self, now: u64, server: usize, latency: Option<u64>) -> PyResult<()> {
+        self.check(server)?;
+        self.balancer.finished(now, server, latency);
+        Ok(())
+    }
+
+    /// A server has come up or gone down. One that is down is never chosen.
+    fn set_up(&mut self, server: usize, up: bool) -> PyResult<()> {
+        self.check(server)?;
+        self.balancer.set_up(server, up);
+        Ok(())
+    }
+}
