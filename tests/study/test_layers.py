@@ -10,6 +10,7 @@ import pytest
 ROOMS = Path(__file__).parents[2] / "python" / "sojourn"
 ALLOWED = {
     "lab": {"lab", "stats", "scenario", "_core"},
+    "lb": {"lb", "lab", "_core"},
     "stats": {"stats"},
     "study": {"stats", "study", "scenario", "_core"},
     "show": {"stats", "study", "scenario", "show", "_core"},

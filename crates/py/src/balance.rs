@@ -224,6 +224,14 @@ impl Balancer {
         self.last.map(|choice| choice.server)
     }
 
+    /// A flow that was not asked about is at `server`, and counts as open from now on: one that began
+    /// before this balancer, or that goes where its client's other flows go.
+    fn adopt(&mut self, server: usize) -> PyResult<()> {
+        self.check(server)?;
+        self.balancer.adopt(server);
+        Ok(())
+    }
+
     /// A flow that was given to `server` has ended; `latency` is how many nanoseconds its request
     /// took, if that is known.
     #[pyo3(signature = (now, server, latency=None))]

@@ -8,6 +8,7 @@ from sojourn.cli import (
     compare,
     deploy,
     lab,
+    lb,
     paper,
     report,
     run,
@@ -47,5 +48,5 @@ def root(
     del version
 
 
-for family in (run, compare, deploy, study, report, paper, tune, lab, wire, udp, verify, words):
+for family in (run, compare, deploy, study, report, paper, tune, lab, wire, lb, udp, verify, words):
     family.register(app)

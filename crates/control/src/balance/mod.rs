@@ -388,6 +388,13 @@ impl Balancer {
         Some(Choice { server, reason, age })
     }
 
+    /// A flow that nobody asked about is at `server`, and counts as open from now on: one that began
+    /// before this balancer, or that goes where its client's other flows go.
+    pub fn adopt(&mut self, server: usize) {
+        let known = &mut self.servers[server];
+        known.open = known.open.saturating_add(1);
+    }
+
     /// A flow that was given to `server` has ended. `latency` is how long its request took, if known.
     pub fn finished(&mut self, now: Nanos, server: usize, latency: Option<Nanos>) {
         self.servers[server].open = self.servers[server].open.saturating_sub(1);

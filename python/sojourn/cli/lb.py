@@ -1,0 +1,275 @@
+"""`sojourn lb`: server selection on an OpenFlow switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.lb.service import Service
+
+WORDS = ["mac", "weight", "rate", "limit"]
+"""What may be said of a server behind its address and port."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="Choosing servers for flows on an OpenFlow 1.3 switch.", no_args_is_help=True
+    )
+    family.command("serve")(serve)
+    # A family, although there is one command yet.
+    family.callback()(lambda: None)
+    app.add_typer(family, name="lb")
+
+
+@common.command
+def serve(
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="POLICY", help="How servers are chosen.")
+    ],
+    address: Annotated[
+        str, typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of it all.")
+    ],
+    server: Annotated[
+        list[str],
+        typer.Option(
+            "--server",
+            metavar="NAME=ADDRESS@PORT[,...]",
+            help="A server and the switch's port (number or name) that leads to it; then, if need "
+            "be, mac=MAC, weight=N, rate=RATE, limit=SIZE of its port's queue. Repeat for more.",
+        ),
+    ],
+    backlog: Annotated[
+        str | None,
+        typer.Option(
+            "--backlog",
+            metavar="SOURCE",
+            help="Where the ports' backlogs are read, in the servers' order: netlink:IF,IF,... or "
+            "wire:SOCKET:LINK,LINK,...",
+        ),
+    ] = None,
+    affinity: Annotated[
+        Literal["none", "client", "client-port"],
+        typer.Option(
+            "--affinity", help="All flows of a client, or of a client to one port, to one server."
+        ),
+    ] = "none",
+    affinity_time: Annotated[
+        str,
+        typer.Option("--affinity-time", metavar="TIME", help="How long after its last new flow."),
+    ] = "300s",
+    idle: Annotated[
+        int,
+        typer.Option(
+            "--idle", min=1, max=65535, help="Seconds of silence after which a flow's rules go."
+        ),
+    ] = 30,
+    health: Annotated[
+        str,
+        typer.Option(
+            "--health", metavar="PROBE", help="How servers are probed: arp, icmp, tcp:PORT or none."
+        ),
+    ] = "arp",
+    health_every: Annotated[
+        str, typer.Option("--health-every", metavar="TIME", help="Between two probes.")
+    ] = "1s",
+    misses: Annotated[
+        int, typer.Option("--misses", min=1, max=100, help="Probes unanswered until it is down.")
+    ] = 3,
+    listen: Annotated[
+        str,
+        typer.Option("--listen", metavar="ADDRESS:PORT", help="Where the switch connects."),
+    ] = "127.0.0.1:6653",
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Our key, PEM.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate.")
+    ] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option("--tls-ca", metavar="FILE", help="Authority that switches' are from."),
+    ] = None,
+    datapath: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--datapath",
+            metavar="ID",
+            help="A switch that is let in: 16 hexadecimal digits. Repeat for more.",
+        ),
+    ] = None,
+    table: Annotated[
+        int, typer.Option("--table", min=0, max=254, help="The one table that is written to.")
+    ] = 0,
+    priority: Annotated[
+        int, typer.Option("--priority", min=1, max=65000, help="Of the lowest rule.")
+    ] = 30_000,
+    most_flows: Annotated[
+        int, typer.Option("--flows", min=1, max=1_000_000, help="Flows with rules at most.")
+    ] = 20_000,
+    packets: Annotated[
+        int,
+        typer.Option(
+            "--packets", min=1, max=100_000, help="Packets a second that the switch may send us."
+        ),
+    ] = 2000,
+    mac: Annotated[
+        str | None,
+        typer.Option("--mac", metavar="MAC", help="Of the virtual address; made of it, else."),
+    ] = None,
+    stale: Annotated[
+        str,
+        typer.Option("--stale", metavar="TIME", help="Age from which a backlog is not believed."),
+    ] = "3s",
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="Where flows are noted for whoever comes after us; `none`: nowhere. By default in "
+            "this user's folder under /run.",
+        ),
+    ] = None,
+    status: Annotated[
+        int | None,
+        typer.Option("--status", min=0, max=65535, help="Port of a status page on 127.0.0.1."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and choices.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be written to the switch; change nothing."),
+    ] = False,
+    seed: common.Seed = 1,
+    as_json: common.AsJson = False,
+) -> None:
+    """Send flows to servers: the controller of an OpenFlow 1.3 switch.
+
+    The switch must be told to ask here (Open vSwitch: set-controller, connection-mode=out-of-band,
+    fail-mode=secure). Only rules with our own cookie, in one table, are ever written or removed;
+    they stay in the switch when this ends, and are taken over by the next. With `--json` there is a
+    line a second.
+    """
+    from sojourn import _core
+    from sojourn.lb.serve import Showing, require_os_ken
+    from sojourn.lb.serve import serve as run
+
+    require_os_ken()
+    _core.parse_balancer(policy)
+    host, port = _where(listen, as_json)
+    servers = [_server(text, as_json) for text in server]
+    if backlog is not None:
+        from sojourn.lb.backlog import sources_of
+
+        found = sources_of(backlog, [one["name"] for one in servers])
+        servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
+    tls = None
+    if tls_key is not None or tls_cert is not None or tls_ca is not None:
+        tls = {"key": tls_key, "certificate": tls_cert, "authority": tls_ca}
+    service = _service(
+        as_json,
+        address=address,
+        mac=mac,
+        servers=servers,
+        policy=policy,
+        seed=seed,
+        affinity=affinity,
+        affinity_seconds=_seconds(affinity_time),
+        idle=idle,
+        unproved=min(3, idle),
+        table=table,
+        priority=priority,
+        health=health,
+        health_seconds=_seconds(health_every),
+        misses=misses,
+        stale_seconds=_seconds(stale),
+        limits={"flows": most_flows, "packets": packets},
+        listen={
+            "host": host,
+            "port": port,
+            "tls": tls,
+            "datapaths": [_datapath(text, as_json) for text in datapath or ()],
+        },
+        dry_run=dry_run,
+    )
+    if state != "none":
+        place = Path(state) if state is not None else _state_file(service)
+        service = service.model_copy(update={"state": place})
+    run(service, Showing(watch=watch, as_json=as_json, page=status))
+
+
+def _service(as_json: bool, **values: Any) -> Service:
+    from pydantic import ValidationError
+
+    from sojourn.lb.service import Service
+
+    try:
+        return Service.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        text = first["msg"].removeprefix("Value error, ")
+        common.fail(f"{place}: {text}" if place else text, as_json=as_json)
+
+
+def _state_file(service: Service) -> Path:
+    from sojourn.lab.control import folder
+
+    return folder() / f"lb-{service.cookie >> 32:08x}.flows"
+
+
+def _seconds(text: str) -> float:
+    from sojourn import _core
+
+    return float(_core.parse_quantity("time", text)) / 1e9
+
+
+def _where(text: str, as_json: bool) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        common.fail(f"--listen {text}: ADDRESS:PORT is meant", as_json=as_json)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _datapath(text: str, as_json: bool) -> int:
+    try:
+        return int(text.removeprefix("0x").replace(":", ""), 16)
+    except ValueError:
+        common.fail(f"--datapath {text}: 16 hexadecimal digits are meant", as_json=as_json)
+
+
+def _server(text: str, as_json: bool) -> dict[str, Any]:
+    """A server as it is written: `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
+    from sojourn import _core
+
+    head, *rest = text.split(",")
+    name, equals, place = head.partition("=")
+    address, at, port = place.partition("@")
+    if not (equals and at and name and address and port):
+        common.fail(f"--server {text}: NAME=ADDRESS@PORT is meant", as_json=as_json)
+    found: dict[str, Any] = {"name": name, "address": address}
+    found["port"] = int(port) if port.isdecimal() else port
+    for part in rest:
+        word, equals, value = part.partition("=")
+        match word if equals else "":
+            case "mac":
+                found["mac"] = value
+            case "weight":
+                if not value.isdecimal():
+                    common.fail(f"--server {text}: weight={value}: a whole number is meant")
+                found["weight"] = int(value)
+            case "rate":
+                found["rate"] = int(_core.parse_quantity("rate", value))
+            case "limit" if value.endswith("p"):
+                found["limit_packets"] = int(_core.parse_quantity("packets", value))
+            case "limit":
+                found["limit_bytes"] = int(_core.parse_quantity("size", value))
+            case _:
+                near = _core.nearest(word, WORDS)
+                hint = f": did you mean `{near}`?" if near else f"; allowed: {', '.join(WORDS)}"
+                common.fail(f"--server {text}: unknown word `{word}`{hint}", as_json=as_json)
+    return found

@@ -1,0 +1,170 @@
+"""Open vSwitch inside a sandbox: its own database, its own run directory, nothing of the machine's.
+
+The datapath is that of user space (`datapath_type=netdev`), which needs no kernel module and works
+in a network namespace of ours. It reads and writes its ports through packet sockets, so whoever
+sends to it must not leave checksums or segmentation to hardware that is not there: see
+`switch_off_offloads`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.needs import find_program, require_programs
+
+if TYPE_CHECKING:
+    from sojourn.lab.host import Host
+    from sojourn.lab.process import Process
+
+PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
+SCHEMA = ("/usr/share/openvswitch/vswitch.ovsschema",)
+READY_SECONDS = 20.0
+BRIDGE = "br0"
+QUIET = ("-vconsole:warn", "-vsyslog:off", "-vfile:off")
+
+
+def require() -> None:
+    """Raises `Unavailable` unless Open vSwitch is installed."""
+    require_programs(PROGRAMS)
+    schema()
+
+
+def schema() -> str:
+    """Where its database's schema is."""
+    for path in SCHEMA:
+        if Path(path).is_file():
+            return path
+    raise Unavailable(f"Open vSwitch's schema is not at {SCHEMA[0]}", "install openvswitch-common")
+
+
+def version(host: Host) -> str:
+    """Of the switch, for the record."""
+    process = host.spawn(["ovs-vswitchd", "--version"])
+    process.wait(READY_SECONDS)
+    words = process.output().decode(errors="replace").split()
+    return next((word for word in words if word[:1].isdigit()), "unknown")
+
+
+def switch_off_offloads(host: Host, link: str) -> None:
+    """What `link` sends is whole packets with their checksums.
+
+    Through packet sockets nobody completes them later; TCP would hang.
+    """
+    host.set_offloads(link, tx=False, tso=False, gso=False)
+    wrong = [name for name in ("tso", "gso") if host.offloads(link).get(name)]
+    if wrong:
+        raise LabError(f"{host.name}, {link}: {', '.join(wrong)} cannot be switched off")
+
+
+class OpenVSwitch:
+    """A switch in a host: `start` it, give it ports, `stop` it, `start` it anew.
+
+    Its database lasts as long as the sandbox, its rules as long as its process.
+    """
+
+    def __init__(self, host: Host) -> None:
+        require()
+        self.host = host
+        self.folder = ""
+        self._database: Process | None = None
+        self._switch: Process | None = None
+
+    @property
+    def process(self) -> Process:
+        """The switch's process."""
+        if self._switch is None:
+            raise LabError("the switch has not been started")
+        return self._switch
+
+    def _environment(self) -> Mapping[str, str]:
+        names = ("OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR")
+        return dict.fromkeys(names, self.folder)
+
+    def run(self, *argv: str) -> str:
+        """Runs one of its tools to its end; what it says."""
+        process = self.host.spawn(list(argv), env=self._environment())
+        if process.wait(READY_SECONDS) != 0:
+            raise LabError(f"{argv[0]} failed{process.complaint()}")
+        return process.output().decode(errors="replace")
+
+    def _daemon(self, socket: str, *argv: str) -> Process:
+        """Starts a program, and waits for its control socket."""
+        process = self.host.spawn([*argv, *QUIET], env=self._environment())
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            probe = self.host.spawn(["test", "-S", socket])
+            if probe.wait(READY_SECONDS) == 0:
+                return process
+            if not process.running:
+                raise LabError(f"{argv[0]} ended at once{process.complaint()}")
+            if time.monotonic() > deadline:
+                raise LabError(f"{argv[0]} is not ready after {READY_SECONDS:g} s")
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        """Starts database, if need be, and switch."""
+        if self._database is None:
+            # A program's working directory is as private as the sandbox.
+            holder = self.host.spawn(["mkdir", "ovs"])
+            if holder.wait(READY_SECONDS) != 0:
+                raise LabError(f"no folder for Open vSwitch{holder.complaint()}")
+            self.folder = f"{holder.directory}/ovs"
+            self.run("ovsdb-tool", "create", f"{self.folder}/conf.db", schema())
+            self._database = self._daemon(
+                f"{self.folder}/db.sock",
+                "ovsdb-server",
+                f"{self.folder}/conf.db",
+                f"--remote=punix:{self.folder}/db.sock",
+                f"--unixctl={self.folder}/db.ctl",
+            )
+            self.configure("--no-wait", "init")
+        self.run("rm", "-f", f"{self.folder}/switch.ctl")
+        self._switch = self._daemon(
+            f"{self.folder}/switch.ctl",
+            "ovs-vswitchd",
+            f"unix:{self.folder}/db.sock",
+            f"--unixctl={self.folder}/switch.ctl",
+        )
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Ends the switch; with it go its rules."""
+        if kill:
+            import signal
+
+            self.process.signal(signal.SIGKILL)
+            self.process.wait(READY_SECONDS)
+        else:
+            self.process.stop()
+        self._switch = None
+
+    def configure(self, *words: str) -> str:
+        """`ovs-vsctl`, which waits until the switch has done it."""
+        return self.run("ovs-vsctl", f"--db=unix:{self.folder}/db.sock", *words)
+
+    def bridge(self, ports: Sequence[str], controller: str | None) -> None:
+        """A bridge of user space with these links of the host as ports 1, 2, ...
+
+        It does nothing by itself (fail-mode=secure), and speaks to its controller outside of its
+        own ports (out-of-band), or rules of the controller's could cut that line.
+        """
+        words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev"]
+        words += ["protocols=OpenFlow13", "fail-mode=secure", "other_config:disable-in-band=true"]
+        for number, port in enumerate(ports, 1):
+            words += ["--", "add-port", BRIDGE, port]
+            words += ["--", "set", "interface", port, f"ofport_request={number}"]
+        if controller is not None:
+            words += ["--", "set-controller", BRIDGE, controller]
+            words += ["--", "set", "controller", BRIDGE, "connection-mode=out-of-band"]
+            # Reconnect at once, and do not keep back what it asks.
+            words += ["max_backoff=1000", "inactivity_probe=5000"]
+        self.configure(*words)
+
+    def flows(self, *words: str) -> str:
+        """`ovs-ofctl` in OpenFlow 1.3: `flows("dump-flows")`, `flows("add-flow", "...")`."""
+        command, *rest = words
+        where = f"unix:{self.folder}/{BRIDGE}.mgmt"
+        return self.run(find_program("ovs-ofctl"), "-O", "OpenFlow13", command, where, *rest)

@@ -1,0 +1,256 @@
+"""Where ports' backlogs come from: OpenFlow has no statistic for them.
+
+`netlink:IF` reads the queue discipline of a network interface, `wire:SOCKET:LINK` a link of a wire
+that runs. A source that cannot see the real queue is refused: a policy that looks at an empty queue
+beside a full one is worse than one that looks at none.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sojourn.lab.control import Client
+from sojourn.lab.errors import LabError
+
+WIRE_PATIENCE = 1.0
+"""Seconds that a wire may take to answer."""
+
+
+class BacklogError(LabError):
+    """A backlog cannot be read, or what is read is not the queue that is meant."""
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """A queue at one moment."""
+
+    at: int
+    """When it was so: the monotonic clock, nanoseconds."""
+    packets: int
+    bytes: int
+    rate: int | None = None
+    """Bit/s that it is emptied at, if the source knows."""
+
+    def age(self, now: int | None = None) -> float:
+        """Seconds since."""
+        return ((time.monotonic_ns() if now is None else now) - self.at) / 1e9
+
+
+class Source(Protocol):
+    """One or more ports' backlogs, read together."""
+
+    text: str
+
+    def check(self) -> None:
+        """Raises `BacklogError` if it does not see the real queues."""
+
+    def read(self) -> list[Backlog]:
+        """The backlogs now, in the order asked for; raises `BacklogError`."""
+
+    def close(self) -> None:
+        """Lets go of it."""
+
+
+class WireSource:
+    """Links of a wire, by its control socket."""
+
+    def __init__(self, where: str, links: Sequence[str]) -> None:
+        self.text = f"wire:{where}"
+        self.where: str | Path = Path(where) if "/" in where else where
+        self.links = list(links)
+        self._client: Client | None = None
+
+    def _ask(self) -> dict[str, Any]:
+        try:
+            if self._client is None:
+                self._client = Client(self.where, WIRE_PATIENCE)
+            found: dict[str, Any] = self._client.ask("counters", links=self.links)["counters"]
+        except LabError as error:
+            self.close()
+            raise BacklogError(f"{self.text}: {error}") from error
+        except OSError as error:
+            self.close()
+            raise BacklogError(f"{self.text}: {error.strerror or error}") from error
+        return found
+
+    def check(self) -> None:
+        """The links are there, have a rate and so a queue, and the wire's clock runs."""
+        first = self._ask()
+        for link in first["links"]:
+            if link["rate"] is None:
+                raise BacklogError(
+                    f"{self.text}: link {link['link']} has no rate, so nothing ever queues there"
+                )
+        time.sleep(0.02)
+        if self._ask()["monotonic"] <= first["monotonic"]:
+            raise BacklogError(f"{self.text}: its counters stand still: the wire carries nothing")
+
+    def read(self) -> list[Backlog]:
+        """The links' queues now."""
+        counters = self._ask()
+        at = int(counters["monotonic"])
+        return [
+            Backlog(at, link["backlog_packets"], link["backlog_bytes"], link["rate"])
+            for link in counters["links"]
+        ]
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._client is not None:
+            with suppress(OSError):
+                self._client.close()
+            self._client = None
+
+
+class NetlinkSource:
+    """The root queue discipline of an interface of this network namespace."""
+
+    def __init__(self, interface: str) -> None:
+        self.text = f"netlink:{interface}"
+        self.interface = interface
+        self._index = 0
+        self._route: Any = None
+
+    def _ask(self) -> tuple[str, int, int]:
+        from pyroute2 import IPRoute
+        from pyroute2.netlink.exceptions import NetlinkError
+
+        try:
+            if self._route is None:
+                self._index = socket.if_nametoindex(self.interface)
+                self._route = IPRoute()
+            found = list(self._route.get_qdiscs(index=self._index))
+        except (OSError, NetlinkError) as error:
+            self.close()
+            raise BacklogError(f"{self.text}: {error}") from error
+        for qdisc in found:
+            stats = qdisc.get_attr("TCA_STATS2")
+            if qdisc["parent"] == 0xFFFF_FFFF and stats is not None:
+                queue = stats.get_attr("TCA_STATS_QUEUE")
+                return qdisc.get_attr("TCA_KIND"), queue["qlen"], queue["backlog"]
+        return "noqueue", 0, 0
+
+    def check(self) -> None:
+        """The interface has a queue, and what is sent passes through it unhindered."""
+        kind, _, _ = self._ask()
+        if kind == "noqueue":
+            raise BacklogError(
+                f"{self.text}: the interface has no queue (noqueue): give it one with a rate, "
+                f"such as tc qdisc replace dev {self.interface} root tbf ..."
+            )
+        if not self._switched_by_kernel() and self._has_packet_socket():
+            raise BacklogError(
+                f"{self.text}: a program sends to {self.interface} through a packet socket, as "
+                "Open vSwitch's user-space datapath does. All its ports share one socket, whose "
+                "buffer fills first: this queue shows some 93 packets of the real backlog, and "
+                "drops never reach it. Shape on the servers' side of the link with `sojourn wire "
+                "run`, and read that: wire:SOCKET:LINK"
+            )
+
+    def _switched_by_kernel(self) -> bool:
+        (link,) = self._route.get_links(self._index)
+        master = link.get_attr("IFLA_MASTER")
+        if master is None:
+            return False
+        (above,) = self._route.get_links(master)
+        info = above.get_attr("IFLA_LINKINFO")
+        return info is not None and info.get_attr("IFLA_INFO_KIND") in ("openvswitch", "bridge")
+
+    def _has_packet_socket(self) -> bool:
+        with suppress(OSError):
+            lines = Path("/proc/net/packet").read_text(encoding="ascii").splitlines()[1:]
+            return any(int(line.split()[4]) == self._index for line in lines)
+        return False
+
+    def read(self) -> list[Backlog]:
+        """The queue now."""
+        _, packets, size = self._ask()
+        return [Backlog(time.monotonic_ns(), packets, size)]
+
+    def close(self) -> None:
+        """Closes the netlink socket."""
+        if self._route is not None:
+            self._route.close()
+            self._route = None
+
+
+class Reader:
+    """All servers' backlogs, from their sources; what is younger than `fresh` is not read again."""
+
+    def __init__(self, texts: Sequence[str], fresh: float = 0.005) -> None:
+        self.fresh = fresh
+        self.sources: list[tuple[Source, list[int]]] = []
+        self.latest: list[Backlog | None] = [None] * len(texts)
+        self.trouble: str | None = None
+        """Why the last reading failed, if it did."""
+        wires: dict[str, tuple[list[str], list[int]]] = {}
+        for number, text in enumerate(texts):
+            kind, _, rest = text.partition(":")
+            if kind == "netlink" and rest:
+                self.sources.append((NetlinkSource(rest), [number]))
+            elif kind == "wire" and rest.rpartition(":")[0]:
+                where, _, link = rest.rpartition(":")
+                links, numbers = wires.setdefault(where, ([], []))
+                links.append(link)
+                numbers.append(number)
+            else:
+                raise BacklogError(
+                    f"backlog {text!r}: netlink:INTERFACE or wire:SOCKET:LINK is meant"
+                )
+        self.sources += [(WireSource(w, links), numbers) for w, (links, numbers) in wires.items()]
+
+    def check(self) -> None:
+        """Raises `BacklogError` unless all sources see their queues."""
+        for source, _ in self.sources:
+            source.check()
+
+    def read(self) -> list[Backlog | None]:
+        """All backlogs as they are now, or were when they could last be read."""
+        now = time.monotonic_ns()
+        trouble = None
+        for source, numbers in self.sources:
+            known = [self.latest[number] for number in numbers]
+            if all(one is not None and one.age(now) < self.fresh for one in known):
+                continue
+            try:
+                found = source.read()
+            except BacklogError as error:
+                trouble = str(error)
+                continue
+            for number, one in zip(numbers, found, strict=True):
+                self.latest[number] = one
+        self.trouble = trouble
+        return self.latest
+
+    def oldest(self) -> float:
+        """Seconds since the oldest of all backlogs; infinite before all have been read."""
+        now = time.monotonic_ns()
+        ages = [float("inf") if one is None else one.age(now) for one in self.latest]
+        return max(ages, default=float("inf"))
+
+    def close(self) -> None:
+        """Lets go of all sources."""
+        for source, _ in self.sources:
+            source.close()
+
+
+def sources_of(text: str, servers: Sequence[str]) -> list[str]:
+    """A source for each server, from `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
+    head, _, names = text.rpartition(":")
+    listed = names.split(",") if head else []
+    if not head or not all(listed) or head.split(":")[0] not in ("netlink", "wire"):
+        raise BacklogError(f"backlog {text!r}: netlink:IF,... or wire:SOCKET:LINK,... is meant")
+    if len(listed) != len(servers):
+        raise BacklogError(
+            f"backlog {text!r}: {len(listed)} queues for {len(servers)} servers "
+            f"({', '.join(servers)}); each server's port needs its own, in this order"
+        )
+    if len(set(listed)) < len(listed):
+        raise BacklogError(f"backlog {text!r}: two ports have the same queue")
+    return [f"{head}:{name}" for name in listed]

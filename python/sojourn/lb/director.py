@@ -1,0 +1,271 @@
+"""Chooses servers for new flows: the policy, what it may look at, and who is up.
+
+The policy is `sojourn._core.Balancer`, the one that simulations run. This is its driver: it takes
+readings as the policy needs them, tells it who is up, and falls back to turns among those who are
+while a backlog cannot be believed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any, Literal
+
+from sojourn import _core
+from sojourn.lab.errors import LabError
+from sojourn.lb.backlog import BacklogError, Reader
+from sojourn.lb.flows import Key
+from sojourn.lb.service import Service
+
+KEPT = 64
+"""Choices that are kept to be shown."""
+REMEMBERED_CLIENTS = 65_536
+
+
+class PolicyRefused(LabError):
+    """A policy cannot work with what there is to look at."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A decision."""
+
+    at: int
+    key: Key
+    server: int
+    reason: str
+    age: float | None
+    """Seconds since what was looked at was read; `None` if nothing was."""
+    took: float
+    """Seconds."""
+
+
+@dataclass
+class Seen:
+    """What is known of a server."""
+
+    up: bool = False
+    why: str = "not asked yet"
+    mac: str | None = None
+    tx_bytes: int | None = None
+    tx_packets: int | None = None
+    dropped: int | None = None
+    link: bool = True
+    chosen: int = 0
+
+
+def working_with(look: Callable[[str], bool]) -> list[str]:
+    """Names of policies whose view is one that there is."""
+    names = [table["name"] for table in json.loads(_core.describe())["balancer"]]
+    return [name for name in names if look(_needs(name)["look"])]
+
+
+def _needs(policy: str) -> dict[str, Any]:
+    return dict(_core.Balancer(policy, ["one"]).needs)
+
+
+class Director:
+    """Chooses."""
+
+    def __init__(self, service: Service, reader: Reader | None = None) -> None:
+        self.service = service
+        self.needs = _needs(service.policy)
+        self.look: Literal["nothing", "connections", "latency", "counters", "backlog"]
+        self.look = self.needs["look"]
+        self.period = max(self.needs["period"], 0) / 1e9
+        """Seconds between readings; 0: one for each choice, or none."""
+        self.reader = self._reader(reader)
+        servers = [(server.name, server.weight) for server in service.servers]
+        self.policy = _core.Balancer(service.policy, servers, seed=service.seed)
+        self.seen = [Seen() for _ in service.servers]
+        for number in range(len(self.seen)):
+            self.policy.set_up(number, False)
+        self.numbers = {server.name: n for n, server in enumerate(service.servers)}
+        self.choices: deque[Choice] = deque(maxlen=KEPT)
+        self.decided = 0
+        self.fallen_back = 0
+        """Choices made without the policy, since what it looks at could not be believed."""
+        self.times: deque[float] = deque(maxlen=4096)
+        self._turn = 0
+        self._observed = 0
+        self._clients: OrderedDict[tuple[IPv4Address, int], tuple[int, float]] = OrderedDict()
+
+    def _reader(self, reader: Reader | None) -> Reader | None:
+        texts = [server.backlog for server in self.service.servers]
+        if reader is None and all(text is not None for text in texts):
+            reader = Reader([text for text in texts if text is not None])
+        if self.look != "backlog":
+            return reader
+        name = self.service.policy.split()[0]
+        others = ", ".join(working_with(lambda look: look != "backlog"))
+        if reader is None:
+            raise PolicyRefused(
+                f"{name} looks at the backlogs of ports' queues, which OpenFlow does not tell: say "
+                "where to read them with --backlog netlink:IF,... or wire:SOCKET:LINK,...; "
+                f"from what OpenFlow tells work {others}"
+            )
+        try:
+            reader.check()
+            reader.read()
+        except BacklogError as error:
+            raise PolicyRefused(f"{error}; without backlogs work {others}") from error
+        if reader.trouble is not None or reader.oldest() > self.service.stale_seconds:
+            why = reader.trouble or f"it is {reader.oldest():.1f} s old"
+            raise PolicyRefused(f"the backlog is stale: {why}; without backlogs work {others}")
+        if self.needs["limits"] and any(
+            s.limit_packets is None and s.limit_bytes is None for s in self.service.servers
+        ):
+            raise PolicyRefused(
+                f"{name} compares backlogs with what queues hold at most: say it of each server, "
+                "such as --server s1=10.0.0.11@2,limit=100p"
+            )
+        if self.needs["rates"]:
+            for server, found in zip(self.service.servers, reader.latest, strict=True):
+                if server.rate is None and (found is None or found.rate is None):
+                    raise PolicyRefused(
+                        f"{name} divides backlogs by rates: say that of {server.name}, such as "
+                        f"--server {server.name}=...,rate=20mbit"
+                    )
+        return reader
+
+    # What is known
+
+    def set_up(self, number: int, up: bool, why: str) -> bool:
+        """A server is up or down; whether that is news."""
+        seen = self.seen[number]
+        news = seen.up != up
+        seen.up, seen.why = up, why
+        if news:
+            self.policy.set_up(number, up)
+        return news
+
+    def counted(self, number: int, size: int, packets: int, dropped: int) -> None:
+        """What a server's port has sent."""
+        seen = self.seen[number]
+        seen.tx_bytes, seen.tx_packets, seen.dropped = size, packets, dropped
+
+    def observe(self, now: int) -> None:
+        """Tells the policy what there is to see; a backlog that is stale is not told."""
+        servers = self.service.servers
+        backlog: list[tuple[int, int] | None] = [None] * len(servers)
+        rates: list[int | None] = [server.rate for server in servers]
+        at = now
+        if self.reader is not None:
+            for number, one in enumerate(self.reader.read()):
+                if one is None or one.age(now) > self.service.stale_seconds:
+                    continue
+                backlog[number] = (one.packets, one.bytes)
+                rates[number] = rates[number] or one.rate
+                at = min(at, one.at)
+        # The policy's readings are as old as the oldest of them, and its time does not go back.
+        self._observed = max(self._observed, at)
+        self.policy.observe(
+            self._observed,
+            backlog=backlog,
+            limit=[server.limit_packets for server in servers],
+            limit_bytes=[server.limit_bytes for server in servers],
+            rate=rates,
+            counters=[
+                None
+                if seen.tx_bytes is None or seen.tx_packets is None
+                else (seen.tx_bytes, seen.tx_packets)
+                for seen in self.seen
+            ],
+        )
+
+    @property
+    def blind(self) -> str | None:
+        """Why the policy cannot be asked at this moment, if it cannot."""
+        if self.look != "backlog" or self.reader is None:
+            return None
+        age = self.reader.oldest()
+        if age <= self.service.stale_seconds:
+            return None
+        return self.reader.trouble or f"the backlog is {age:.1f} s old"
+
+    # Choosing
+
+    def choose(self, key: Key) -> int | None:
+        """The server for a new flow; none if none is up, or the policy refuses."""
+        begun = time.monotonic_ns()
+        server, reason, age = self._choose(key, begun)
+        if server is None:
+            return None
+        took = (time.monotonic_ns() - begun) / 1e9
+        self.decided += 1
+        self.times.append(took)
+        self.seen[server].chosen += 1
+        self.choices.append(Choice(begun, key, server, reason, age, took))
+        return server
+
+    def _choose(self, key: Key, now: int) -> tuple[int | None, str, float | None]:
+        bound = self._bound(key)
+        if bound is not None:
+            self.policy.adopt(bound)
+            return bound, "affinity", None
+        if self.look == "backlog" and self.period == 0:
+            self.observe(now)
+        if self.blind is not None:
+            server = self._by_turns()
+            if server is not None:
+                self.fallen_back += 1
+                self.policy.adopt(server)
+                self._bind(key, server)
+            return server, "blind", None
+        server = self.policy.choose(now, key.packed(self.service.address))
+        if server is None:
+            return None, "", None
+        self._bind(key, server)
+        age = self.policy.age
+        return server, self.policy.reason or "", None if age is None else age / 1e9
+
+    def _by_turns(self) -> int | None:
+        for step in range(1, len(self.seen) + 1):
+            number = (self._turn + step) % len(self.seen)
+            if self.seen[number].up:
+                self._turn = number
+                return number
+        return None
+
+    def _who(self, key: Key) -> tuple[IPv4Address, int] | None:
+        match self.service.affinity:
+            case "client":
+                return (key.client, 0)
+            case "client-port":
+                return (key.client, key.port)
+            case _:
+                return None
+
+    def _bound(self, key: Key) -> int | None:
+        """The server that a client's flows go to, if it has one that is up."""
+        who = self._who(key)
+        if who is None or who not in self._clients:
+            return None
+        server, until = self._clients[who]
+        if until < time.monotonic() or not self.seen[server].up:
+            del self._clients[who]
+            return None
+        self._bind(key, server)
+        return server
+
+    def _bind(self, key: Key, server: int) -> None:
+        who = self._who(key)
+        if who is None:
+            return
+        self._clients[who] = (server, time.monotonic() + self.service.affinity_seconds)
+        self._clients.move_to_end(who)
+        while len(self._clients) > REMEMBERED_CLIENTS:
+            self._clients.popitem(last=False)
+
+    def adopt(self, key: Key, server: int) -> None:
+        """A flow that began before us is at `server`."""
+        self.policy.adopt(server)
+        self._bind(key, server)
+
+    def finished(self, server: int, took: int | None) -> None:
+        """A flow has ended after so many nanoseconds, if that is known."""
+        self.policy.finished(time.monotonic_ns(), server, None if took is None else max(took, 0))

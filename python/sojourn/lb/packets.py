@@ -1,0 +1,197 @@
+"""Packets that a switch sends us, read with os-ken's parsers, and those that we send.
+
+Anybody may have made them: whatever cannot be read is `None`, and nothing is raised. Of TCP only
+the fixed header is handed to os-ken's parser, which would never end on an option of length zero.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from os_ken.lib.packet import arp, ethernet, icmp, ipv4, packet, tcp, udp
+
+TCP, UDP, ICMP = 6, 17, 1
+ETHERNET, IPV4, TCP_FIXED, UDP_FIXED = 14, 20, 20, 8
+MORE_FRAGMENTS = 1
+"""Of the three flags, as os-ken has them."""
+PROBE_PORTS = range(64_000, 65_000)
+"""Source ports of our own probes of servers."""
+PROBE_NUMBER = 0x534A
+"""Identifier of our echo requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A packet of TCP or UDP over IPv4."""
+
+    source_mac: str
+    protocol: int
+    source: IPv4Address
+    destination: IPv4Address
+    ports: tuple[int, int]
+    flags: int = 0
+
+    @property
+    def opens(self) -> bool:
+        """Whether it begins a TCP connection."""
+        return self.protocol == TCP and self.flags & (tcp.TCP_SYN | tcp.TCP_ACK) == tcp.TCP_SYN
+
+
+@dataclass(frozen=True, slots=True)
+class Arp:
+    """A request or an answer."""
+
+    asks: bool
+    source_mac: str
+    source: IPv4Address
+    destination: IPv4Address
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """An ICMP echo, request or answer."""
+
+    asks: bool
+    source_mac: str
+    source: IPv4Address
+    destination: IPv4Address
+    identifier: int
+    sequence: int
+
+
+Seen = Segment | Arp | Echo
+
+
+def read(data: bytes) -> Seen | None:
+    """What a frame is, if it is anything of ours."""
+    try:
+        return _read(data)
+    except (struct.error, ValueError, IndexError, AssertionError, TypeError):
+        return None
+
+
+def _read(data: bytes) -> Seen | None:
+    frame, _, rest = ethernet.ethernet.parser(data)
+    if int(frame.src[:2], 16) & 1:
+        return None
+    if frame.ethertype == 0x0806:
+        return _read_arp(rest)
+    if frame.ethertype != 0x0800 or len(rest) < IPV4:
+        return None
+    header, _, _ = ipv4.ipv4.parser(rest)
+    at = header.header_length * 4
+    whole = header.version == 4 and at >= IPV4 and header.total_length <= len(rest)
+    if not whole or header.offset or header.flags & MORE_FRAGMENTS:
+        return None
+    source, destination = IPv4Address(header.src), IPv4Address(header.dst)
+    if source.is_multicast or source.is_unspecified or int(source) == 0xFFFFFFFF:
+        return None
+    body = rest[at : header.total_length]
+    if header.proto == TCP:
+        if len(body) < TCP_FIXED:
+            return None
+        part, _, _ = tcp.tcp.parser(body[:TCP_FIXED])
+        ports = (part.src_port, part.dst_port)
+        return Segment(frame.src, TCP, source, destination, ports, part.bits)
+    if header.proto == UDP:
+        if len(body) < UDP_FIXED:
+            return None
+        datagram, _, _ = udp.udp.parser(body[:UDP_FIXED])
+        ports = (datagram.src_port, datagram.dst_port)
+        return Segment(frame.src, UDP, source, destination, ports)
+    if header.proto == ICMP and len(body) >= 8 and body[0] in (0, 8):
+        identifier, sequence = struct.unpack_from("!HH", body, 4)
+        asks = body[0] == icmp.ICMP_ECHO_REQUEST
+        return Echo(asks, frame.src, source, destination, identifier, sequence)
+    return None
+
+
+def _read_arp(rest: bytes) -> Arp | None:
+    found, _, _ = arp.arp.parser(rest)
+    if (found.hwtype, found.proto, found.hlen, found.plen) != (1, 0x0800, 6, 4):
+        return None
+    if found.opcode not in (arp.ARP_REQUEST, arp.ARP_REPLY) or int(found.src_mac[:2], 16) & 1:
+        return None
+    asks = found.opcode == arp.ARP_REQUEST
+    return Arp(asks, found.src_mac, IPv4Address(found.src_ip), IPv4Address(found.dst_ip))
+
+
+def _serialized(*parts: packet.packet_base.PacketBase) -> bytes:
+    made = packet.Packet()
+    for part in parts:
+        made.add_protocol(part)
+    made.serialize()
+    return bytes(made.data)
+
+
+def arp_answer(mac: str, address: IPv4Address, to: Arp) -> bytes:
+    """`address` is at `mac`."""
+    return _serialized(
+        ethernet.ethernet(to.source_mac, mac, 0x0806),
+        arp.arp(
+            opcode=arp.ARP_REPLY,
+            src_mac=mac,
+            src_ip=str(address),
+            dst_mac=to.source_mac,
+            dst_ip=str(to.source),
+        ),
+    )
+
+
+def arp_request(mac: str, address: IPv4Address, wanted: IPv4Address) -> bytes:
+    """Who has `wanted`? Tell `address`."""
+    return _serialized(
+        ethernet.ethernet("ff:ff:ff:ff:ff:ff", mac, 0x0806),
+        arp.arp(
+            opcode=arp.ARP_REQUEST,
+            src_mac=mac,
+            src_ip=str(address),
+            dst_mac="00:00:00:00:00:00",
+            dst_ip=str(wanted),
+        ),
+    )
+
+
+def echo(mac: str, address: IPv4Address, to_mac: str, to: IPv4Address, number: int) -> bytes:
+    """An ICMP echo request."""
+    return _serialized(
+        ethernet.ethernet(to_mac, mac, 0x0800),
+        ipv4.ipv4(proto=ICMP, src=str(address), dst=str(to)),
+        icmp.icmp(
+            icmp.ICMP_ECHO_REQUEST, 0, 0, icmp.echo(PROBE_NUMBER, number & 0xFFFF, b"sojourn")
+        ),
+    )
+
+
+def echo_answer(mac: str, to: Echo, data: bytes) -> bytes:
+    """The answer to an echo request for our address, with the request's own bytes."""
+    at = ETHERNET + 4 * (data[ETHERNET] & 15)
+    length = struct.unpack_from("!H", data, ETHERNET + 2)[0]
+    body = data[at + 8 : ETHERNET + length]
+    return _serialized(
+        ethernet.ethernet(to.source_mac, mac, 0x0800),
+        ipv4.ipv4(proto=ICMP, src=str(to.destination), dst=str(to.source)),
+        icmp.icmp(icmp.ICMP_ECHO_REPLY, 0, 0, icmp.echo(to.identifier, to.sequence, body)),
+    )
+
+
+def knock(
+    mac: str,
+    address: IPv4Address,
+    to_mac: str,
+    to: IPv4Address,
+    ports: tuple[int, int],
+    sequence: int,
+    flags: int = tcp.TCP_SYN,
+) -> bytes:
+    """A TCP segment without data: the SYN of a probe, or the RST that ends it."""
+    return _serialized(
+        ethernet.ethernet(to_mac, mac, 0x0800),
+        ipv4.ipv4(proto=TCP, src=str(address), dst=str(to)),
+        tcp.tcp(*ports, seq=sequence, bits=flags, window_size=1024),
+    )
+
+
+SYN, RST, ACK = tcp.TCP_SYN, tcp.TCP_RST, tcp.TCP_ACK

@@ -1,0 +1,178 @@
+"""Runs a balancer until it is told to stop."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lb.service import Service
+
+if TYPE_CHECKING:
+    from sojourn.lb.server import Controller
+    from sojourn.lb.status import Status
+
+SAY_EVERY = 1.0
+DRY_RUN_SECONDS = 30.0
+"""How long a dry run waits for a switch."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What is shown meanwhile."""
+
+    watch: bool = False
+    as_json: bool = False
+    page: int | None = None
+    """Port of the status page."""
+
+
+def require_os_ken() -> None:
+    """Raises `Unavailable` unless os-ken can be imported."""
+    from importlib.util import find_spec
+
+    if find_spec("os_ken") is None:
+        raise Unavailable("not installed: the Python package os-ken", "pip install sojourn[lab]")
+
+
+def serve(service: Service, showing: Showing) -> None:
+    """Serves until SIGINT or SIGTERM; raises `LabError` before anything is begun."""
+    require_os_ken()
+    from sojourn.lb.director import Director
+    from sojourn.lb.flows import FlowTable, Notes
+    from sojourn.lb.server import Controller
+    from sojourn.lb.status import Page, Status
+
+    with ExitStack() as stack:
+        director = Director(service)
+        if director.reader is not None:
+            stack.callback(director.reader.close)
+        notes = None
+        if service.state is not None and not service.dry_run:
+            notes = Notes(service.state)
+            stack.callback(notes.close)
+        flows = FlowTable(service.limits.remembered, notes)
+        for name, mac in flows.restore().items():
+            if name in director.numbers:
+                director.seen[director.numbers[name]].mac = mac
+        _log(showing)
+        over = stack.enter_context(_stopped())
+        controller = stack.enter_context(Controller(service, director, flows))
+        status = Status(controller.application)
+        url = None
+        if showing.page is not None:
+            url = stack.enter_context(Page(status, showing.page)).url
+        if service.dry_run:
+            _dry_run(controller, over)
+            return
+        where = f"{service.listen.host}:{controller.port}"
+        if showing.as_json:
+            _line({"listening": where, "status": url})
+        else:
+            page = "" if url is None else f", status at {url}"
+            print(f"waiting for a switch at {where}{page}; Ctrl-C ends it", file=sys.stderr)
+        _show(status, showing, over)
+
+
+def _log(showing: Showing) -> None:
+    handler: logging.Handler
+    if showing.watch:
+        from rich.console import Console
+        from rich.logging import RichHandler
+
+        handler = RichHandler(console=Console(stderr=True), show_path=False, markup=False)
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("sojourn.lb")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    # os-ken's parsers complain of every bad packet; we count them.
+    for name in ("os_ken", "ofp_event", "LoadBalancer"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = name == "LoadBalancer"
+    logging.getLogger("LoadBalancer").addHandler(handler)
+    logging.getLogger("LoadBalancer").propagate = False
+
+
+@contextmanager
+def _stopped() -> Iterator[threading.Event]:
+    over = threading.Event()
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[number] = signal.signal(number, lambda *_: over.set())
+    try:
+        yield over
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _line(value: Any) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def _show(status: Status, showing: Showing, over: threading.Event) -> None:
+    if showing.as_json:
+        _repeat(over, lambda: _line(status.look()))
+        _line(status.look())
+    elif showing.watch:
+        from rich.console import Console
+        from rich.live import Live
+
+        from sojourn.lb.status import render
+
+        with Live(console=Console(stderr=True), auto_refresh=False) as live:
+            _repeat(over, lambda: live.update(render(status.look()), refresh=True))
+    else:
+        over.wait()
+
+
+def _repeat(over: threading.Event, act: Callable[[], None]) -> None:
+    while not over.wait(SAY_EVERY):
+        act()
+
+
+def _dry_run(controller: Controller, over: threading.Event) -> None:
+    """Says what would be written into the first switch that connects."""
+    from sojourn.lb.flows import Flow, Key
+
+    application = controller.application
+    where = f"{controller.service.listen.host}:{controller.port}"
+    print(f"waiting for a switch at {where}; nothing will be changed", file=sys.stderr)
+    deadline = time.monotonic() + DRY_RUN_SECONDS
+    while application.connection is None or not application.connection.ready:
+        if over.wait(0.05):
+            return
+        if time.monotonic() > deadline:
+            raise LabError(f"no switch has connected to {where} in {DRY_RUN_SECONDS:g} s")
+    connection, service = application.connection, application.service
+    key = Key(6, service.address, 12345, 80)
+    example = Flow(key, service.servers[0].name, "02:00:00:00:00:01", 1)
+    server, port = service.servers[0], connection.servers[0]
+    mac = server.mac or "02:00:00:00:00:02"
+    rules = [
+        *connection.rules.standing(connection.servers, connection.meters),
+        connection.rules.forward(example, mac, server.address, port, service.idle),
+        connection.rules.reverse(example, server.address, port, service.idle),
+    ]
+    _line(
+        {
+            "switch": f"{connection.datapath.id:016x}",
+            "ports": connection.ports,
+            "meters": vars(connection.meters),
+            "own_rules_there": len(connection.found),
+            "rules_of_others_above": connection.foreign,
+            "would_write": [rule.to_jsondict() for rule in rules],
+        }
+    )

@@ -1,0 +1,172 @@
+"""os-ken in this process: who may connect, over what, and how it ends.
+
+os-ken's own listener takes any number of connections, and its threads do not notice that a switch
+has gone until something is sent to it; both are mended here.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from typing import Any, Self
+
+from os_ken import cfg
+from os_ken.base.app_manager import AppManager
+from os_ken.controller import controller, ofp_handler
+from os_ken.controller.controller import Datapath
+
+from sojourn.lab.errors import LabError
+from sojourn.lb.application import TICK, LoadBalancer, Tick
+from sojourn.lb.director import Director
+from sojourn.lb.flows import FlowTable
+from sojourn.lb.service import Listen, Service
+
+LOG = logging.getLogger("sojourn.lb")
+
+CONNECTIONS = 16
+"""At once, those included that have not said who they are."""
+HANDSHAKE_SECONDS = 5.0
+ECHO_SECONDS, ECHOES = 2.0, 3
+"""Between our echo requests; so many without an answer, and the switch has gone."""
+
+
+class _Switch(Datapath):
+    """os-ken's connection, which ends when the switch closes it."""
+
+    def _recv_loop(self) -> None:
+        try:
+            super()._recv_loop()
+        finally:
+            # The thread that sends waits for something to send: this is its end.
+            queue = self.send_q
+            if queue is not None:
+                with suppress(Exception):
+                    queue.put_nowait((b"", True))
+
+
+def tls_context(listen: Listen) -> ssl.SSLContext | None:
+    """TLS with certificates on both sides, if it is asked for."""
+    if listen.tls is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    try:
+        context.load_cert_chain(listen.tls.certificate, listen.tls.key)
+        context.load_verify_locations(listen.tls.authority)
+    except (OSError, ssl.SSLError) as error:
+        names = f"{listen.tls.certificate}, {listen.tls.key}, {listen.tls.authority}"
+        raise LabError(f"{names}: {error}") from error
+    return context
+
+
+def listener(listen: Listen) -> socket.socket:
+    """A socket that listens."""
+    try:
+        found = socket.getaddrinfo(
+            listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, where = found[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+        made.listen(CONNECTIONS)
+    except OSError as error:
+        raise LabError(f"{listen.host}, port {listen.port}: {error.strerror or error}") from error
+    return made
+
+
+class _Door:
+    """Takes the place of os-ken's `OpenFlowController`: accepts switches."""
+
+    def __init__(self, listening: socket.socket, context: ssl.SSLContext | None) -> None:
+        self.listening = listening
+        self.context = context
+        self.room = threading.BoundedSemaphore(CONNECTIONS)
+        self.switches: set[_Switch] = set()
+
+    def __call__(self) -> None:
+        """Accepts until the socket is closed."""
+        while True:
+            try:
+                connected, address = self.listening.accept()
+            except OSError:
+                return
+            if not self.room.acquire(blocking=False):
+                connected.close()
+                continue
+            threading.Thread(
+                target=self._serve, args=(connected, address), name="switch", daemon=True
+            ).start()
+
+    def _serve(self, connected: socket.socket, address: Any) -> None:
+        try:
+            connected.settimeout(HANDSHAKE_SECONDS)
+            if self.context is not None:
+                connected = self.context.wrap_socket(connected, server_side=True)
+            switch = _Switch(connected, address)
+            self.switches.add(switch)
+            try:
+                switch.serve()
+            finally:
+                self.switches.discard(switch)
+                switch.close()
+        except Exception as error:  # noqa: BLE001 - whatever it sent, others are served on
+            LOG.warning("a connection from %s ended: %s", address[0], error)
+        finally:
+            with suppress(OSError):
+                connected.close()
+            self.room.release()
+
+    def close(self) -> None:
+        """Lets all switches go."""
+        with suppress(OSError):
+            self.listening.shutdown(socket.SHUT_RDWR)  # whoever waits in accept() is woken
+        self.listening.close()
+        for switch in list(self.switches):
+            with suppress(OSError):
+                switch.socket.shutdown(socket.SHUT_RDWR)
+
+
+class Controller:
+    """The application, running, as a context manager; there is one in a process."""
+
+    def __init__(self, service: Service, director: Director, flows: FlowTable) -> None:
+        self.service = service
+        self._door = _Door(listener(service.listen), tls_context(service.listen))
+        self._over = threading.Event()
+        self._given = {"service": service, "director": director, "flows": flows}
+        self.application: LoadBalancer
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._door.listening.getsockname()[1])
+
+    def __enter__(self) -> Self:
+        cfg.CONF([], project="sojourn", default_config_files=[])
+        cfg.CONF.set_override("echo_request_interval", ECHO_SECONDS)
+        cfg.CONF.set_override("maximum_unreplied_echo_requests", ECHOES)
+        ofp_handler.OpenFlowController = lambda: self._door
+        controller.LOG.setLevel(logging.CRITICAL)
+        manager = AppManager.get_instance()
+        manager.load_apps(["sojourn.lb.application"])
+        manager.instantiate_apps(**self._given)
+        self._manager = manager
+        self.application = manager.applications[LoadBalancer.__name__]
+        threading.Thread(target=self._tick, name="clock", daemon=True).start()
+        return self
+
+    def _tick(self) -> None:
+        while not self._over.wait(TICK):
+            self.application.send_event(self.application.name, Tick())
+
+    def __exit__(self, *_: object) -> None:
+        """Switches keep their rules."""
+        self._over.set()
+        self._door.close()
+        for application in list(self._manager.applications.values()):
+            application.stop()

@@ -1,0 +1,302 @@
+"""What a balancer does, to be looked at: plain data, a table for terminals, a page for browsers."""
+
+from __future__ import annotations
+
+import html
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sojourn.lab.errors import LabError
+from sojourn.lab.watch import bits, duration, octets
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from sojourn.lb.application import LoadBalancer
+
+Json = dict[str, Any]
+SHOWN = 12
+"""Choices that are shown."""
+
+
+class Status:
+    """Takes looks at a balancer."""
+
+    def __init__(self, application: LoadBalancer) -> None:
+        self.application = application
+        self._lock = threading.Lock()
+        self._before: tuple[float, list[int | None]] = (0.0, [])
+        self._rates: list[float | None] = []
+
+    def look(self) -> Json:
+        """Everything that is to be seen, now."""
+        application = self.application
+        director, service = application.director, application.service
+        connection = application.connection
+        now = time.monotonic_ns()
+        reader = director.reader
+        rates = self._sends(time.monotonic())
+        open_flows = director.policy.open
+        servers: list[Json] = []
+        for number, (server, seen) in enumerate(zip(service.servers, director.seen, strict=True)):
+            one = reader.latest[number] if reader is not None else None
+            servers.append(
+                {
+                    "name": server.name,
+                    "address": str(server.address),
+                    "port": connection.servers[number]
+                    if connection is not None and connection.servers
+                    else server.port,
+                    "mac": seen.mac or server.mac,
+                    "up": seen.up,
+                    "why": seen.why,
+                    "chosen": seen.chosen,
+                    "open": open_flows[number],
+                    "sends": rates[number] if number < len(rates) else None,
+                    "backlog_packets": None if one is None else one.packets,
+                    "backlog_bytes": None if one is None else one.bytes,
+                    "backlog_age": None if one is None else one.age(now),
+                    "remembers": {
+                        name: values[number]
+                        for name, values in director.policy.state.items()
+                        if number in values and values[number] == values[number]
+                    },
+                }
+            )
+        times = sorted(director.times)
+        return {
+            "address": str(service.address),
+            "policy": director.policy.text,
+            "affinity": service.affinity,
+            "switch": None if connection is None else f"{connection.datapath.id:016x}",
+            "ready": connection is not None and connection.ready,
+            "meters": connection is not None and connection.meters.packets is not None,
+            "blind": director.blind,
+            "servers": servers,
+            "flows": {
+                "installed": application.flows.installed,
+                "remembered": len(application.flows),
+                "pending": application.flows.pending,
+            },
+            "counts": dict(vars(application.counts)),
+            "decisions": {
+                "made": director.decided,
+                "by_turns": director.fallen_back,
+                "seconds_p50": _percentile(times, 0.5),
+                "seconds_p95": _percentile(times, 0.95),
+            },
+            "choices": [
+                {
+                    "ago": (now - choice.at) / 1e9,
+                    "client": f"{choice.key.client}:{choice.key.client_port}",
+                    "protocol": {6: "tcp", 17: "udp"}.get(choice.key.protocol),
+                    "to": choice.key.port,
+                    "server": service.servers[choice.server].name,
+                    "reason": choice.reason,
+                    "age": choice.age,
+                }
+                for choice in list(director.choices)[-SHOWN:]
+            ],
+        }
+
+    def _sends(self, now: float) -> list[float | None]:
+        """What ports send, bit/s, between two readings of their counters."""
+        with self._lock:
+            counts = [seen.tx_bytes for seen in self.application.director.seen]
+            then, before = self._before
+            if len(before) != len(counts):
+                self._before = (now, counts)
+                self._rates = [None] * len(counts)
+            elif counts != before or now - then > 3.0:
+                self._rates = [
+                    None if b is None or c is None or c < b else (c - b) * 8 / (now - then)
+                    for b, c in zip(before, counts, strict=True)
+                ]
+                self._before = (now, counts)
+            return self._rates
+
+
+def _percentile(values: list[float], share: float) -> float | None:
+    return values[min(int(share * len(values)), len(values) - 1)] if values else None
+
+
+COLUMNS = ("server", "address", "port", "state", "chosen", "open", "sends", "backlog", "age", "why")
+
+
+def rows(look: Json) -> list[list[str]]:
+    """A row a server, as texts."""
+    out = []
+    for server in look["servers"]:
+        packets, size, age = (server[f"backlog_{n}"] for n in ("packets", "bytes", "age"))
+        out.append(
+            [
+                server["name"],
+                server["address"],
+                str(server["port"]),
+                "up" if server["up"] else "DOWN",
+                str(server["chosen"]),
+                str(server["open"]),
+                "" if server["sends"] is None else bits(server["sends"]),
+                "" if packets is None else f"{packets} p, {octets(size)}",
+                "" if age is None else duration(age),
+                server["why"],
+            ]
+        )
+    return out
+
+
+def headline(look: Json) -> str:
+    """What it is and how it does, in a line."""
+    switch = "no switch" if look["switch"] is None else f"switch {look['switch']}"
+    flows = look["flows"]
+    p50 = look["decisions"]["seconds_p50"]
+    decided = "" if p50 is None else f", {duration(p50)} each"
+    return (
+        f"{look['address']}   {look['policy']}   {switch}   {flows['installed']} flows, "
+        f"{flows['pending']} pending   {look['decisions']['made']} choices{decided}"
+    )
+
+
+def notes(look: Json) -> list[str]:
+    """What is out of the ordinary."""
+    counts = look["counts"]
+    told = [
+        f"{counts[name]} {text}"
+        for name, text in (
+            ("refused", "new flows refused"),
+            ("limited", "packets not looked at: too many a second"),
+            ("unreadable", "packets that cannot be read"),
+            ("full", "rules for which the switch had no room"),
+            ("errors", "other refusals of the switch"),
+        )
+        if counts[name]
+    ]
+    if look["blind"]:
+        told.insert(0, f"CHOOSING BY TURNS: {look['blind']}")
+    return told
+
+
+def choice_text(choice: Json) -> str:
+    """A choice in a line."""
+    age = "" if choice["age"] is None else f", read {duration(choice['age'])} before"
+    return (
+        f"{duration(choice['ago'])} ago: {choice['protocol']} {choice['client']} to port "
+        f"{choice['to']} -> {choice['server']} ({choice['reason']}{age})"
+    )
+
+
+def render(look: Json) -> Group:
+    """The screen."""
+    from rich import box
+    from rich.console import Group as _Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    numbers = ("chosen", "open", "sends", "backlog", "age")
+    for column in COLUMNS:
+        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)
+    for row in rows(look):
+        table.add_row(*map(Text, row), style="" if row[3] == "up" else "red")
+    foot = [Text(text, style="yellow") for text in notes(look)]
+    last = [Text(choice_text(choice), style="dim") for choice in reversed(look["choices"][-6:])]
+    return _Group(Text(headline(look), style="bold", no_wrap=True), table, *foot, *last)
+
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+  color: #1b2330; background: #fff; }
+h1 { font-size: 1.25rem; } h2 { font-size: 1rem; margin-top: 1.6rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid #d9dee7;
+  font-variant-numeric: tabular-nums; }
+.down { color: #a31621; } .note { color: #8a4b00; } li { font-variant-numeric: tabular-nums; }
+@media (prefers-color-scheme: dark) { body { color: #e6e9ef; background: #14171c; }
+  th, td { border-color: #333a45; } .down { color: #ff8a8a; } .note { color: #ffc46b; } }
+"""
+
+
+def page(look: Json) -> str:
+    """The page."""
+
+    def cells(texts: list[str], tag: str = "td") -> str:
+        return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+
+    body = "".join(
+        f'<tr class="{"" if row[3] == "up" else "down"}">{cells(row)}</tr>' for row in rows(look)
+    )
+    told = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
+    choices = "".join(
+        f"<li>{html.escape(choice_text(choice))}</li>" for choice in reversed(look["choices"])
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="refresh" content="2"><title>sojourn lb</title>'
+        f"<style>{STYLE}</style></head><body><h1>{html.escape(headline(look))}</h1>{told}"
+        f"<table><thead><tr>{cells(list(COLUMNS), 'th')}</tr></thead><tbody>{body}</tbody></table>"
+        f"<h2>Last choices</h2><ul>{choices or '<li>none yet</li>'}</ul>"
+        "</body></html>"
+    )
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 8
+
+
+class Page:
+    """Serves the page on this machine, read-only: `/` and `/status.json`."""
+
+    def __init__(self, status: Status, port: int) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            timeout: ClassVar[float] = 5.0
+
+            def do_GET(self) -> None:
+                if self.headers.get("Host", "").rpartition(":")[0] not in (
+                    "127.0.0.1", "localhost", "[::1]",
+                ):  # fmt: skip
+                    self.send_error(403, "only by this machine's own name")
+                    return
+                match self.path:
+                    case "/":
+                        self._say("text/html; charset=utf-8", page(status.look()))
+                    case "/status.json":
+                        self._say("application/json", json.dumps(status.look()))
+                    case _:
+                        self.send_error(404)
+
+            def _say(self, kind: str, text: str) -> None:
+                data = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(data)))
+                self.send_header("Cache-Control", "no-store")
+                self.send_header(
+                    "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"
+                )
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: Any) -> None:
+                """Says nothing."""
+
+        try:
+            self._server = _Server(("127.0.0.1", port), Handler)
+        except OSError as error:
+            raise LabError(f"127.0.0.1, port {port}: {error.strerror or error}") from error
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, name="status", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
