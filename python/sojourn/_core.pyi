@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Literal, TypeAlias, final, overload
+from pathlib import Path
+from typing import Literal, Protocol, Self, TypeAlias, final, overload
 
 __all__ = [
+    "AdaptiveBuffer",
     "Balancer",
     "BufferPolicy",
     "Endpoint",
     "NoKernelEquivalent",
     "PlanError",
+    "RcvbufTuner",
     "Record",
     "UdpServer",
     "WebSession",
@@ -35,6 +38,8 @@ __all__ = [
     "plan_flows",
     "queue_to_tc",
     "queue_warnings",
+    "rcvbuf_restore",
+    "rcvbuf_state_folder",
     "simulate",
     "simulate_server",
     "summarize",
@@ -48,6 +53,9 @@ __all__ = [
 Column: TypeAlias = (
     tuple[str, str, Literal["f8", "i8", "?"], bytes] | tuple[str, str, Literal["text"], list[str]]
 )
+
+class HasFileno(Protocol):
+    def fileno(self) -> int: ...
 
 class WordError(ValueError):
     message: str
@@ -213,6 +221,45 @@ class UdpServer:
     def received(self) -> list[tuple[str, int, str]]: ...
     def set_policy(self, buffer: str, /) -> None: ...
     def stop(self) -> None: ...
+
+@final
+class RcvbufTuner:
+    def __new__(
+        cls,
+        policy: str = "elastic",
+        *,
+        pid: int | None = None,
+        unit: str | None = None,
+        port: int | None = None,
+        interval: float = 0.01,
+        rescan: float = 1.0,
+        dry_run: bool = False,
+        budget: int | None = None,
+        share: float = 0.25,
+        sockets: int = 1024,
+        state: str | PathLike[str] | None = None,
+    ) -> RcvbufTuner: ...
+    @property
+    def over(self) -> bool: ...
+    @property
+    def recovered(self) -> str: ...
+    def snapshot(self) -> str: ...
+    def stop(self) -> str: ...
+
+def rcvbuf_restore(state: str | PathLike[str] | None = None) -> str: ...
+def rcvbuf_state_folder() -> Path: ...
+
+@final
+class AdaptiveBuffer:
+    def __new__(
+        cls, socket: HasFileno, policy: str = "elastic", *, interval: float = 0.01
+    ) -> AdaptiveBuffer: ...
+    def stats(self) -> str: ...
+    def stop(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: object, /
+    ) -> None: ...
 
 def udp_send(
     to: str,

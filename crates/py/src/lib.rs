@@ -11,6 +11,7 @@ mod errors;
 mod fingerprint;
 mod flows;
 mod parse;
+mod rcvbuf;
 mod simulate;
 mod stats;
 mod udp;
@@ -42,6 +43,8 @@ mod _core {
         app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
         parse_quantity, parse_queue, parse_span, parse_tcp, queue_to_tc, queue_warnings,
     };
+    #[pymodule_export]
+    use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
     use crate::simulate::{Record, simulate, simulate_server, validate_plan};
     #[pymodule_export]

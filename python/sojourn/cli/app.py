@@ -10,6 +10,7 @@ from sojourn.cli import (
     lab,
     lb,
     paper,
+    rcvbuf,
     report,
     run,
     study,
@@ -48,5 +49,7 @@ def root(
     del version
 
 
-for family in (run, compare, deploy, study, report, paper, tune, lab, wire, lb, udp, verify, words):
+for family in (
+    run, compare, deploy, study, report, paper, tune, lab, wire, lb, udp, rcvbuf, verify, words,
+):  # fmt: skip
     family.register(app)

@@ -1,0 +1,208 @@
+//! Receive buffers of running servers, and of a socket of one's own.
+
+use crate::errors::word_error;
+use crate::parse::json;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json as object;
+use sojourn_control::buffer;
+use sojourn_rcvbuf::journal::default_folder;
+use sojourn_rcvbuf::own::Adaptive;
+use sojourn_rcvbuf::restore::restore;
+use sojourn_rcvbuf::socket::duplicate;
+use sojourn_rcvbuf::target::{Target, Who};
+use sojourn_rcvbuf::tuner::{Settings, Tuner};
+use sojourn_units::{MILLISECOND, SECOND};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the user can put right is a `ValueError`, the rest an `OSError`.
+fn raise(error: &io::Error) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            PyValueError::new_err(error.to_string())
+        }
+        _ => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+    }
+}
+
+fn policy(py: Python<'_>, text: &str) -> PyResult<buffer::Params> {
+    buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
+}
+
+fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
+    given.map_or_else(|| default_folder().map_err(|error| raise(&error)), Ok)
+}
+
+/// Watches UDP sockets of running programs, and adapts their receive buffers.
+///
+/// Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), or whoever has a port
+/// (`port` alone); `port` beside one of the others takes that port's sockets only. Times are seconds.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct RcvbufTuner {
+    tuner: Mutex<Tuner>,
+}
+
+impl RcvbufTuner {
+    fn tuner(&self) -> MutexGuard<'_, Tuner> {
+        self.tuner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl RcvbufTuner {
+    #[new]
+    #[pyo3(signature = (policy="elastic", *, pid=None, unit=None, port=None, interval=0.01, rescan=1.0, dry_run=false, budget=None, share=0.25, sockets=1024, state=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        policy: &str,
+        pid: Option<u32>,
+        unit: Option<String>,
+        port: Option<u16>,
+        interval: f64,
+        rescan: f64,
+        dry_run: bool,
+        budget: Option<u64>,
+        share: f64,
+        sockets: usize,
+        state: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let fail = |why: &str| Err(PyValueError::new_err(why.to_owned()));
+        let policy = self::policy(py, policy)?;
+        let who = match (pid, unit) {
+            (Some(_), Some(_)) => return fail("a process or a unit, not both"),
+            (Some(pid), None) => Who::Pid(pid),
+            (None, Some(unit)) => Who::Unit(unit),
+            (None, None) => Who::Anybody,
+        };
+        if !(0.001..=1.0).contains(&interval) || !(0.05..=60.0).contains(&rescan) {
+            return fail("`interval` is 1 ms to 1 s, `rescan` 50 ms to 60 s");
+        }
+        if !(share > 0.0 && share <= 1.0) {
+            return fail("`share` lies above 0, up to 1");
+        }
+        if !(1..=65_536).contains(&sockets) {
+            return fail("`sockets` is 1 to 65536");
+        }
+        let nanos = |seconds: f64| (seconds * SECOND as f64) as u64;
+        let settings = Settings {
+            interval: nanos(interval),
+            rescan: nanos(rescan),
+            dry_run,
+            budget,
+            share,
+            sockets,
+            ..Settings::new(Target { who, port }, policy, folder(state)?)
+        };
+        let tuner = py.detach(|| Tuner::start(settings)).map_err(|error| raise(&error))?;
+        Ok(Self { tuner: Mutex::new(tuner) })
+    }
+
+    /// What it knows, as JSON: bytes as the kernel counts them, seconds.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| self.tuner().snapshot()))
+    }
+
+    /// Whether it has ended by itself, since the process that it follows has.
+    #[getter]
+    fn over(&self) -> bool {
+        self.tuner().is_over()
+    }
+
+    /// What tuners that were killed had left changed, and what became of it, as JSON.
+    #[getter]
+    fn recovered(&self) -> PyResult<String> {
+        json(&self.tuner().recovered)
+    }
+
+    /// Ends it and puts everything back; what became of each socket, as JSON.
+    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| self.tuner().stop().to_vec()))
+    }
+}
+
+/// Puts back what tuners that were killed had changed; what became of each socket, as JSON.
+#[pyfunction]
+#[pyo3(signature = (state=None))]
+pub(crate) fn rcvbuf_restore(py: Python<'_>, state: Option<PathBuf>) -> PyResult<String> {
+    let folder = folder(state)?;
+    json(&py.detach(|| restore(&folder)).map_err(|error| raise(&error))?)
+}
+
+/// Folder in which tuners keep what sockets were like.
+#[pyfunction]
+pub(crate) fn rcvbuf_state_folder() -> PyResult<PathBuf> {
+    folder(None)
+}
+
+/// Looks after the receive buffer of a UDP socket of one's own, by a thread: `AdaptiveBuffer(sock)`.
+///
+/// A context manager; at its end the socket is as it was. The thread has a copy of the descriptor, so
+/// the port stays bound until both are closed.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct AdaptiveBuffer {
+    adaptive: Mutex<Adaptive>,
+}
+
+impl AdaptiveBuffer {
+    fn adaptive(&self) -> MutexGuard<'_, Adaptive> {
+        self.adaptive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl AdaptiveBuffer {
+    #[new]
+    #[pyo3(signature = (socket, policy="elastic", *, interval=0.01))]
+    fn new(
+        py: Python<'_>,
+        socket: &Bound<'_, PyAny>,
+        policy: &str,
+        interval: f64,
+    ) -> PyResult<Self> {
+        let policy = self::policy(py, policy)?;
+        if !(0.001..=1.0).contains(&interval) {
+            return Err(PyValueError::new_err("`interval` is 1 ms to 1 s"));
+        }
+        let number: i32 = socket.call_method0("fileno")?.extract()?;
+        let descriptor = duplicate(number).map_err(|error| raise(&error))?;
+        let interval = ((interval * SECOND as f64) as u64).max(MILLISECOND);
+        let adaptive =
+            Adaptive::start(descriptor, &policy, interval).map_err(|error| raise(&error))?;
+        Ok(Self { adaptive: Mutex::new(adaptive) })
+    }
+
+    /// What is known of the socket, as JSON: bytes as the kernel counts them, packets dropped.
+    fn stats(&self) -> PyResult<String> {
+        let stats = self.adaptive().stats();
+        json(&object!({
+            "occupied": stats.occupied,
+            "peak_occupied": stats.peak_occupied,
+            "size": stats.size,
+            "peak_size": stats.peak_size,
+            "before": stats.before,
+            "drops": stats.drops,
+        }))
+    }
+
+    /// Ends it. True if the socket is exactly as it was.
+    fn stop(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| self.adaptive().stop()).map_err(|error| raise(&error))
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.stop(py).map(|_| ())
+    }
+}

@@ -1,0 +1,78 @@
+//! One budget over all tuned sockets.
+
+use sojourn_units::Bytes;
+
+/// What a socket wants, and what it cannot go below: the size it had, or what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Least size.
+    pub least: Bytes,
+    /// Wanted size; at least `least`.
+    pub wanted: Bytes,
+}
+
+/// Divides `budget` fairly: nobody is given less than another and less than he wants, but all are given
+/// their least, even if that is more than the budget.
+pub fn divide(budget: Bytes, claims: &[Claim]) -> Vec<Bytes> {
+    let wanted: u128 = claims.iter().map(|claim| u128::from(claim.wanted)).sum();
+    if wanted <= u128::from(budget) {
+        return claims.iter().map(|claim| claim.wanted).collect();
+    }
+    let given =
+        |level: Bytes| claims.iter().map(move |claim| claim.wanted.min(level).max(claim.least));
+    // The highest level at which the sum fits: the sum does not fall as the level rises.
+    let (mut fits, mut exceeds) = (0, claims.iter().map(|claim| claim.wanted).max().unwrap_or(0));
+    while exceeds - fits > 1 {
+        let middle = fits + (exceeds - fits) / 2;
+        if given(middle).map(u128::from).sum::<u128>() <= u128::from(budget) {
+            fits = middle;
+        } else {
+            exceeds = middle;
+        }
+    }
+    given(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim(least: Bytes, wanted: Bytes) -> Claim {
+        Claim { least, wanted }
+    }
+
+    #[test]
+    fn fair() {
+        assert_eq!(divide(100, &[claim(0, 30), claim(0, 40)]), [30, 40]);
+        assert_eq!(divide(100, &[claim(0, 30), claim(0, 400)]), [30, 70]);
+        assert_eq!(divide(100, &[claim(0, 300), claim(0, 400)]), [50, 50]);
+        assert_eq!(divide(100, &[claim(80, 300), claim(0, 400)]), [80, 20]);
+        assert_eq!(divide(100, &[claim(80, 300), claim(90, 400)]), [80, 90]);
+        assert_eq!(divide(0, &[]), Vec::<Bytes>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn within_budget_and_never_below_the_least(
+            budget in 0u64..1 << 40,
+            sizes in prop::collection::vec((0u64..1 << 38, 0u64..1 << 38), 0..20),
+        ) {
+            let claims: Vec<_> = sizes.iter().map(|&(a, b)| claim(a.min(b), a.max(b))).collect();
+            let given = divide(budget, &claims);
+            let least: u64 = claims.iter().map(|claim| claim.least).sum();
+            prop_assert!(given.iter().sum::<u64>() <= budget.max(least));
+            for (claim, &size) in claims.iter().zip(&given) {
+                prop_assert!((claim.least..=claim.wanted).contains(&size));
+            }
+            for (i, a) in claims.iter().enumerate() {
+                for (j, b) in claims.iter().enumerate() {
+                    // Whoever has less than he wants has no less than any that is above his least.
+                    if given[i] < a.wanted && given[j] > b.least {
+                        prop_assert!(given[i] >= given[j]);
+                    }
+                }
+            }
+        }
+    }
+}

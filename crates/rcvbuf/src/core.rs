@@ -1,0 +1,559 @@
+//! The tuner without its thread: looks for sockets, asks their policies, changes them.
+
+use crate::budget::{Claim, divide};
+use crate::diag::Reading;
+use crate::drops::Split;
+use crate::holders::{Failure, Holders};
+use crate::journal::{Entry, Journal};
+use crate::memory::{Places, Room};
+use crate::refusal::{Missing, Refusal};
+use crate::restore::{self, Action, Outcome};
+use crate::socket::{self, Setting};
+use crate::space::Space;
+use crate::target::{Finder, Who, ephemeral_range, is_ephemeral, own_network};
+use crate::tracked::Tracked;
+use crate::tuner::Settings;
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::Instant;
+
+/// Soonest after one search of all processes that the next begins, when there is a new socket.
+const SOON: Nanos = 50 * MILLISECOND;
+/// A search is at most this part of the time.
+const PART: Nanos = 50;
+/// Length of a moment of the sparkline.
+const MOMENT: Nanos = 250 * MILLISECOND;
+/// Under memory pressure the sizes together go down to this part every second.
+const SQUEEZE: (Bytes, Bytes) = (3, 4);
+
+/// All that the tuner knows.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    finder: Finder,
+    pub(crate) holders: Holders,
+    pub(crate) spaces: BTreeMap<u64, Space>,
+    /// By inode.
+    pub(crate) sockets: BTreeMap<u64, (u64, Tracked)>,
+    /// Seen, and not to be followed.
+    strangers: BTreeSet<u64>,
+    /// Ephemeral ones, seen once.
+    fresh: BTreeSet<u64>,
+    journal: Option<Journal>,
+    pub(crate) room: Room,
+    /// Largest size that we may give; less than all without `CAP_NET_ADMIN`.
+    most: Bytes,
+    /// Sockets that there was no room for.
+    pub(crate) left_out: usize,
+    pub(crate) notes: Vec<Refusal>,
+    ephemeral: (u16, u16),
+    readings: Vec<Reading>,
+    pass: u64,
+    search_at: Nanos,
+    refresh_at: Nanos,
+    moment_at: Nanos,
+    /// Nobody will ever come again.
+    pub(crate) over: bool,
+    /// Greatest sums, in bytes: occupied, sizes.
+    pub(crate) peaks: (Bytes, Bytes),
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings) -> io::Result<Self> {
+        let finder = Finder::new(&settings.target.who)?;
+        if settings.target.who == Who::Anybody && settings.target.port.is_none() {
+            let what = "say which sockets: a process, a unit or a port";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let journal = if settings.dry_run { None } else { Some(Journal::new(&settings.state)?) };
+        let room = Places::default().room(&[], settings.budget, settings.share, 0)?;
+        let (most, note) = largest();
+        Ok(Self {
+            settings,
+            finder,
+            holders: Holders::default(),
+            spaces: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+            fresh: BTreeSet::new(),
+            journal,
+            room,
+            most,
+            left_out: 0,
+            notes: note.into_iter().collect(),
+            ephemeral: ephemeral_range(),
+            readings: Vec::new(),
+            pass: 0,
+            search_at: 0,
+            refresh_at: 0,
+            moment_at: 0,
+            over: false,
+            peaks: (0, 0),
+        })
+    }
+
+    /// One pass at `now`, nanoseconds of any clock that does not go back.
+    pub(crate) fn step(&mut self, now: Nanos) {
+        if now >= self.refresh_at {
+            self.refresh_at = now + SECOND;
+            self.refresh();
+        }
+        if now >= self.search_at {
+            let begun = Instant::now();
+            self.search();
+            let cost = begun.elapsed().as_nanos() as Nanos;
+            self.search_at = now + self.settings.rescan.max(cost * PART);
+        }
+        let strange = self.look();
+        if strange {
+            // A worker more, or a server that has started again: now is better than in a while.
+            self.search_at = self.search_at.min(now + SOON);
+        }
+        self.decide(now);
+        if now >= self.moment_at {
+            self.moment_at = now + MOMENT;
+            self.sockets.values_mut().for_each(|(_, socket)| socket.turn());
+        }
+    }
+
+    /// Memory and counters of the machine.
+    fn refresh(&mut self) {
+        let pids: Vec<u32> = self.holders.processes().map(|process| process.pid).collect();
+        let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();
+        let (occupied, sizes, least): (Bytes, Bytes, Bytes) =
+            (sum(|s| s.reading.occupied), sum(|s| s.size.unwrap_or(0)), sum(Tracked::least));
+        let Settings { budget, share, .. } = self.settings;
+        if let Ok(mut room) = Places::default().room(&pids, budget, share, occupied) {
+            if room.short {
+                room.budget = room.budget.min((sizes / SQUEEZE.1 * SQUEEZE.0).max(least));
+            }
+            self.room = room;
+        }
+        self.spaces.values_mut().for_each(Space::refresh);
+    }
+
+    /// Finds processes and sockets that are meant.
+    fn search(&mut self) {
+        let Some(pids) = self.finder.processes() else {
+            self.over = true;
+            return;
+        };
+        let anybody = self.settings.target.who == Who::Anybody;
+        if anybody {
+            self.holders.bury();
+        } else {
+            self.holders.follow(&pids);
+        }
+        self.enter_spaces(anybody);
+        self.strangers.clear();
+        self.left_out = 0;
+        let fresh = std::mem::take(&mut self.fresh);
+        let ids: Vec<u64> = self.spaces.keys().copied().collect();
+        for id in ids {
+            self.search_space(id, anybody, &fresh);
+        }
+        for (id, space) in &mut self.spaces {
+            let here = self.sockets.values().filter(|(at, _)| at == id);
+            space.expect(self.settings.target.port, here.map(|(_, socket)| &socket.reading));
+        }
+    }
+
+    /// The network namespaces of the processes; our own if somebody is looked for by port.
+    fn enter_spaces(&mut self, anybody: bool) {
+        let own = own_network().unwrap_or(0);
+        let mut wanted = BTreeSet::new();
+        // A process whose sockets we may not see can still be watched by port.
+        let blind = !self.holders.refused.is_empty() && self.settings.target.port.is_some();
+        if anybody || blind {
+            wanted.insert(own);
+            self.spaces.entry(own).or_insert_with(Space::own);
+        }
+        if !anybody {
+            for process in self.holders.processes() {
+                let Ok(id) = process.network() else { continue };
+                if wanted.insert(id) {
+                    let make = || if id == own { Space::own() } else { Space::of(process) };
+                    let space = self.spaces.entry(id).or_insert_with(make);
+                    if id != own {
+                        space.look_through(process);
+                    }
+                }
+            }
+        }
+        // Sockets that systemd keeps for a service that does not run are still there.
+        wanted.extend(self.sockets.values().map(|(id, _)| *id));
+        // An entered namespace would live as long as we do.
+        self.spaces.retain(|id, _| wanted.contains(id));
+    }
+
+    fn search_space(&mut self, id: u64, anybody: bool, fresh: &BTreeSet<u64>) {
+        let port = self.settings.target.port;
+        let Some(space) = self.spaces.get_mut(&id) else { return };
+        let mut all = Vec::new();
+        if space.read_all(port, &mut all).is_err() {
+            return;
+        }
+        let tells_sizes = space.tells_sizes();
+        if anybody {
+            let lost: BTreeSet<u64> = all
+                .iter()
+                .map(|reading| reading.inode)
+                .filter(|&inode| !self.holders.hold(inode))
+                .collect();
+            if !lost.is_empty() {
+                self.holders.search(&lost);
+            }
+        }
+        let blind = port.is_some() && !self.holders.refused.is_empty();
+        for reading in all {
+            let inode = reading.inode;
+            if self.sockets.contains_key(&inode) {
+                continue;
+            }
+            if !(anybody || blind || self.holders.hold(inode)) || reading.local.port() == 0 {
+                self.strangers.insert(inode);
+                continue;
+            }
+            // A client's socket is soon gone.
+            let passing = port.is_none() && is_ephemeral(reading.local.port(), self.ephemeral);
+            if passing && !fresh.contains(&inode) {
+                self.fresh.insert(inode);
+                self.strangers.insert(inode);
+                continue;
+            }
+            if self.sockets.len() >= self.settings.sockets {
+                self.left_out += 1;
+                self.strangers.insert(inode);
+                continue;
+            }
+            let tracked = self.begin(reading, tells_sizes);
+            self.sockets.insert(inode, (id, tracked));
+        }
+    }
+
+    /// A socket that is followed from now on.
+    fn begin(&self, reading: Reading, tells_sizes: bool) -> Tracked {
+        let inode = reading.inode;
+        let mut tracked = Tracked::new(reading, &self.settings.policy);
+        tracked.seen = self.pass;
+        tracked.most = self.most;
+        let refusal = match self.holders.holder(inode) {
+            None => Some(self.unheld()),
+            Some(process) => process
+                .may_take()
+                .err()
+                .map(|error| crate::refusal::looking_into(process.pid, &error)),
+        };
+        tracked.refusal = refusal;
+        if !tells_sizes && tracked.refusal.is_none() {
+            let asked = self
+                .holders
+                .with(inode, |copy| Ok((socket::cookie(copy)?, socket::setting(copy)?.size)));
+            match asked {
+                Ok((cookie, size)) => {
+                    (tracked.cookie, tracked.size) = (Some(cookie), Some(size));
+                }
+                Err(Failure::Refused(refusal)) => tracked.refusal = Some(refusal),
+                Err(Failure::Nobody) => {}
+            }
+        }
+        tracked
+    }
+
+    /// Why nobody is known to have a socket.
+    fn unheld(&self) -> Refusal {
+        match self.holders.refused.values().next() {
+            Some(one) => Refusal::new(
+                one.missing,
+                format!("no process that we may look into has it; for one, {one}"),
+            ),
+            None => Refusal::new(
+                Missing::Process,
+                "no process that can be seen from here has it (another PID namespace?)",
+            ),
+        }
+    }
+
+    /// Reads all sockets. True if there is one that is not known.
+    fn look(&mut self) -> bool {
+        self.pass += 1;
+        let mut strange = false;
+        let mut dropped: Vec<(u64, u64)> = Vec::new();
+        for (&id, space) in &mut self.spaces {
+            self.readings.clear();
+            dropped.clear();
+            if space.read(&mut self.readings).is_err() {
+                // Not being told is not being gone.
+                let here = self.sockets.values_mut().filter(|(at, _)| *at == id);
+                here.for_each(|(_, socket)| socket.seen = self.pass);
+                continue;
+            }
+            for reading in &self.readings {
+                match self.sockets.get_mut(&reading.inode) {
+                    Some((_, socket)) if is_same(socket.cookie, reading.cookie) => {
+                        let packets = socket.update(*reading, self.pass);
+                        if packets > 0 {
+                            dropped.push((reading.inode, packets));
+                        }
+                    }
+                    Some(_) => strange = true,
+                    None => strange |= !self.strangers.contains(&reading.inode),
+                }
+            }
+            if dropped.is_empty() {
+                space.settle();
+                continue;
+            }
+            let total = dropped.iter().map(|(_, packets)| packets).sum();
+            let whole = space.tell_apart(total);
+            for &(inode, packets) in &dropped {
+                if let Some((_, socket)) = self.sockets.get_mut(&inode) {
+                    socket.drops.add(share(whole, packets, total));
+                }
+            }
+        }
+        self.forget_gone();
+        let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();
+        self.peaks.0 = self.peaks.0.max(sum(|s| s.reading.occupied));
+        self.peaks.1 = self.peaks.1.max(sum(|s| s.size.unwrap_or(0)));
+        strange
+    }
+
+    fn forget_gone(&mut self) {
+        let pass = self.pass;
+        let mut gone = Vec::new();
+        self.sockets.retain(|_, (_, socket)| {
+            let here = socket.seen == pass;
+            if !here && socket.before.is_some() {
+                gone.extend(socket.cookie);
+            }
+            here
+        });
+        if let Some(journal) = &mut self.journal
+            && !gone.is_empty()
+            && let Err(error) = journal.remove(&gone)
+        {
+            note(&mut self.notes, &error);
+        }
+    }
+
+    /// Asks the policies, divides the budget, carries it out.
+    fn decide(&mut self, now: Nanos) {
+        let memory = self.room.memory;
+        self.adopt();
+        let (mut inodes, mut claims) = (Vec::new(), Vec::new());
+        for (&inode, (_, socket)) in &mut self.sockets {
+            let Some(wanted) = socket.decide(now, memory) else { continue };
+            let holds = socket.reading.occupied.min(socket.size.unwrap_or(0));
+            let least = socket.least().max(holds);
+            inodes.push(inode);
+            claims.push(Claim { least, wanted: wanted.max(least) });
+        }
+        let sizes = divide(self.room.budget, &claims);
+        let mut changes = Vec::new();
+        for ((&inode, claim), size) in inodes.iter().zip(&claims).zip(sizes) {
+            let Some((_, socket)) = self.sockets.get_mut(&inode) else { continue };
+            socket.curbed = size < claim.wanted;
+            socket.wanted = size & !1;
+            let now = socket.size.unwrap_or(0);
+            // The budget's last bytes are not worth a system call.
+            let worth = socket.wanted.abs_diff(now) > now / 64 || socket.wanted == socket.least();
+            if socket.wanted != now && worth && socket.refusal.is_none() {
+                changes.push(inode);
+            }
+        }
+        if !self.settings.dry_run && !changes.is_empty() {
+            self.change(&changes);
+        }
+    }
+
+    /// A size that we have not set is the program's own wish, and what it is to have in the end.
+    fn adopt(&mut self) {
+        let mut entries = Vec::new();
+        for (_, socket) in self.sockets.values_mut() {
+            if socket.program_has_set()
+                && let (Some(size), Some(cookie)) = (socket.size, socket.cookie)
+            {
+                let locked = socket.before.and_then(|before| before.locked).map(|_| true);
+                let before = Setting { size, locked };
+                (socket.before, socket.set) = (Some(before), Some(size));
+                entries.push(entry(&socket.reading, cookie, before));
+            }
+        }
+        if let Some(journal) = &mut self.journal
+            && !entries.is_empty()
+            && let Err(error) = journal.add(&entries)
+        {
+            note(&mut self.notes, &error);
+        }
+    }
+
+    fn change(&mut self, inodes: &[u64]) {
+        self.prepare(inodes);
+        for inode in inodes {
+            let Some((_, socket)) = self.sockets.get_mut(inode) else { continue };
+            let (Some(cookie), Some(_), None) = (socket.cookie, socket.before, &socket.refusal)
+            else {
+                continue;
+            };
+            let (wanted, expected) = (socket.wanted, socket.set);
+            let done = self.holders.with(*inode, |copy| {
+                if socket::cookie(copy)? != cookie {
+                    return Ok(None);
+                }
+                let now = socket::setting(copy)?.size;
+                if expected.is_some_and(|size| size != now) {
+                    // Set by the program since we looked: `adopt` sees to it the next time.
+                    return Ok(Some((now, false, false)));
+                }
+                let granted = socket::resize(copy, wanted)?;
+                Ok(Some((granted.size, granted.bounded, true)))
+            });
+            match done {
+                Ok(Some((size, bounded, ours))) => {
+                    socket.size = Some(size);
+                    if ours {
+                        socket.set = Some(size);
+                        socket.changes += 1;
+                        socket.peak_size = socket.peak_size.max(size);
+                        if bounded && size < wanted {
+                            socket.most = size;
+                        }
+                    }
+                }
+                Ok(None) | Err(Failure::Nobody) => self.search_at = 0,
+                Err(Failure::Refused(refusal)) => socket.refusal = Some(refusal),
+            }
+        }
+    }
+
+    /// Notes on disk what sockets are like that have not been changed yet.
+    fn prepare(&mut self, inodes: &[u64]) {
+        let mut entries = Vec::new();
+        for inode in inodes {
+            let Some((_, socket)) = self.sockets.get_mut(inode) else { continue };
+            if socket.before.is_some() {
+                continue;
+            }
+            let asked = self
+                .holders
+                .with(*inode, |copy| Ok((socket::cookie(copy)?, socket::setting(copy)?)));
+            match asked {
+                Ok((cookie, before)) if is_same(socket.cookie, Some(cookie)) => {
+                    socket.cookie = Some(cookie);
+                    if let Err(refusal) = restore::refuse_unless_restorable(before, self.most) {
+                        socket.refusal = Some(refusal);
+                    } else {
+                        entries.push(entry(&socket.reading, cookie, before));
+                    }
+                }
+                Ok(_) | Err(Failure::Nobody) => self.search_at = 0,
+                Err(Failure::Refused(refusal)) => socket.refusal = Some(refusal),
+            }
+        }
+        let Some(journal) = &mut self.journal else { return };
+        if entries.is_empty() {
+            return;
+        }
+        match journal.add(&entries) {
+            Ok(taken) => {
+                for entry in &entries {
+                    let Some((_, socket)) = self.sockets.get_mut(&entry.inode) else { continue };
+                    if let Some((_, pid)) = taken.iter().find(|(id, _)| *id == entry.cookie) {
+                        let text = format!("process {pid} tunes it already");
+                        socket.refusal = Some(Refusal::new(Missing::Taken, text));
+                    } else {
+                        socket.before = Some(entry.before);
+                        socket.set = Some(entry.before.size);
+                    }
+                }
+            }
+            // Without a journal nothing is changed.
+            Err(error) => note(&mut self.notes, &error),
+        }
+    }
+
+    /// Puts everything back.
+    pub(crate) fn finish(&mut self) -> Vec<Outcome> {
+        let mut tuned = Vec::new();
+        for (_, socket) in self.sockets.values() {
+            if let (Some(cookie), Some(before)) = (socket.cookie, socket.before) {
+                tuned.push((entry(&socket.reading, cookie, before), socket.set));
+            }
+        }
+        let (mut outcomes, mut lost) = (Vec::new(), Vec::new());
+        for (entry, ours) in tuned {
+            match restore::one(&self.holders, &entry, ours) {
+                // Another process may have it, such as systemd.
+                None => lost.push((entry, ours)),
+                Some(outcome) => outcomes.push(outcome),
+            }
+        }
+        outcomes.extend(restore::anywhere(&lost));
+        let done: Vec<u64> = outcomes
+            .iter()
+            .filter(|outcome| outcome.action != Action::Failed)
+            .map(|outcome| outcome.cookie)
+            .collect();
+        if let Some(journal) = &mut self.journal
+            && let Err(error) = journal.remove(&done)
+        {
+            note(&mut self.notes, &error);
+        }
+        self.sockets.clear();
+        outcomes
+    }
+}
+
+fn entry(reading: &Reading, cookie: u64, before: Setting) -> Entry {
+    Entry { cookie, inode: reading.inode, local: reading.local, before }
+}
+
+/// Cookies that are known differ between sockets.
+fn is_same(a: Option<u64>, b: Option<u64>) -> bool {
+    a.is_none() || b.is_none() || a == b
+}
+
+/// Journals that cannot be written are said once.
+fn note(notes: &mut Vec<Refusal>, error: &io::Error) {
+    let said = Refusal::new(Missing::Other, format!("the journal cannot be written: {error}"));
+    if !notes.contains(&said) {
+        notes.push(said);
+    }
+}
+
+/// One socket's part of what was dropped at several; what helps is rounded up.
+fn share(whole: Split, packets: u64, total: u64) -> Split {
+    let part = |some: u64| u128::from(some) * u128::from(packets);
+    let total = u128::from(total.max(1));
+    let buffer = (part(whole.buffer).div_ceil(total) as u64).min(packets);
+    let rest = packets - buffer;
+    let memory = ((part(whole.memory) / total) as u64).min(rest);
+    let checksum = ((part(whole.checksum) / total) as u64).min(rest - memory);
+    Split { buffer, memory, checksum, other: rest - memory - checksum }
+}
+
+/// Largest size that we may give, and what is missing for more.
+fn largest() -> (Bytes, Option<Refusal>) {
+    const CAP_NET_ADMIN: u32 = 12;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let capable = crate::procfs::status(&status, "CapEff")
+        .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+        .is_some_and(|bits| bits >> CAP_NET_ADMIN & 1 == 1);
+    // The kernel asks for it in the first user namespace.
+    if capable && crate::refusal::Facts::of(std::process::id()).first_namespace {
+        return (socket::GREATEST, None);
+    }
+    let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max")
+        .ok()
+        .and_then(|text| text.trim().parse::<Bytes>().ok())
+        .unwrap_or(212_992)
+        .saturating_mul(2)
+        .min(socket::GREATEST);
+    let text = format!(
+        "CAP_NET_ADMIN (in the machine's first user namespace) is missing: no buffer is made larger than \
+         {most} bytes, twice net.core.rmem_max"
+    );
+    (most, Some(Refusal::new(Missing::NetAdmin, text)))
+}

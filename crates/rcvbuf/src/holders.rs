@@ -1,0 +1,138 @@
+//! Who has which socket open, among the processes that are followed.
+
+use crate::process::{self, Open, Process};
+use crate::refusal::{Refusal, looking_into};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Holders of one socket that are remembered: one suffices, more are for when it ends.
+const MOST: usize = 4;
+
+/// Processes and what they hold.
+#[derive(Debug, Default)]
+pub(crate) struct Holders {
+    processes: BTreeMap<u32, Process>,
+    by_inode: HashMap<u64, Vec<(u32, i32)>>,
+    /// Those that we may not look into.
+    pub(crate) refused: BTreeMap<u32, Refusal>,
+}
+
+/// Why a socket cannot be had.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// None of the processes that are followed has it open.
+    Nobody,
+    /// We may not.
+    Refused(Refusal),
+}
+
+impl Holders {
+    /// Follows exactly these processes, as far as they are alive, and looks at what each holds.
+    pub(crate) fn follow(&mut self, pids: &BTreeSet<u32>) {
+        self.processes.retain(|pid, process| pids.contains(pid) && process.alive());
+        self.refused.retain(|pid, _| pids.contains(pid));
+        for &pid in pids {
+            if !self.processes.contains_key(&pid)
+                && let Ok(process) = Process::open(pid)
+            {
+                self.processes.insert(pid, process);
+            }
+        }
+        self.by_inode.clear();
+        for (&pid, process) in &self.processes {
+            match process.sockets() {
+                Ok(sockets) => {
+                    self.refused.remove(&pid);
+                    for open in sockets {
+                        note(&mut self.by_inode, open, pid);
+                    }
+                }
+                Err(error) if process.alive() => {
+                    self.refused.entry(pid).or_insert_with(|| looking_into(pid, &error));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Follows whoever holds one of `inodes`, among all processes that we can see.
+    pub(crate) fn search(&mut self, inodes: &BTreeSet<u64>) {
+        self.refused.clear();
+        for pid in process::all() {
+            let Ok(process) = Process::open(pid) else { continue };
+            match process.sockets() {
+                Ok(sockets) => {
+                    let mut holds = false;
+                    for open in sockets.into_iter().filter(|open| inodes.contains(&open.inode)) {
+                        note(&mut self.by_inode, open, pid);
+                        holds = true;
+                    }
+                    if holds {
+                        self.processes.entry(pid).or_insert(process);
+                    }
+                }
+                Err(error) if process.alive() => {
+                    self.refused.entry(pid).or_insert_with(|| looking_into(pid, &error));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Forgets processes that have ended.
+    pub(crate) fn bury(&mut self) {
+        let processes = &mut self.processes;
+        processes.retain(|_, process| process.alive());
+        self.by_inode.retain(|_, holders| {
+            holders.retain(|(pid, _)| processes.contains_key(pid));
+            !holders.is_empty()
+        });
+    }
+
+    /// The processes that are followed.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.processes.values()
+    }
+
+    /// Whether anybody has it open.
+    pub(crate) fn hold(&self, inode: u64) -> bool {
+        self.by_inode.contains_key(&inode)
+    }
+
+    /// The first living process that has it open.
+    pub(crate) fn holder(&self, inode: u64) -> Option<&Process> {
+        let holders = self.by_inode.get(&inode)?;
+        holders.iter().find_map(|(pid, _)| self.processes.get(pid).filter(|p| p.alive()))
+    }
+
+    /// Does something with a copy of the socket, and closes it at once.
+    pub(crate) fn with<R>(
+        &self,
+        inode: u64,
+        work: impl FnOnce(&OwnedFd) -> io::Result<R>,
+    ) -> Result<R, Failure> {
+        let mut refused = None;
+        for &(pid, number) in self.by_inode.get(&inode).into_iter().flatten() {
+            let Some(process) = self.processes.get(&pid) else { continue };
+            match process.take(Open { inode, number }) {
+                Ok(copy) => {
+                    let done = work(&copy);
+                    drop(copy);
+                    return done.map_err(|error| Failure::Refused(looking_into(pid, &error)));
+                }
+                // It has ended, or closed it.
+                Err(error) if matches!(error.raw_os_error(), Some(3 | 9)) => {}
+                Err(error) => refused = Some(looking_into(pid, &error)),
+            }
+        }
+        Err(refused.map_or(Failure::Nobody, Failure::Refused))
+    }
+}
+
+fn note(by_inode: &mut HashMap<u64, Vec<(u32, i32)>>, open: Open, pid: u32) {
+    let holders = by_inode.entry(open.inode).or_default();
+    if holders.len() < MOST && !holders.contains(&(pid, open.number)) {
+        holders.push((pid, open.number));
+    }
+}

@@ -1,0 +1,232 @@
+//! What `/proc` and `/sys` tell, read from their texts.
+//!
+//! All readers take any text: what is not understood is left out, nothing panics.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Start time of a process in clock ticks after boot, from `/proc/PID/stat`; `None` if it is dead.
+pub fn start_time(stat: &str) -> Option<u64> {
+    // The name, in parentheses, may contain anything.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Parent of a process, from `/proc/PID/stat`.
+pub fn parent(stat: &str) -> Option<u32> {
+    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Inode of a socket, from where a descriptor's link points (`socket:[123]`).
+pub fn socket_inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Inode from a file of `/proc/PID/fdinfo` (Linux 5.14).
+pub fn fdinfo_inode(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
+}
+
+/// A line of `/proc/net/udp` or `udp6`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Address and port it is bound to.
+    pub local: SocketAddr,
+    /// Its peer; the unspecified address if it has none.
+    pub remote: SocketAddr,
+    /// Memory of what it holds.
+    pub occupied: u64,
+    /// Inode.
+    pub inode: u64,
+    /// Packets dropped since it was made.
+    pub drops: u32,
+}
+
+/// The sockets of `/proc/net/udp` or `udp6`.
+pub fn sockets(table: &str) -> impl Iterator<Item = Line> {
+    table.lines().skip(1).filter_map(line)
+}
+
+fn line(text: &str) -> Option<Line> {
+    let mut fields = text.split_whitespace().skip(1);
+    let local = address(fields.next()?)?;
+    let remote = address(fields.next()?)?;
+    let _state = fields.next()?;
+    let (_, receive) = fields.next()?.split_once(':')?;
+    Some(Line {
+        local,
+        remote,
+        occupied: u64::from_str_radix(receive, 16).ok()?,
+        inode: fields.nth(4)?.parse().ok()?,
+        drops: fields.nth(2)?.parse().ok()?,
+    })
+}
+
+/// `0100007F:0202`: words of the address as the machine stores them.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let word = |at: usize| {
+        let digits = ip.get(at * 8..at * 8 + 8)?;
+        u32::from_str_radix(digits, 16).ok().map(u32::to_ne_bytes)
+    };
+    let ip = match ip.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let mut octets = [0; 16];
+            for (at, four) in octets.chunks_exact_mut(4).enumerate() {
+                four.copy_from_slice(&word(at)?);
+            }
+            IpAddr::V6(Ipv6Addr::from(octets))
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+/// UDP's counters of `/proc/net/snmp` (a line of names, a line of values), added to `into` by name.
+pub fn add_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp:"));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
+    for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
+        if let Ok(value) = value.parse::<u64>() {
+            let sum = into.entry(name.to_owned()).or_default();
+            *sum = sum.saturating_add(value);
+        }
+    }
+}
+
+/// UDP's counters of `/proc/net/snmp6` (`Udp6InErrors 0`), added to `into` by name without `Udp6`.
+pub fn add_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
+    for line in text.lines() {
+        let Some((name, value)) =
+            line.strip_prefix("Udp6").and_then(|line| line.split_once(char::is_whitespace))
+        else {
+            continue;
+        };
+        if let Ok(value) = value.trim().parse::<u64>() {
+            let sum = into.entry(name.to_owned()).or_default();
+            *sum = sum.saturating_add(value);
+        }
+    }
+}
+
+/// Packets dropped before any socket because a CPU's backlog was full, from `/proc/net/softnet_stat`.
+pub fn softnet_dropped(text: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok())
+        .sum()
+}
+
+/// Packets that devices dropped or had no room for, from `/proc/net/dev`, without `lo`.
+pub fn device_dropped(text: &str) -> u64 {
+    let one = |line: &str| -> Option<u64> {
+        let (name, values) = line.split_once(':')?;
+        if name.trim() == "lo" {
+            return None;
+        }
+        // bytes packets errs drop fifo
+        let mut values = values.split_whitespace().skip(3);
+        Some(values.next()?.parse::<u64>().ok()?.saturating_add(values.next()?.parse().ok()?))
+    };
+    text.lines().filter_map(one).sum()
+}
+
+/// A field of `/proc/meminfo` in bytes.
+pub fn meminfo(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// A field of `/proc/PID/status`, such as `CapEff`.
+pub fn status<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+/// Share of the last ten seconds in which somebody waited for memory, 0 to 1, from `pressure/memory`.
+pub fn pressure(text: &str) -> Option<f64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let percent = some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?;
+    percent.parse::<f64>().ok().filter(|percent| percent.is_finite()).map(|percent| percent / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const UDP: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+ 1234: 0100007F:0202 00000000:0000 07 00000000:00034A80 00:00000000 00000000   105        0 424242 2 0000000000000000 77
+ junk
+";
+
+    #[test]
+    fn sockets_of_a_table() {
+        let lines: Vec<_> = sockets(UDP).collect();
+        assert_eq!(
+            lines,
+            [Line {
+                local: "127.0.0.1:514".parse().unwrap(),
+                remote: "0.0.0.0:0".parse().unwrap(),
+                occupied: 0x34A80,
+                inode: 424_242,
+                drops: 77
+            }]
+        );
+        let six = "head\n 1: 00000000000000000000000001000000:0202 00000000000000000000000001000000:0009 01 0:1 0:0 0 0 0 7 2 0 3\n";
+        let line = sockets(six).next().unwrap();
+        assert_eq!(line.local, "[::1]:514".parse().unwrap());
+        assert!(line.remote.port() == 9 && line.inode == 7 && line.drops == 3);
+    }
+
+    #[test]
+    fn counters() {
+        let mut udp = BTreeMap::new();
+        add_snmp("Tcp: A\nTcp: 1\nUdp: InErrors RcvbufErrors\nUdp: 5 4\n", &mut udp);
+        add_snmp6("Udp6InErrors \t 2\nIp6X 9\nUdp6RcvbufErrors 1\n", &mut udp);
+        assert_eq!(udp["InErrors"], 7);
+        assert_eq!(udp["RcvbufErrors"], 5);
+        assert_eq!(softnet_dropped("00000001 0000000a 0\n00000001 00000001 0\n"), 11);
+        let dev = "Inter-| \n face |bytes\n lo: 1 1 0 9 9\n eth0: 1 1 0 3 4 0\n";
+        assert_eq!(device_dropped(dev), 7);
+        assert_eq!(meminfo("MemTotal:  16 kB\n", "MemTotal"), Some(16 << 10));
+        let psi = "some avg10=12.50 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n";
+        assert_eq!(pressure(psi), Some(0.125));
+    }
+
+    #[test]
+    fn processes() {
+        let stat = "7 (a) b) S 3 7 7 0 -1 4194560 1 1 1 1 0 0 0 0 20 0 1 0 4242 9 9";
+        assert_eq!(start_time(stat), Some(4242));
+        assert_eq!(parent(stat), Some(3));
+        assert_eq!(start_time(&stat.replace(" S ", " Z ")), None);
+        assert_eq!(socket_inode("socket:[12]"), Some(12));
+        assert_eq!(socket_inode("pipe:[12]"), None);
+        assert_eq!(fdinfo_inode("pos:\t0\nino:\t99\n"), Some(99));
+        assert_eq!(status("Name:\tx\nCapEff:\t00ff\n", "CapEff"), Some("00ff"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "[ -~\n\t]{0,300}") {
+            let _ = (start_time(&text), parent(&text), fdinfo_inode(&text), meminfo(&text, "a"));
+            let _ = (sockets(&text).count(), softnet_dropped(&text), device_dropped(&text));
+            let _ = (pressure(&text), socket_inode(&text), address(&text));
+            let mut map = BTreeMap::new();
+            add_snmp(&format!("Udp:{text}\nUdp:{text}"), &mut map);
+            add_snmp6(&text, &mut map);
+        }
+
+        #[test]
+        fn broken_tables_are_survived(at in 0usize..200, byte in "[ -~é]") {
+            let mut text = UDP.to_owned();
+            if at < text.len() {
+                text.replace_range(at..=at, &byte);
+            }
+            let _ = sockets(&text).count();
+        }
+    }
+}

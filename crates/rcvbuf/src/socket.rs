@@ -1,0 +1,176 @@
+//! A descriptor of a UDP socket, ours or copied out of another process: asked and changed.
+#![expect(unsafe_code, reason = "two options of sockets that no library offers")]
+
+use nix::libc;
+use nix::sys::socket::{getsockopt, setsockopt};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, socket_cookie, socket_domain,
+    socket_protocol, socket_recv_buffer_size, socket_type,
+};
+use rustix::net::{AddressFamily, SocketType, ipproto};
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+
+/// Largest size the kernel can give.
+pub const GREATEST: u64 = (i32::MAX - 1) as u64;
+/// The receive buffer's bit of `SO_BUF_LOCK`: a program has set the size, so nothing else adapts it.
+pub const LOCKED: u32 = 2;
+/// `SK_MEMINFO_VARS`.
+const VARS: usize = 9;
+
+sockopt_impl!(
+    /// Whose sizes a program has set (Linux 5.15).
+    BufLock, Both, libc::SOL_SOCKET, libc::SO_BUF_LOCK, u32
+);
+sockopt_impl!(
+    /// Memory of the socket (Linux 4.12).
+    MemInfo, GetOnly, libc::SOL_SOCKET, libc::SO_MEMINFO, [u32; VARS]
+);
+
+/// A descriptor of one's own for the open file behind number `fd`.
+///
+/// # Errors
+/// If there is none behind it.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes numbers only.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was made just now, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// What a socket's receive buffer is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Setting {
+    /// `SO_RCVBUF` as `getsockopt` tells it.
+    pub size: u64,
+    /// Whether a program has set it (`SO_BUF_LOCK`); `None` where the kernel does not tell.
+    pub locked: Option<bool>,
+}
+
+/// Whether it is a UDP socket of the Internet, whatever it was when we last heard of it.
+///
+/// # Errors
+/// If it cannot be asked, as what is no socket.
+pub fn is_udp(socket: impl AsFd) -> io::Result<bool> {
+    let family = socket_domain(&socket)?;
+    Ok((family == AddressFamily::INET || family == AddressFamily::INET6)
+        && socket_type(&socket)? == SocketType::DGRAM
+        && socket_protocol(&socket)? == Some(ipproto::UDP))
+}
+
+/// Inode of an open file.
+///
+/// # Errors
+/// None in practice.
+pub fn inode(socket: impl AsFd) -> io::Result<u64> {
+    Ok(fstat(socket)?.st_ino)
+}
+
+/// Number that no other socket of this boot ever has.
+///
+/// # Errors
+/// If the kernel is older than Linux 4.12.
+pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
+    Ok(socket_cookie(socket)?)
+}
+
+/// The receive buffer as it is.
+///
+/// # Errors
+/// If it is no socket.
+pub fn setting(socket: impl AsFd) -> io::Result<Setting> {
+    let locked = getsockopt(&socket.as_fd(), BufLock).ok().map(|bits| bits & LOCKED != 0);
+    Ok(Setting { size: socket_recv_buffer_size(socket)? as u64, locked })
+}
+
+/// Bytes held, size and packets dropped.
+///
+/// # Errors
+/// If the kernel is older than Linux 4.12.
+pub fn memory(socket: impl AsFd) -> io::Result<(u64, u64, u32)> {
+    let memory = getsockopt(&socket.as_fd(), MemInfo)?;
+    Ok((memory[0].into(), memory[1].into(), memory[8]))
+}
+
+/// How a size came to be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The size now, as `getsockopt` tells it.
+    pub size: u64,
+    /// `net.core.rmem_max` bounds it, since we lack `CAP_NET_ADMIN`.
+    pub bounded: bool,
+}
+
+/// Sets the size, past `net.core.rmem_max` if we may.
+///
+/// # Errors
+/// If it is no socket.
+pub fn resize(socket: impl AsFd, size: u64) -> io::Result<Granted> {
+    // The kernel doubles what is asked for.
+    let half = (size.min(GREATEST) / 2) as usize;
+    let bounded = match set_socket_recv_buffer_size_force(&socket, half) {
+        Ok(()) => false,
+        Err(Errno::PERM) => {
+            set_socket_recv_buffer_size(&socket, half)?;
+            true
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Granted { size: socket_recv_buffer_size(&socket)? as u64, bounded })
+}
+
+/// Puts back what was; true if it is now exactly so.
+///
+/// # Errors
+/// If it cannot be set.
+pub fn restore(socket: impl AsFd, before: Setting) -> io::Result<bool> {
+    let granted = resize(&socket, before.size)?;
+    if let Some(locked) = before.locked {
+        // The bit of the send buffer is the program's own business.
+        let bits = getsockopt(&socket.as_fd(), BufLock)? & !LOCKED;
+        setsockopt(&socket.as_fd(), BufLock, &(bits | if locked { LOCKED } else { 0 }))?;
+    }
+    Ok(granted.size == before.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, UdpSocket};
+
+    #[test]
+    fn changed_and_put_back_exactly() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(is_udp(&socket).unwrap());
+        let before = setting(&socket).unwrap();
+        assert_eq!(before.locked, Some(false));
+        let granted = resize(&socket, before.size / 2).unwrap();
+        assert_eq!(granted.size, before.size / 2);
+        assert_eq!(setting(&socket).unwrap(), Setting { size: granted.size, locked: Some(true) });
+        assert_eq!(memory(&socket).unwrap(), (0, granted.size, 0));
+        assert!(restore(&socket, before).unwrap());
+        assert_eq!(setting(&socket).unwrap(), before);
+    }
+
+    #[test]
+    fn the_send_buffers_lock_is_left_alone() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let before = setting(&socket).unwrap();
+        resize(&socket, 100_000).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&socket, 100_000).unwrap();
+        restore(&socket, before).unwrap();
+        assert_eq!(getsockopt(&socket.as_fd(), BufLock).unwrap(), 1);
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        assert!(!is_udp(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap());
+        assert!(is_udp(std::fs::File::open("/dev/null").unwrap()).is_err());
+    }
+}

@@ -1,0 +1,201 @@
+//! A network namespace in which followed sockets are.
+
+use crate::diag::{Diag, Families, Reading, Source};
+use crate::drops::{Counters, Split, split};
+use crate::process::Process;
+use crate::procfs;
+use crate::refusal::{Missing, Refusal};
+use std::collections::BTreeMap;
+use std::fs::read_to_string;
+use std::io;
+use std::path::PathBuf;
+
+/// Up to so many ports are asked for one by one; beyond, all sockets are read.
+const PORTS: usize = 8;
+/// One look in so many is at ports on which nobody is.
+const SELDOM: u64 = 5;
+
+/// The namespace, seen from outside.
+#[derive(Debug)]
+pub(crate) struct Space {
+    source: Source,
+    /// `/proc/PID/net` of a process in it.
+    net: PathBuf,
+    /// The ports that matter, and the sockets known there.
+    ports: BTreeMap<u16, Vec<Reading>>,
+    families: Families,
+    /// Reads so far.
+    reads: u64,
+    /// Counters up to which drops have been told apart.
+    counted: Counters,
+    /// Counters read before the sockets were.
+    ahead: Option<Counters>,
+    /// Packets dropped before any socket: by a CPU's backlog, by devices. First ones, and latest.
+    before: Option<(u64, u64)>,
+    latest: (u64, u64),
+    /// Why `sock_diag` is not to be had.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Space {
+    /// Our own.
+    pub(crate) fn own() -> Self {
+        Self::with(Diag::open(), "/proc/self/net".into(), |error| match error.raw_os_error() {
+            Some(1 | 13) => Refusal::new(
+                Missing::Seccomp,
+                "sock_diag is forbidden to us (a seccomp filter or a security module)",
+            ),
+            _ => Refusal::new(
+                Missing::Kernel,
+                format!("sock_diag is missing (CONFIG_INET_UDP_DIAG, module udp_diag: {error})"),
+            ),
+        })
+    }
+
+    /// That of a process.
+    pub(crate) fn of(process: &Process) -> Self {
+        let net = process.path("net");
+        Self::with(Diag::open_in(&process.path("ns/net")), net, |error| {
+            if matches!(error.raw_os_error(), Some(1 | 13)) {
+                let text = format!(
+                    "the network namespace of process {} cannot be entered: CAP_SYS_ADMIN is missing; \
+                     its tables in /proc serve instead",
+                    process.pid
+                );
+                Refusal::new(Missing::SysAdmin, text)
+            } else {
+                Refusal::new(
+                    Missing::Kernel,
+                    format!("no sock_diag in the namespace of process {}: {error}", process.pid),
+                )
+            }
+        })
+    }
+
+    fn with(diag: io::Result<Diag>, net: PathBuf, why: impl FnOnce(&io::Error) -> Refusal) -> Self {
+        let (source, refusal) = match diag {
+            Ok(diag) => (Source::Diag(diag), None),
+            Err(error) => (Source::Table(net.clone()), Some(why(&error))),
+        };
+        let mut space = Self {
+            source,
+            net,
+            ports: BTreeMap::new(),
+            families: Families::default(),
+            reads: 0,
+            counted: Counters::default(),
+            ahead: None,
+            before: None,
+            latest: (0, 0),
+            refusal,
+        };
+        space.refresh();
+        space.settle();
+        space
+    }
+
+    /// Reads `/proc` through another process from now on.
+    pub(crate) fn look_through(&mut self, process: &Process) {
+        self.net = process.path("net");
+        if let Source::Table(net) = &mut self.source {
+            net.clone_from(&self.net);
+        }
+    }
+
+    /// From now on these sockets matter, and whatever is bound to `port`.
+    pub(crate) fn expect<'a>(
+        &mut self,
+        port: Option<u16>,
+        known: impl Iterator<Item = &'a Reading>,
+    ) {
+        self.ports.clear();
+        self.families = Families::default();
+        for reading in known {
+            self.families.add(reading.local);
+            self.ports.entry(reading.local.port()).or_default().push(*reading);
+        }
+        if let Some(port) = port {
+            self.families = Families::BOTH;
+            self.ports.entry(port).or_default();
+        }
+    }
+
+    /// Appends the sockets bound to the ports that matter. A port without any is not looked at every time.
+    pub(crate) fn read(&mut self, out: &mut Vec<Reading>) -> io::Result<()> {
+        self.reads += 1;
+        let mut all = 0;
+        for (&port, known) in &self.ports {
+            // Reading all sockets passes over the whole table of ports.
+            let found = match known.as_slice() {
+                [one] => self.source.read_one(one, out)?,
+                [] => !self.reads.is_multiple_of(SELDOM),
+                _ => false,
+            };
+            if !found {
+                all += 1;
+                if all > PORTS {
+                    break;
+                }
+                self.source.read(self.families, Some(port), out)?;
+            }
+        }
+        if all > PORTS {
+            out.clear();
+            self.source.read(self.families, None, out)?;
+            let ports = &self.ports;
+            out.retain(|reading| ports.contains_key(&reading.local.port()));
+        }
+        Ok(())
+    }
+
+    /// Appends all sockets, or all bound to `port`.
+    pub(crate) fn read_all(&mut self, port: Option<u16>, out: &mut Vec<Reading>) -> io::Result<()> {
+        self.source.read(Families::BOTH, port, out)
+    }
+
+    /// Whether readings have sizes and cookies.
+    pub(crate) fn tells_sizes(&self) -> bool {
+        self.source.tells_sizes()
+    }
+
+    /// Tells packets dropped at its followed sockets since the last time apart by reason.
+    pub(crate) fn tell_apart(&mut self, dropped: u64) -> Split {
+        let Ok(now) = Counters::read(&self.net) else {
+            return Split { other: dropped, ..Split::default() };
+        };
+        self.ahead = None;
+        let counted = now.since(self.counted);
+        let split = split(dropped, counted);
+        // What was counted after the sockets were read shows in them the next time.
+        self.counted = Counters {
+            buffer: now.buffer - counted.buffer.saturating_sub(split.buffer),
+            memory: now.memory - counted.memory.saturating_sub(split.memory),
+            checksum: now.checksum - counted.checksum.saturating_sub(split.checksum),
+            all: now.all - counted.all.saturating_sub(split.total()),
+        };
+        split
+    }
+
+    /// Nothing was dropped at followed sockets up to where the counters stood before they were read: what
+    /// was counted until then is others'.
+    pub(crate) fn settle(&mut self) {
+        if let Some(ahead) = self.ahead.take() {
+            self.counted = ahead;
+        }
+    }
+
+    /// Once in a while, before sockets are read.
+    pub(crate) fn refresh(&mut self) {
+        self.ahead = Counters::read(&self.net).ok();
+        let text = |name: &str| read_to_string(self.net.join(name)).unwrap_or_default();
+        let softnet = procfs::softnet_dropped(&text("softnet_stat"));
+        self.latest = (softnet, procfs::device_dropped(&text("dev")));
+        self.before.get_or_insert(self.latest);
+    }
+
+    /// Packets dropped by CPUs' backlogs and by devices since it is watched.
+    pub(crate) fn dropped_before(&self) -> (u64, u64) {
+        let (softnet, device) = self.before.unwrap_or_default();
+        (self.latest.0.saturating_sub(softnet), self.latest.1.saturating_sub(device))
+    }
+}

@@ -1,0 +1,351 @@
+"""`sojourn rcvbuf`: receive buffers of running UDP servers, adapted from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sojourn.rcvbuf import Tuner
+
+UNIT_FILE = "sojourn-rcvbuf@.service"
+
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="Folder in which is kept what sockets were like; by default /run/sojourn/rcvbuf for "
+        "root, sojourn/rcvbuf in $XDG_STATE_HOME for others.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="Watch the UDP sockets of a running program, and adapt their receive buffers.",
+        invoke_without_command=True,
+        no_args_is_help=True,
+    )
+    family.callback(invoke_without_command=True)(rcvbuf)
+    family.command("restore")(restore)
+    family.command("unit")(unit)
+    app.add_typer(family, name="rcvbuf")
+
+
+@common.command
+def rcvbuf(
+    context: typer.Context,
+    pid: Annotated[
+        int | None,
+        typer.Option("--pid", metavar="PID", min=1, help="A process, and all that it starts."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            min=1,
+            max=65_535,
+            help="Whoever has this port; with --pid or --systemd, its sockets on this port only.",
+        ),
+    ] = None,
+    systemd: Annotated[
+        str | None,
+        typer.Option(
+            "--systemd", metavar="UNIT", help="Whatever runs in a unit, restarted or not."
+        ),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="POLICY", help="Who decides; `list buffer`.")
+    ] = "elastic",
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", metavar="SIZE", help="All sockets together, if less than --share allows."
+        ),
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option(
+            "--share",
+            metavar="SHARE",
+            min=0.001,
+            max=1.0,
+            help="Share of available memory, of the server's control group and of UDP's limit.",
+        ),
+    ] = 0.25,
+    sockets: Annotated[
+        int, typer.Option("--sockets", min=1, max=65_536, help="Sockets followed at a time.")
+    ] = 1024,
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="TIME", help="Time between two looks.")
+    ] = "10ms",
+    rescan: Annotated[
+        str,
+        typer.Option("--rescan", metavar="TIME", help="Time between two searches for sockets."),
+    ] = "1s",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; tell what would be changed.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="A live view in the terminal.")] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[ADDRESS:]PORT",
+            help="Metrics for Prometheus, on this machine unless an address says otherwise.",
+        ),
+    ] = None,
+    every: Annotated[
+        float,
+        typer.Option(
+            "--every", metavar="SECONDS", min=0.1, max=3600, help="Time between two reports."
+        ),
+    ] = 1.0,
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="End after this time; else when stopped."),
+    ] = None,
+    state: State = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON on standard output, a line a report.")
+    ] = False,
+) -> None:
+    """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
+
+    Its sockets are found by process, unit or port, and looked at every 10 ms; at the end each has
+    exactly the size that it had. Where something is not permitted it says what is missing, and
+    watches. Changing others' sockets takes CAP_SYS_PTRACE, going past net.core.rmem_max
+    CAP_NET_ADMIN.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if pid is None and port is None and systemd is None:
+        common.fail("say whose sockets: --pid PID, --port PORT or --systemd UNIT", as_json=as_json)
+    if pid is not None and systemd is not None:
+        common.fail("--pid or --systemd, not both", as_json=as_json)
+    from sojourn._core import parse_quantity
+    from sojourn.rcvbuf import Tuner
+    from sojourn.rcvbuf import metrics as prometheus
+
+    def seconds(text: str) -> float:
+        return int(parse_quantity("time", text)) / 1e9
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_input(as_json))
+        where = None if metrics is None else prometheus.address(metrics)
+        length = None if duration is None else seconds(duration)
+        stop = stack.enter_context(_stopped())
+        tuner = Tuner(
+            policy,
+            pid=pid,
+            unit=systemd,
+            port=port,
+            interval=seconds(interval),
+            rescan=seconds(rescan),
+            dry_run=dry_run,
+            budget=None if budget is None else int(parse_quantity("size", budget)),
+            share=share,
+            sockets=sockets,
+            state=state,
+        )
+        stack.callback(tuner.stop)
+        if tuner.recovered and not as_json:
+            common.note("put back what a tuner that was killed had left:")
+            _tell_outcomes(tuner.recovered)
+        if where is not None:
+            try:
+                server = stack.enter_context(prometheus.Server(where, tuner.snapshot))
+            except prometheus.NoMetrics as error:
+                common.fail(str(error), as_json=as_json)
+            common.note(f"metrics at http://{server.address}/metrics")
+        title = systemd or (f"process {pid}" if pid is not None else f"port {port}")
+        show = _watch if watch and not as_json else _report
+        show(tuner, stop, title, every, length, dry_run, as_json)
+        _end(tuner, as_json)
+
+
+def _end(tuner: Tuner, as_json: bool) -> None:
+    """Puts everything back, and says so."""
+    last = tuner.snapshot()
+    if tuner.over and not as_json:
+        common.note("the process has ended")
+    outcomes = tuner.stop()
+    if as_json:
+        typer.echo(json.dumps({"restored": outcomes, "last": last}))
+    else:
+        _tell_outcomes(outcomes)
+    if any(outcome["action"] == "failed" for outcome in outcomes):
+        raise typer.Exit(common.FINDINGS)
+
+
+@contextlib.contextmanager
+def _stopped() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, or by who asks to end; a second time insists."""
+    event = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        if event.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        event.set()
+
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    try:
+        before = {number: signal.signal(number, ask) for number in wanted}
+    except ValueError:  # not the main thread: whoever runs us handles signals
+        yield event
+        return
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _looks(
+    tuner: Tuner, stop: threading.Event, every: float, length: float | None
+) -> Iterator[dict[str, Any]]:
+    """What it knows, again and again, until somebody or something ends it."""
+    end = None if length is None else time.monotonic() + length
+    while not stop.is_set() and not tuner.over:
+        yield tuner.snapshot()
+        left = every if end is None else min(every, end - time.monotonic())
+        if left <= 0:
+            return
+        stop.wait(left)
+
+
+def _watch(
+    tuner: Tuner,
+    stop: threading.Event,
+    title: str,
+    every: float,
+    length: float | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    del as_json
+    from rich.live import Live
+
+    from sojourn.rcvbuf.view import View
+
+    console = common.console()
+    view = View(title, dry_run=dry_run)
+    with Live(console=console, auto_refresh=False, transient=False) as live:
+        for snapshot in _looks(tuner, stop, every, length):
+            view.update(snapshot)
+            live.update(view.render(*console.size), refresh=True)
+
+
+def _report(
+    tuner: Tuner,
+    stop: threading.Event,
+    title: str,
+    every: float,
+    length: float | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """A line for each change; with JSON a line a look."""
+    from sojourn.rcvbuf.view import lines
+
+    said: dict[Any, str] = {}
+
+    def say(key: Any, text: str) -> None:
+        if said.get(key) != text:
+            said[key] = text
+            common.note(text)
+
+    if not as_json:
+        common.note(f"{title}: {'watching' if dry_run else 'tuning'}; Ctrl-C ends it")
+    for snapshot in _looks(tuner, stop, every, length):
+        if as_json:
+            typer.echo(json.dumps(snapshot))
+            sys.stdout.flush()
+            continue
+        for text in lines({**snapshot, "softnet_drops": 0, "device_drops": 0}):
+            say(text, text)
+        if not snapshot["sockets"]:
+            say("none", "no UDP sockets yet")
+        for socket in snapshot["sockets"]:
+            say(socket["inode"], _line(socket, dry_run))
+        known = {socket["inode"] for socket in snapshot["sockets"]}
+        for inode in [key for key in said if isinstance(key, int) and key not in known]:
+            del said[inode]
+
+
+def _line(socket: dict[str, Any], dry_run: bool) -> str:
+    from sojourn.lab.watch import octets
+
+    size = "unknown size" if socket["size"] is None else octets(socket["size"])
+    parts = [f"{socket['local']} ({socket['process'] or 'nobody known'}): {size}"]
+    if socket["before"] is not None:
+        parts.append(f"was {octets(socket['before'])}")
+    if dry_run and socket["wanted"] != socket["size"]:
+        parts.append(f"would be {octets(socket['wanted'])}")
+    drops = {reason: count for reason, count in socket["drops"].items() if count}
+    if drops:
+        parts.append("drops " + ", ".join(f"{count} {reason}" for reason, count in drops.items()))
+    if socket["refusal"] is not None:
+        parts.append(f"watched only: {socket['refusal']['text']}")
+    return "; ".join(parts)
+
+
+@common.command
+def restore(state: State = None, as_json: common.AsJson = False) -> None:
+    """Put back what tuners that were killed had changed.
+
+    A socket is known by a number that no other has until the machine is started anew.
+    """
+    from sojourn.rcvbuf import restore as put_back
+
+    with _input(as_json):
+        outcomes = put_back(state)
+    if as_json:
+        common.print_json(outcomes)
+    elif outcomes:
+        _tell_outcomes(outcomes)
+    else:
+        common.note("nothing to put back")
+    if any(outcome["action"] in ("failed", "in_use") for outcome in outcomes):
+        raise typer.Exit(common.FINDINGS)
+
+
+def _tell_outcomes(outcomes: list[dict[str, Any]]) -> None:
+    for outcome in outcomes:
+        action = str(outcome["action"]).replace("_", " ")
+        common.note(f"{outcome['local']}: {action}: {outcome['text']}")
+
+
+@common.command
+def unit() -> None:
+    """Print a unit file for systemd: one instance adapts the sockets of one other unit."""
+    from importlib.resources import files
+
+    text = files("sojourn.rcvbuf").joinpath(UNIT_FILE).read_text(encoding="utf-8")
+    program = shutil.which("sojourn") or str(Path(sys.executable).parent / "sojourn")
+    typer.echo(text.replace("@SOJOURN@", program), nl=False)
+
+
+@contextlib.contextmanager
+def _input(as_json: bool) -> Iterator[None]:
+    """What the tuner cannot use was the user's input."""
+    try:
+        yield
+    except ValueError as error:
+        common.fail(str(error), as_json=as_json)

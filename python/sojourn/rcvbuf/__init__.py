@@ -1,0 +1,96 @@
+"""Receive buffers of running UDP servers, watched and adapted from outside.
+
+`Tuner` follows the sockets of a program that knows nothing of it; `AdaptiveBuffer` looks after a
+socket of one's own; `restore` puts back what tuners that were killed had changed. What decides and
+what acts is Rust (`crates/rcvbuf`); here is what people and monitoring see of it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Self
+
+from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["AdaptiveBuffer", "Tuner", "restore", "state_folder"]
+
+
+class Tuner:
+    """Watches the UDP sockets of running programs, and adapts their receive buffers.
+
+    Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), or whoever has a port
+    (`port` alone); `port` beside one of the others takes that port's sockets only. `policy` is one
+    line, as for `BufferPolicy`. Times are seconds, sizes bytes as the kernel counts them.
+
+    A context manager: at its end every socket is as it was.
+    """
+
+    def __init__(
+        self,
+        policy: str = "elastic",
+        *,
+        pid: int | None = None,
+        unit: str | None = None,
+        port: int | None = None,
+        interval: float = 0.01,
+        rescan: float = 1.0,
+        dry_run: bool = False,
+        budget: int | None = None,
+        share: float = 0.25,
+        sockets: int = 1024,
+        state: str | PathLike[str] | None = None,
+    ) -> None:
+        self._tuner = RcvbufTuner(
+            policy,
+            pid=pid,
+            unit=unit,
+            port=port,
+            interval=interval,
+            rescan=rescan,
+            dry_run=dry_run,
+            budget=budget,
+            share=share,
+            sockets=sockets,
+            state=state,
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended by itself, since the process that it follows has."""
+        return self._tuner.over
+
+    @property
+    def recovered(self) -> list[dict[str, Any]]:
+        """What tuners that were killed had left changed, and what became of it."""
+        found: list[dict[str, Any]] = json.loads(self._tuner.recovered)
+        return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """What it knows: `sockets`, and what concerns all of them."""
+        found: dict[str, Any] = json.loads(self._tuner.snapshot())
+        return found
+
+    def stop(self) -> list[dict[str, Any]]:
+        """Ends it and puts everything back; what became of each socket."""
+        found: list[dict[str, Any]] = json.loads(self._tuner.stop())
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def restore(state: str | PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Puts back what tuners that were killed had changed; what became of each socket."""
+    found: list[dict[str, Any]] = json.loads(rcvbuf_restore(state))
+    return found
+
+
+def state_folder() -> str:
+    """Folder in which tuners keep what sockets were like."""
+    return str(rcvbuf_state_folder())

@@ -1,0 +1,193 @@
+"""What a tuner knows, for Prometheus: one page on this machine, while the tuner runs."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+PREFIX = "sojourn_rcvbuf_"
+CONNECTIONS = 4
+"""Scrapes at a time; more are turned away."""
+PATIENCE = 5.0
+"""Seconds that a client may take to ask."""
+LABELS = ("local", "process", "pid", "socket")
+
+
+class NoMetrics(RuntimeError):
+    """What serves metrics is not installed."""
+
+
+def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
+    """The metrics of one moment."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    sockets = snapshot["sockets"]
+    for name, text, value in (
+        ("occupied_bytes", "Memory of the packets that a socket holds.", "occupied"),
+        ("occupied_peak_bytes", "Most that it held.", "peak_occupied"),
+        ("size_bytes", "Size of its receive buffer, as getsockopt tells it.", "size"),
+        ("size_peak_bytes", "Largest size that it had.", "peak_size"),
+    ):
+        gauge = GaugeMetricFamily(PREFIX + name, text, labels=LABELS)
+        for one in sockets:
+            if one[value] is not None:
+                gauge.add_metric(_labels(one), one[value])
+        yield gauge
+    tunable = GaugeMetricFamily(
+        PREFIX + "tunable", "1 if a socket may be changed, 0 if it is watched only.", labels=LABELS
+    )
+    drops = CounterMetricFamily(
+        PREFIX + "drops", "Packets dropped at a socket since it is followed.",
+        labels=(*LABELS, "reason"),
+    )  # fmt: skip
+    changes = CounterMetricFamily(PREFIX + "changes", "Changes of its size.", labels=LABELS)
+    for one in sockets:
+        labels = _labels(one)
+        tunable.add_metric(labels, float(one["refusal"] is None))
+        changes.add_metric(labels, one["changes"])
+        for reason, count in one["drops"].items():
+            drops.add_metric([*labels, reason], count)
+    yield from (tunable, drops, changes)
+    for name, text, number in (
+        ("sockets", "Sockets that are followed.", len(sockets)),
+        ("left_out", "Sockets beyond the limit, which are not.", snapshot["left_out"]),
+        ("budget_bytes", "What all sockets together may be sized for.", snapshot["budget"]),
+        ("memory_short", "1 while memory is short and sizes go down.", snapshot["short"]),
+    ):
+        yield GaugeMetricFamily(PREFIX + name, text, value=float(number))
+    if snapshot["pressure"] is not None:
+        yield GaugeMetricFamily(
+            PREFIX + "memory_pressure_ratio",
+            "Share of time waited for memory (PSI, 10 s).",
+            value=snapshot["pressure"],
+        )
+    for name, text in (
+        ("softnet_drops", "Packets dropped by CPUs' backlogs, before any socket."),
+        ("device_drops", "Packets dropped by devices, before any socket."),
+        ("looks", "Looks at the sockets."),
+        ("late", "Looks that began late by more than the interval."),
+    ):
+        yield CounterMetricFamily(PREFIX + name, text, value=snapshot[name])
+    yield CounterMetricFamily(
+        PREFIX + "cpu_seconds", "CPU time of the tuner's loop.", value=snapshot["cpu"]
+    )
+
+
+def _labels(one: dict[str, Any]) -> list[str]:
+    known = one["cookie"] if one["cookie"] is not None else one["inode"]
+    pid = "" if one["pid"] is None else str(one["pid"])
+    return [one["local"], one["process"], pid, str(known)]
+
+
+def page(snapshot: dict[str, Any]) -> bytes:
+    """The page that a scrape gets."""
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.registry import Collector
+
+    class Moment(Collector):
+        def collect(self) -> Iterator[Metric]:
+            return families(snapshot)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Moment())
+    return generate_latest(registry)
+
+
+def address(text: str) -> tuple[str, int]:
+    """`9441` or `127.0.0.1:9441` or `[::1]:9441`; this machine unless it says otherwise.
+
+    Raises `ValueError` with what was found and what is allowed.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]") if colon else "127.0.0.1"
+    try:
+        ip_address(host)
+        number = int(port)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 65_535 or not port.isdecimal():
+        raise ValueError(f"{text!r} is no PORT or ADDRESS:PORT, such as 127.0.0.1:9441")
+    return host, number
+
+
+class Server:
+    """Answers `GET /metrics` while the context lasts."""
+
+    def __init__(self, where: tuple[str, int], snapshot: Callable[[], dict[str, Any]]) -> None:
+        try:
+            import prometheus_client  # noqa: F401
+        except ImportError:
+            raise NoMetrics(
+                "--metrics needs prometheus-client: pip install 'sojourn[metrics]'"
+            ) from None
+        room = threading.BoundedSemaphore(CONNECTIONS)
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = PATIENCE
+            server_version = "sojourn"
+            sys_version = ""
+
+            def do_GET(self) -> None:
+                if self.path.partition("?")[0] != "/metrics":
+                    self.send_error(HTTPStatus.NOT_FOUND, "there is only /metrics")
+                    return
+                body = page(snapshot())
+                self.send_response(HTTPStatus.OK)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Listener(socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+            daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in where[0] else (
+                socket.AF_INET
+            )  # fmt: skip
+
+            def process_request(self, request: Any, client_address: Any) -> None:
+                if not room.acquire(blocking=False):
+                    self.shutdown_request(request)
+                    return
+                super().process_request(request, client_address)
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request_thread(request, client_address)
+                finally:
+                    room.release()
+
+            def handle_error(self, *_: Any) -> None:
+                """A client that breaks off is no matter of ours."""
+
+        self._listener = Listener(where, Handler)
+        self._thread = threading.Thread(
+            target=self._listener.serve_forever, name="metrics", daemon=True
+        )
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        host, port = self._listener.server_address[:2]
+        text = str(host)
+        return f"[{text}]:{port}" if ":" in text else f"{text}:{port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown()
+        self._listener.server_close()

@@ -1,0 +1,125 @@
+"""A live view of followed sockets in the terminal: occupancy, size, drops, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.lab.watch import octets, sparkline
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+FRAME = 7
+"""Lines of the screen that are not rows."""
+QUARTERS = 4
+"""Moments of the sparkline in a second."""
+
+
+class View:
+    """What is seen of a tuner, look after look."""
+
+    def __init__(self, title: str, *, dry_run: bool = False) -> None:
+        self.title = title
+        self.dry_run = dry_run
+        self.snapshot: dict[str, Any] = {"sockets": []}
+
+    def update(self, snapshot: dict[str, Any]) -> None:
+        """Takes in what a tuner knows."""
+        self.snapshot = snapshot
+
+    def render(self, width: int, height: int) -> Group:
+        """The screen, for a terminal of this size."""
+        from rich import box
+        from rich.console import Group as _Group
+        from rich.table import Table
+        from rich.text import Text
+
+        now = self.snapshot
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        table.add_column("socket", no_wrap=True, overflow="ellipsis")
+        table.add_column("process", no_wrap=True, overflow="ellipsis", max_width=20)
+        for name in ("holds", "size", "before", "drops", "now"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("occupancy", no_wrap=True)
+        table.add_column("why", overflow="fold")
+        sockets = now["sockets"]
+        shown = _chosen(sockets, max(1, height - FRAME - len(now.get("notes", []))))
+        for socket in shown:
+            table.add_row(*map(Text, self._cells(socket)))
+        foot = [Text(text, style="yellow") for text in lines(now)]
+        if len(shown) < len(sockets):
+            foot.append(Text(f"and {len(sockets) - len(shown)} more sockets", style="dim"))
+        del width
+        return _Group(Text(self._head(), style="bold", no_wrap=True), table, *foot)
+
+    def _head(self) -> str:
+        now = self.snapshot
+        if "seconds" not in now:
+            return self.title
+        share = now["cpu"] / now["seconds"] if now["seconds"] else 0.0
+        sizes = sum(socket["size"] or 0 for socket in now["sockets"])
+        parts = [
+            self.title,
+            "watching only" if self.dry_run else "",
+            f"{octets(sizes)} of {octets(now['budget'])} ({now['budget_bound']})",
+            "MEMORY IS SHORT" if now["short"] else "",
+            f"CPU {share:.1%}",
+        ]
+        return "   ".join(part for part in parts if part)
+
+    def _cells(self, socket: dict[str, Any]) -> list[str]:
+        size = socket["size"]
+        recent = socket["recent"]
+        lost = sum(drops for _, drops in recent[-QUARTERS:])
+        holder = "" if socket["pid"] is None else f"{socket['process']} {socket['pid']}"
+        changed = socket["before"] is not None
+        return [
+            socket["local"],
+            holder,
+            octets(socket["occupied"]),
+            "?" if size is None else octets(size),
+            octets(socket["before"]) if changed else "",
+            str(sum(socket["drops"].values())),
+            f"{lost}/s" if lost else "",
+            sparkline((occupied for occupied, _ in recent), float(size or 0)),
+            self._why(socket),
+        ]
+
+    def _why(self, socket: dict[str, Any]) -> str:
+        if socket["refusal"] is not None:
+            return f"watched only: {socket['refusal']['text']}"
+        others = {
+            reason: count
+            for reason, count in socket["drops"].items()
+            if count and reason != "buffer"
+        }
+        parts = [] if socket["reason"] == "hold" else [str(socket["reason"])]
+        parts += [f"{count} drops by {reason}" for reason, count in others.items()]
+        if self.dry_run and socket["wanted"] != socket["size"]:
+            parts.append(f"would be {octets(socket['wanted'])}")
+        return ", ".join(parts)
+
+
+def _chosen(sockets: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """As many as there is room for, in their order: those with the most drops and the most held."""
+    if len(sockets) <= most:
+        return sockets
+    ranked = sorted(
+        sockets, key=lambda s: (sum(s["drops"].values()), s["peak_occupied"]), reverse=True
+    )
+    wanted = {socket["inode"] for socket in ranked[:most]}
+    return [socket for socket in sockets if socket["inode"] in wanted]
+
+
+def lines(snapshot: dict[str, Any]) -> list[str]:
+    """What concerns all sockets and is worth saying."""
+    said = [note["text"] for note in snapshot.get("notes", [])]
+    if snapshot.get("left_out"):
+        said.append(f"{snapshot['left_out']} sockets are left out: --sockets is the limit")
+    for name, what in (("softnet_drops", "a CPU's backlog"), ("device_drops", "a device")):
+        if snapshot.get(name):
+            said.append(
+                f"{snapshot[name]} packets dropped by {what}, before any socket: "
+                "no receive buffer helps"
+            )
+    return said

@@ -1,0 +1,235 @@
+"""`sojourn rcvbuf`: reports, the live view, metrics, the systemd unit, fake systemd."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from sojourn import rcvbuf
+from sojourn.rcvbuf import metrics
+from sojourn.rcvbuf.view import View
+
+from .test_tuner import DEFAULT, POLICY
+from .tools import MAIN, Server, of, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*MAIN, "rcvbuf", *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_json_reports_and_a_clean_end(server: Server, tmp_path: Path) -> None:
+    words = ["--port", str(server.port), "--policy", POLICY, "--state", str(tmp_path)]
+    running = subprocess.Popen(
+        [*MAIN, "rcvbuf", *words, "--json", "--every", "0.1"], stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout
+    try:
+        while True:
+            server.burst(200)
+            now = json.loads(running.stdout.readline())
+            found = of(now, server.inode)
+            if found and found["before"] == DEFAULT:
+                break
+        running.send_signal(signal.SIGTERM)
+        rest = running.stdout.read().splitlines()
+        assert running.wait() == 0
+    finally:
+        running.kill()
+        running.wait()
+        running.stdout.close()
+    last = json.loads(rest[-1])
+    assert [outcome["action"] for outcome in last["restored"]] == ["restored"]
+    assert server.ask()[0]["size"] == DEFAULT
+
+
+def test_words_that_cannot_be_used(tmp_path: Path) -> None:
+    state = ["--state", str(tmp_path)]
+    for words, what in (
+        ([], "Usage"),
+        (["--dry-run"], "--pid PID"),
+        (["--pid", "1", "--systemd", "x"], "not both"),
+        (["--pid", str(2**22 + 1), *state], "no process"),
+        (["--port", "9", "--policy", "elastik", *state], "did you mean `elastic`"),
+        (["--port", "9", "--interval", "2s", *state], "interval"),
+        (["--port", "9", "--metrics", "x:9", *state], "127.0.0.1:9441"),
+        (["--systemd", "a b", *state], "no name of a unit"),
+    ):
+        done = command(*words)
+        assert done.returncode == 2, (words, done)
+        assert what in done.stderr + done.stdout, (words, done)
+        assert "Traceback" not in done.stderr
+
+
+def test_without_systemd_it_says_so(tmp_path: Path) -> None:
+    if Path("/run/systemd/system").exists():
+        pytest.skip("not installed: a machine without systemd")
+    done = command("--systemd", "rsyslog.service", "--state", str(tmp_path))
+    assert done.returncode == 2
+    assert "systemd" in done.stderr
+
+
+def test_follows_a_unit_to_a_new_main_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`systemctl` is played by a script: the unit has no group here, so its main process counts."""
+    script = tmp_path / "systemctl"
+    script.write_text(
+        "#!/bin/sh\necho LoadState=loaded\necho ControlGroup=\n"
+        f"echo MainPID=$(cat {tmp_path}/main)\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with Server() as first:
+        (tmp_path / "main").write_text(str(first.pid))
+        tuner = rcvbuf.Tuner(unit="x.service", rescan=0.1, state=tmp_path / "state")
+        with tuner, Server() as second:
+            until(lambda: of(tuner.snapshot(), first.inode))
+            (tmp_path / "main").write_text(str(second.pid))
+            first.process.kill()
+            first.process.wait()
+            until(lambda: of(tuner.snapshot(), second.inode))
+            assert not tuner.over
+
+
+def _scrape(address: str) -> dict[tuple[str, str], float]:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as page:
+        text = page.read().decode()
+    return {
+        (sample.name, sample.labels.get("reason", "")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_metrics(server: Server, tmp_path: Path) -> None:
+    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+        until(lambda: of(tuner.snapshot(), server.inode))
+        with metrics.Server(("127.0.0.1", 0), tuner.snapshot) as listener:
+
+            def dropped() -> Any:
+                server.burst(300)
+                return _scrape(listener.address)["sojourn_rcvbuf_drops_total", "buffer"]
+
+            until(dropped)
+            found = _scrape(listener.address)
+            assert found["sojourn_rcvbuf_sockets", ""] == 1
+            assert found["sojourn_rcvbuf_tunable", ""] == 1
+            assert found["sojourn_rcvbuf_size_bytes", ""] > DEFAULT
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://{listener.address}/")
+            # Clients that ask nothing take the places; the next is turned away.
+            host, _, port = listener.address.rpartition(":")
+            idle = [socket.create_connection((host, int(port))) for _ in range(metrics.CONNECTIONS)]
+            time.sleep(0.2)
+            with pytest.raises(OSError):  # noqa: PT011
+                _scrape(listener.address)
+            for one in idle:
+                one.close()
+            until(lambda: _let_in(listener.address))
+
+
+def _let_in(address: str) -> bool:
+    try:
+        return bool(_scrape(address))
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9441", ("127.0.0.1", 9441)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:9441", ("::1", 9441)),
+    ],
+)
+def test_addresses(text: str, expected: tuple[str, int]) -> None:
+    assert metrics.address(text) == expected
+    for wrong in ("", "x", "1.2.3.4:", "host:1", "70000", "1:2:3", "-1", "1.2.3.4:+5"):
+        with pytest.raises(ValueError, match="ADDRESS:PORT"):
+            metrics.address(wrong)
+
+
+def test_the_view(server: Server, tmp_path: Path) -> None:
+    view = View(f"port {server.port}")
+    with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+
+        def drawn() -> str:
+            server.burst(100)
+            view.update(tuner.snapshot())
+            console = Console(width=140, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
+            console.print(view.render(140, 20))
+            console.file.close()
+            return console.export_text()
+
+        until(lambda: "213 kB" in drawn() and "█" in drawn())
+        text = drawn()
+        assert f"127.0.0.1:{server.port}" in text
+        assert "CPU" in text
+        assert re.search(r"[▁▂▃▄▅▆▇█]{2}", text)
+
+
+def test_the_unit_file(tmp_path: Path) -> None:
+    done = command("unit")
+    assert done.returncode == 0
+    text = done.stdout
+    assert "@SOJOURN@" not in text
+    for line in (
+        "AmbientCapabilities=CAP_SYS_PTRACE CAP_NET_ADMIN",
+        "CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "DynamicUser=yes",
+    ):
+        assert line in text.splitlines()
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_understands_the_unit_file(tmp_path: Path) -> None:
+    text = command("unit").stdout
+    # The program need not be on root's path here; what matters is that each line is understood.
+    text = re.sub(r"^(Exec\w+=)\S+", r"\1/bin/true", text, flags=re.MULTILINE)
+    instance = tmp_path / "sojourn-rcvbuf@x.service"
+    instance.write_text(text)
+    (tmp_path / "x.service").write_text("[Service]\nExecStart=/bin/true\n")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(instance)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )
+    ours = [line for line in done.stderr.splitlines() if "sojourn-rcvbuf" in line]
+    assert ours == [], done.stderr
+
+
+def test_help_names_what_there_is() -> None:
+    done = command("--help")
+    assert done.returncode == 0
+    for word in ("--pid", "--port", "--systemd", "--dry-run", "--watch", "restore", "unit"):
+        assert word in done.stdout
