@@ -43,6 +43,7 @@ __all__ = [
     "simulate",
     "simulate_server",
     "summarize",
+    "udp_clients",
     "udp_send",
     "validate_plan",
     "verify",
@@ -213,6 +214,8 @@ class UdpServer:
         connections: int = 1024,
         client: int = ...,
     ) -> UdpServer: ...
+    @staticmethod
+    def working(bind: str, buffer: str, handler: str, seed: int) -> UdpServer: ...
     @property
     def address(self) -> str: ...
     @property
@@ -261,6 +264,7 @@ class AdaptiveBuffer:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: object, /
     ) -> None: ...
 
+def udp_clients(params: str, /) -> str: ...
 def udp_send(
     to: str,
     name: str,

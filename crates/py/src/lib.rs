@@ -50,7 +50,7 @@ mod _core {
     #[pymodule_export]
     use crate::stats::summarize;
     #[pymodule_export]
-    use crate::udp::{UdpServer, udp_send};
+    use crate::udp::{UdpServer, udp_clients, udp_send};
     #[pymodule_export]
     use crate::verify::verify;
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! The UDP transport: a server that receives files, and a client that sends them.
+//! The UDP transport: a server that receives files or takes messages at a given speed, a client that
+//! sends files, and clients that send messages.
 
 use crate::errors::word_error;
 use crate::parse::json;
@@ -9,11 +10,13 @@ use serde_json::json as object;
 use sojourn_control::buffer;
 use sojourn_control::congestion::{self, bbr, cubic};
 use sojourn_recv::files::{Files, Received, check_name, header};
+use sojourn_recv::fleet;
 use sojourn_recv::packet::DATA_HEADER;
 use sojourn_recv::send::{Progress, SendError, send};
 use sojourn_recv::sender::{Mode, Settings as Sending};
 use sojourn_recv::serve::{Running, Settings};
 use sojourn_recv::server::Limits;
+use sojourn_recv::work::{self, Work};
 use sojourn_units::SECOND;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +27,10 @@ fn address(text: &str) -> PyResult<SocketAddr> {
         let what = "an address is written as 127.0.0.1:9440 or [::1]:9440";
         PyValueError::new_err(format!("{what}; found `{text}`"))
     })
+}
+
+fn described<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn policy(py: Python<'_>, text: &str) -> PyResult<buffer::Params> {
@@ -38,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A running server that receives files into one folder.
+/// A running server that receives files into one folder, or takes messages at a given speed.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct UdpServer {
     running: Mutex<Running>,
@@ -70,9 +77,30 @@ impl UdpServer {
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string(), folder)))?;
         let received = files.received();
         let bind = address(bind)?;
-        let running = Running::start(&Settings { bind, policy, limits }, files)
+        let settings = Settings { limits, ..Settings::new(bind, policy) };
+        let running = Running::start(&settings, files)
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;
         Ok(Self { running: Mutex::new(running), received })
+    }
+
+    /// A server whose handler takes messages at the speed of `handler` (JSON of
+    /// `recv::work::Params`) and forgets them.
+    #[staticmethod]
+    #[pyo3(signature = (bind, buffer, handler, seed))]
+    fn working(
+        py: Python<'_>,
+        bind: &str,
+        buffer: &str,
+        handler: &str,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let params: work::Params = described(handler)?;
+        params.check().map_err(PyValueError::new_err)?;
+        let bind = address(bind)?;
+        let settings = Settings::new(bind, policy(py, buffer)?);
+        let running = Running::start(&settings, Work::new(&params, seed))
+            .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;
+        Ok(Self { running: Mutex::new(running), received: Arc::default() })
     }
 
     /// Where it listens.
@@ -136,6 +164,17 @@ impl UdpServer {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.running().stop());
     }
+}
+
+/// Lets clients send messages to a server for a while (JSON of `recv::fleet::Params`); what they have
+/// counted, as JSON.
+#[pyfunction]
+#[pyo3(signature = (params, /))]
+pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
+    let params: fleet::Params = described(params)?;
+    params.check().map_err(PyValueError::new_err)?;
+    let outcome = py.detach(|| fleet::run(&params));
+    json(&outcome.map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string())))?)
 }
 
 /// Sends a file, given piece by piece by `read(n)` (at most `n` bytes, none at the end); what became
@@ -204,26 +243,26 @@ pub(crate) fn udp_send(
     let mut raised_in_progress: Option<PyErr> = None;
     let (mut head, mut at) = (Some(header(name, length)), 0u64);
     let outcome = py.detach(|| {
-        let next = || {
+        let next = |message: &mut Vec<u8>| {
             if let Some(head) = head.take() {
-                return Ok(Some(head));
+                *message = head;
+                return Ok(true);
             }
-            let bytes = Python::attach(|py| -> PyResult<Vec<u8>> {
+            message.clear();
+            message.push(1);
+            message.extend(at.to_be_bytes());
+            let length = Python::attach(|py| -> PyResult<usize> {
                 let bytes = read.bind(py).call1((piece,))?;
-                Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+                let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+                message.extend(bytes);
+                Ok(bytes.len())
             });
-            let bytes = bytes.map_err(|error| {
+            let length = length.map_err(|error| {
                 raised = Some(error);
                 std::io::Error::other("reading failed")
             })?;
-            if bytes.is_empty() {
-                return Ok(None);
-            }
-            let mut message = vec![1];
-            message.extend(at.to_be_bytes());
-            message.extend(&bytes);
-            at += bytes.len() as u64;
-            Ok(Some(message))
+            at += length as u64;
+            Ok(length > 0)
         };
         let told = |now: &Progress| {
             let answer = Python::attach(|py| -> PyResult<bool> {

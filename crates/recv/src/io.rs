@@ -1,29 +1,42 @@
 //! The socket: many datagrams a call (recvmmsg, GRO, GSO).
 
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg_addr};
 use sojourn_units::{Nanos, SECOND};
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
+use std::slice::Chunks;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of one receive buffer: a whole train of datagrams that the kernel has put together.
 const TRAIN: usize = 1 << 16;
-/// Kernel's receive buffer that is asked for; the machine's `net.core.rmem_max` bounds it.
-const KERNEL_BUFFER: usize = 4 << 20;
+/// Datagrams of one call at most, whatever the kernel takes.
+pub(crate) const SEGMENTS: usize = 64;
+/// Kernel's buffers that are asked for unless told otherwise; `net.core.rmem_max` bounds the receive
+/// buffer.
+pub const KERNEL_BUFFER: usize = 4 << 20;
 
 /// A bound UDP socket.
 pub(crate) struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
+    /// Length that the kernel cuts what [`Socket::send_train`] gives it to; 0 before the first.
+    segment: AtomicUsize,
+    /// Datagrams that one call may send.
+    segments: AtomicUsize,
 }
 
 impl Socket {
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+    /// A socket whose receive buffer in the kernel is asked to have `buffer` bytes.
+    pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<Self> {
         let udp = UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&udp))?;
-        let socket = Self { udp, state };
+        let segments = AtomicUsize::new(state.max_gso_segments().clamp(1, SEGMENTS));
+        let socket = Self { udp, state, segment: AtomicUsize::new(0), segments };
         let reference = socket2::SockRef::from(&socket.udp);
-        reference.set_recv_buffer_size(KERNEL_BUFFER)?;
+        reference.set_recv_buffer_size(buffer)?;
         reference.set_send_buffer_size(KERNEL_BUFFER)?;
         Ok(socket)
     }
@@ -39,7 +52,39 @@ impl Socket {
 
     /// Datagrams of one length that one call sends at most.
     pub(crate) fn train(&self) -> usize {
-        self.state.max_gso_segments().max(1)
+        self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Datagrams of length `segment` (the last may be shorter), `length` bytes in all, that lie in
+    /// parts, in one call. What the kernel has no room for is lost, as on any path. Not to be mixed
+    /// with [`Socket::send`], whose datagrams the kernel would cut too.
+    pub(crate) fn send_train(
+        &self,
+        to: SocketAddr,
+        parts: &[IoSlice],
+        segment: usize,
+        length: usize,
+    ) -> io::Result<()> {
+        let set = self.segment.load(Ordering::Relaxed);
+        if segment != set && (length > segment || set > 0 && length > set) {
+            setsockopt(&self.udp, UdpGsoSegment, &(segment as i32))?;
+            self.segment.store(segment, Ordering::Relaxed);
+        }
+        let mut control = SendAncillaryBuffer::default();
+        match sendmsg_addr(&self.udp, &to, parts, &mut control, SendFlags::empty()) {
+            Ok(_) => Ok(()),
+            // The device cannot cut: one call a datagram from now on.
+            Err(rustix::io::Errno::IO | rustix::io::Errno::INVAL) if length > segment => {
+                self.segments.store(1, Ordering::Relaxed);
+                setsockopt(&self.udp, UdpGsoSegment, &0)?;
+                self.segment.store(0, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => match io::Error::from(error) {
+                error if is_passing(&error) => Ok(()),
+                error => Err(error),
+            },
+        }
     }
 
     /// Waits until something has come, at most this long. True if it has.
@@ -53,18 +98,11 @@ impl Socket {
         }
     }
 
-    /// Datagrams of length `segment` (the last may be shorter) to one address, in one call. What the
-    /// kernel has no room for is lost, as on any path.
-    pub(crate) fn send(&self, to: SocketAddr, contents: &[u8], segment: usize) -> io::Result<()> {
+    /// One datagram. What the kernel has no room for is lost, as on any path.
+    pub(crate) fn send(&self, to: SocketAddr, contents: &[u8]) -> io::Result<()> {
         let sent = self.state.try_send(
             UdpSockRef::from(&self.udp),
-            &Transmit {
-                destination: to,
-                ecn: None,
-                contents,
-                segment_size: (contents.len() > segment).then_some(segment),
-                src_ip: None,
-            },
+            &Transmit { destination: to, ecn: None, contents, segment_size: None, src_ip: None },
         );
         match sent {
             Err(error) if is_passing(&error) => Ok(()),
@@ -97,8 +135,9 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; TRAIN * BATCH_SIZE], metas: vec![RecvMeta::default(); BATCH_SIZE] }
+    /// Room for so many trains.
+    pub(crate) fn new(trains: usize) -> Self {
+        Self { bytes: vec![0; TRAIN * trains], metas: vec![RecvMeta::default(); trains] }
     }
 
     /// Receives what is there without waiting, in one call. False if nothing was.
@@ -112,12 +151,11 @@ impl Inbox {
         }
     }
 
-    /// The datagrams of the first `n` trains received.
-    pub(crate) fn datagrams(&self, n: usize) -> impl Iterator<Item = (SocketAddr, &[u8])> {
+    /// The datagrams of the first `n` trains received, each train from one address.
+    pub(crate) fn trains(&self, n: usize) -> impl Iterator<Item = (SocketAddr, Chunks<'_, u8>)> {
         let trains = self.metas[..n].iter().zip(self.bytes.chunks_exact(TRAIN));
-        trains.flat_map(|(meta, bytes)| {
-            let train = &bytes[..meta.len.min(TRAIN)];
-            train.chunks(meta.stride.max(1)).map(|datagram| (meta.addr, datagram))
+        trains.map(|(meta, bytes)| {
+            (meta.addr, bytes[..meta.len.min(TRAIN)].chunks(meta.stride.max(1)))
         })
     }
 }

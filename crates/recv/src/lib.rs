@@ -11,14 +11,18 @@
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
 
 mod cookie;
+mod outgoing;
 pub mod packet;
 mod ranges;
 mod rtt;
 pub mod sender;
 pub mod server;
+mod spare;
 
 pub mod files;
+pub mod fleet;
 mod io;
 pub mod memory;
 pub mod send;
 pub mod serve;
+pub mod work;

@@ -5,7 +5,7 @@
 //! ours is `None`.
 
 /// Version of the format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes before the payload of [`Packet::Data`].
 pub const DATA_HEADER: usize = HEADER + 8 + 8 + 4 + 4;
 /// Least length of a client's datagrams before its address is validated, so that no answer is longer
@@ -68,6 +68,53 @@ impl Code {
     }
 }
 
+/// A fragment of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// Number of this datagram among the client's.
+    pub number: u64,
+    /// The message, counted from 0.
+    pub message: u64,
+    /// Bytes of the message.
+    pub length: u32,
+    /// The fragment, counted from 0.
+    pub index: u32,
+    /// Whether the client wants it acknowledged at once.
+    pub ask: bool,
+    /// Its bytes.
+    pub payload: &'a [u8],
+}
+
+impl Data<'_> {
+    #[inline]
+    fn head(&self, kind: u8, id: Id) -> [u8; DATA_HEADER] {
+        let mut head = [0; DATA_HEADER];
+        (head[0], head[1]) = (kind, VERSION);
+        head[2..10].copy_from_slice(&id.to_be_bytes());
+        head[10..18].copy_from_slice(&self.number.to_be_bytes());
+        head[18..26].copy_from_slice(&self.message.to_be_bytes());
+        head[26..30].copy_from_slice(&self.length.to_be_bytes());
+        head[30..34].copy_from_slice(&self.index.to_be_bytes());
+        head
+    }
+
+    /// Reads a fragment and nothing else: what [`read`] gives, sooner.
+    #[inline]
+    pub(crate) fn read(datagram: &[u8]) -> Option<(Id, Data<'_>)> {
+        let (head, payload) = datagram.split_first_chunk::<DATA_HEADER>()?;
+        let ask = head[0] == 11;
+        if (head[0] != 5 && !ask) || head[1] != VERSION {
+            return None;
+        }
+        let long =
+            |at: usize| head[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        let short =
+            |at: usize| head[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        let (number, message, length, index) = (long(10), long(18), short(26), short(30));
+        Some((long(2), Data { number, message, length, index, ask, payload }))
+    }
+}
+
 /// One datagram, without its connection's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
@@ -90,18 +137,7 @@ pub enum Packet<'a> {
         limit: u64,
     },
     /// Client: a fragment.
-    Data {
-        /// Number of this datagram among the client's.
-        number: u64,
-        /// The message, counted from 0.
-        message: u64,
-        /// Bytes of the message.
-        length: u32,
-        /// The fragment, counted from 0.
-        index: u32,
-        /// Its bytes.
-        payload: &'a [u8],
-    },
+    Data(Data<'a>),
     /// Client: please acknowledge.
     Ping {
         /// Number of this datagram among the client's.
@@ -193,11 +229,7 @@ pub fn read(datagram: &[u8]) -> Option<(Id, Packet<'_>)> {
             let (most, limit) = (r.u32()?, r.u64()?);
             r.end(Packet::Accept { most, limit })
         }
-        5 => {
-            let (number, message) = (r.u64()?, r.u64()?);
-            let (length, index) = (r.u32()?, r.u32()?);
-            Some(Packet::Data { number, message, length, index, payload: r.0 })
-        }
+        5 | 11 => Data::read(datagram).map(|(_, data)| Packet::Data(data)),
         6 => {
             let number = r.u64()?;
             r.end(Packet::Ping { number })
@@ -244,7 +276,8 @@ impl Packet<'_> {
             Self::Retry(_) => 2,
             Self::Open { .. } => 3,
             Self::Accept { .. } => 4,
-            Self::Data { .. } => 5,
+            Self::Data(data) if data.ask => 11,
+            Self::Data(_) => 5,
             Self::Ping { .. } => 6,
             Self::Ack { .. } => 7,
             Self::Finish { .. } => 8,
@@ -255,6 +288,10 @@ impl Packet<'_> {
 
     /// Writes the datagram behind what is in `out`.
     pub fn write(&self, id: Id, out: &mut Vec<u8>) {
+        if let Self::Data(data) = self {
+            out.extend_from_slice(&data.head(self.kind(), id));
+            return out.extend_from_slice(data.payload);
+        }
         let start = out.len();
         out.extend([self.kind(), VERSION]);
         out.extend(id.to_be_bytes());
@@ -274,13 +311,7 @@ impl Packet<'_> {
                 out.extend(most.to_be_bytes());
                 out.extend(limit.to_be_bytes());
             }
-            Self::Data { number, message, length, index, payload } => {
-                out.extend(number.to_be_bytes());
-                out.extend(message.to_be_bytes());
-                out.extend(length.to_be_bytes());
-                out.extend(index.to_be_bytes());
-                out.extend_from_slice(payload);
-            }
+            Self::Data(_) => {}
             Self::Ping { number } => out.extend(number.to_be_bytes()),
             Self::Ack { limit, processed, ranges } => {
                 out.extend(limit.to_be_bytes());
@@ -317,10 +348,10 @@ mod tests {
             cookie().prop_map(Packet::Retry),
             (cookie(), any::<u16>()).prop_map(|(cookie, chunk)| Packet::Open { cookie, chunk }),
             any::<(u32, u64)>().prop_map(|(most, limit)| Packet::Accept { most, limit }),
-            any::<(u64, u64, u32, u32, bool)>().prop_map(
-                |(number, message, length, index, full)| {
+            any::<(u64, u64, u32, u32, bool, bool)>().prop_map(
+                |(number, message, length, index, ask, full)| {
                     let payload: &[u8] = if full { &[7; 1200] } else { &[] };
-                    Packet::Data { number, message, length, index, payload }
+                    Packet::Data(Data { number, message, length, index, ask, payload })
                 }
             ),
             any::<u64>().prop_map(|number| Packet::Ping { number }),
@@ -347,7 +378,7 @@ mod tests {
         #[test]
         fn no_datagram_crashes_it(
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            kind in 0..12u8,
+            kind in 0..13u8,
             packet in packet(),
             at in any::<prop::sample::Index>(),
             cut in any::<prop::sample::Index>(),

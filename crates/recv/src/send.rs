@@ -1,16 +1,22 @@
 //! A client with its socket: sends what it reads, and tells how far it is.
 
-use crate::io::{Inbox, Socket};
+use crate::io::{Inbox, SEGMENTS, Socket};
 use crate::packet::{Code, DIGEST};
-use crate::sender::{Counters, End, Sender, Settings};
+use crate::sender::{Counters, End, Part, Sender, Settings};
 use crate::serve::random;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
 /// Longest wait without a look at whether to go on.
 const NAP: Nanos = 50 * MILLISECOND;
+/// Bytes of one train at most: what an IP packet can hold.
+const LONGEST: usize = 65_000;
+/// Trains that are sent before a look at what has come.
+const TRAINS: usize = 4;
+/// The kernel's buffer for acknowledgements, in bytes.
+const ACKS: usize = 256 << 10;
 
 /// How far a client is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +68,9 @@ impl From<io::Error> for SendError {
 
 /// Sends messages to a server until `next` has no more, and gives the server's checksum.
 ///
-/// `next` makes one message of at most `length` bytes; `progress` is called now and then, and ends
-/// it by `false`.
+/// `next` makes one message of at most `length` bytes in the memory it is given, which holds an earlier
+/// message or nothing, and says whether there was one; `progress` is called now and then, and ends it by
+/// `false`.
 ///
 /// # Errors
 /// See [`SendError`].
@@ -71,101 +78,174 @@ pub fn send(
     to: SocketAddr,
     settings: Settings,
     length: usize,
-    mut next: impl FnMut() -> io::Result<Option<Vec<u8>>>,
+    mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>,
     mut progress: impl FnMut(&Progress) -> bool,
 ) -> Result<([u8; DIGEST], Progress), SendError> {
-    let here: SocketAddr = if to.is_ipv4() {
-        (Ipv4Addr::UNSPECIFIED, 0).into()
-    } else {
-        (Ipv6Addr::UNSPECIFIED, 0).into()
-    };
-    let socket = Socket::bind(here)?;
-    let mut sender = Sender::new(u64::from_be_bytes(random()?), settings);
-    let (mut inbox, mut train) = (Inbox::new(), Vec::with_capacity(1 << 16));
-    let start = Instant::now();
-    let mut told = 0;
-    let mut more = true;
+    let mut client = Client::new(to, settings)?;
+    let (mut told, mut more) = (0, true);
     loop {
-        let now = start.elapsed().as_nanos() as Nanos + SECOND;
-        while more && sender.has_room(length) {
-            if let Some(message) = next()? {
-                sender.push(message).map_err(|_| SendError::TooLong(length as u32))?;
+        let now = client.now();
+        while more && client.sender.has_room(length) {
+            let mut message = client.sender.spare();
+            if next(&mut message)? {
+                let pushed = client.sender.push(message);
+                pushed.map_err(|_| SendError::TooLong(length as u32))?;
             } else {
-                sender.finish();
+                client.sender.finish();
                 more = false;
             }
         }
-        let state =
-            Progress { counters: sender.counters(), rtt: sender.rtt(), cwnd: sender.cwnd() };
         if now - told >= NAP {
             told = now;
-            if !progress(&state) {
-                sender.abandon();
+            if !progress(&client.progress()) {
+                client.sender.abandon();
             }
         }
-        if let Some(end) = sender.end() {
+        if let Some(end) = client.sender.end() {
             // The server need not wait for more.
-            send_train(&socket, &mut sender, now, to, &mut train)?;
+            client.transmit(now)?;
             return match end {
-                End::Server(Code::Done, digest) => Ok((digest, state)),
+                End::Server(Code::Done, digest) => Ok((digest, client.progress())),
                 End::Server(code, _) => Err(SendError::Server(code)),
                 End::Silence => Err(SendError::Silence),
                 End::Abandoned => Err(SendError::Stopped),
                 End::TooLong(most) => Err(SendError::TooLong(most)),
             };
         }
-        let sent = send_train(&socket, &mut sender, now, to, &mut train)?;
-        let wait = match sender.wake(now) {
-            _ if sent => 0,
-            Some(wake) => wake.saturating_sub(now).min(NAP),
-            None => 0,
-        };
-        if wait > 0 && !socket.wait(wait)? {
-            continue;
-        }
-        let n = inbox.receive(&socket)?;
-        let now = start.elapsed().as_nanos() as Nanos + SECOND;
-        for (from, datagram) in inbox.datagrams(n) {
-            if from == to {
-                sender.handle(now, datagram);
-            }
-        }
+        client.step(now, NAP)?;
     }
 }
 
-/// Sends datagrams of one length in one call, the last possibly shorter. False if none was due.
-fn send_train(
-    socket: &Socket,
-    sender: &mut Sender,
-    now: Nanos,
+/// A client with its socket and clock.
+pub(crate) struct Client {
     to: SocketAddr,
-    train: &mut Vec<u8>,
-) -> io::Result<bool> {
-    train.clear();
-    let (mut segment, mut start) = (0, 0);
-    for _ in 0..socket.train() {
-        if !sender.poll(now, train) {
-            break;
-        }
-        let length = train.len() - start;
-        if segment == 0 {
-            segment = length;
-        }
-        if length > segment {
-            // Longer than those before: they go first, and it goes alone.
-            socket.send(to, &train[..start], segment)?;
-            train.drain(..start);
-            segment = length;
-            break;
-        }
-        start = train.len();
-        if length < segment || train.len() + segment > 65_000 {
-            break;
+    socket: Socket,
+    pub(crate) sender: Sender,
+    inbox: Inbox,
+    train: Train,
+    start: Instant,
+}
+
+impl Client {
+    pub(crate) fn new(to: SocketAddr, settings: Settings) -> io::Result<Self> {
+        let here: SocketAddr = if to.is_ipv4() {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        Ok(Self {
+            to,
+            // Only acknowledgements come.
+            socket: Socket::bind(here, ACKS)?,
+            sender: Sender::new(u64::from_be_bytes(random()?), settings),
+            inbox: Inbox::new(2),
+            train: Train::default(),
+            start: Instant::now(),
+        })
+    }
+
+    /// Time by its own clock, which does not begin at 0.
+    pub(crate) fn now(&self) -> Nanos {
+        self.start.elapsed().as_nanos() as Nanos + SECOND
+    }
+
+    /// How far it is.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            counters: self.sender.counters(),
+            rtt: self.sender.rtt(),
+            cwnd: self.sender.cwnd(),
         }
     }
-    if train.is_empty() {
-        return Ok(false);
+
+    /// Sends what is due and takes what has come; waits at most `most` if there is neither.
+    pub(crate) fn step(&mut self, now: Nanos, most: Nanos) -> io::Result<()> {
+        let mut sent = false;
+        for _ in 0..TRAINS {
+            if !self.transmit(now)? {
+                break;
+            }
+            sent = true;
+        }
+        let wait = match self.sender.wake() {
+            _ if sent => 0,
+            Some(wake) => wake.saturating_sub(now).min(most),
+            None => 0,
+        };
+        if wait > 0 && !self.socket.wait(wait)? {
+            return Ok(());
+        }
+        let n = self.inbox.receive(&self.socket)?;
+        if n > 0 {
+            let now = self.now();
+            for (_, datagrams) in self.inbox.trains(n).filter(|(from, _)| *from == self.to) {
+                for datagram in datagrams {
+                    self.sender.handle(now, datagram);
+                }
+            }
+        }
+        Ok(())
     }
-    socket.send(to, train, segment)?;
-    Ok(true)
+
+    /// Sends datagrams of one length in one call, the last possibly shorter. False if none was due.
+    fn transmit(&mut self, now: Nanos) -> io::Result<bool> {
+        self.train.fill(&mut self.sender, now, self.socket.train());
+        self.train.send(&self.sender, &self.socket, self.to)?;
+        Ok(!self.train.parts.is_empty())
+    }
+}
+
+/// Datagrams of one length that one call sends, the last possibly shorter. Payloads stay where they are:
+/// the kernel collects them.
+#[derive(Default)]
+struct Train {
+    heads: Vec<u8>,
+    /// Where each datagram's head ends, its payload and its length.
+    parts: Vec<(usize, Part, usize)>,
+}
+
+impl Train {
+    fn fill(&mut self, sender: &mut Sender, now: Nanos, most: usize) {
+        self.heads.clear();
+        self.parts.clear();
+        let (mut segment, mut sum) = (0, 0);
+        while self.parts.len() < most && sum + segment <= LONGEST {
+            let start = self.heads.len();
+            let Some(part) = sender.poll_head(now, &mut self.heads) else { break };
+            let length = self.heads.len() - start + part.length();
+            self.parts.push((self.heads.len(), part, length));
+            if segment == 0 {
+                segment = length;
+            }
+            sum += length;
+            // A shorter one can only be the last; a longer one goes alone.
+            if length != segment {
+                break;
+            }
+        }
+    }
+
+    fn send(&self, sender: &Sender, socket: &Socket, to: SocketAddr) -> io::Result<()> {
+        let Some(&(_, _, segment)) = self.parts.first() else { return Ok(()) };
+        let longer = self.parts.last().is_some_and(|&(_, _, length)| length > segment);
+        let (together, alone) = self.parts.split_at(self.parts.len() - usize::from(longer));
+        let mut start = 0;
+        for parts in [together, alone] {
+            let mut slices = [IoSlice::new(&[]); 2 * SEGMENTS];
+            let (mut count, mut sum) = (0, 0);
+            for &(end, part, length) in parts {
+                slices[count] = IoSlice::new(&self.heads[start..end]);
+                count += 1;
+                if part.length() > 0 {
+                    slices[count] = IoSlice::new(sender.payload(part));
+                    count += 1;
+                }
+                (start, sum) = (end, sum + length);
+            }
+            if let Some(&(_, _, segment)) = parts.first() {
+                socket.send_train(to, &slices[..count], segment, sum)?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -4,16 +4,20 @@
 //! goes again under a new one. Loss is found by three later datagrams or by 9/8 of the round-trip
 //! time (RFC 9002); a timeout sends a probe and, the second time in a row, starts anew with one datagram.
 //! The window is that of `sojourn_control::congestion`, the code that the simulator runs; datagrams
-//! are paced. With [`Mode::StopAndWait`] one message is under way at a time, as in the RRDA paper.
+//! are paced, in bursts of up to a millisecond. A datagram asks for its acknowledgement when an eighth
+//! of the window has been sent since the last that did, or nothing can follow it; the server keeps other
+//! acknowledgements for a while. With [`Mode::StopAndWait`] one message is under way at a time, as in the
+//! RRDA paper.
 
-use crate::packet::{self, Code, Cookie, DATA_HEADER, DIGEST, Id, Packet};
+use crate::outgoing::Outgoing;
+use crate::packet::{self, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
 use crate::server::{CHARGE, fragment, fragments};
 use sojourn_control::congestion::{
     self, Ack, Cause, Congestion, Control, RateSample, Window, hystart,
 };
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// What a message counts as.
 fn charge(data: &[u8]) -> u64 {
@@ -25,6 +29,10 @@ const SLOW_START: hystart::Params =
     hystart::Params { kind: hystart::Kind::PlusPlus, limit: 8, byte_counting: true };
 /// Messages under way at most: servers keep count of no more.
 const UNDER_WAY: u64 = 4000;
+/// Bytes that leave in one burst at most.
+const BURST: f64 = 65_536.0;
+/// Bytes that may wait beyond what may be under way: more would only be more memory to walk through.
+const AHEAD: Bytes = 256 << 10;
 
 /// How messages follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +56,11 @@ pub struct Settings {
     pub mode: Mode,
     /// Congestion control.
     pub congestion: congestion::Params,
-    /// Bytes that wait or are under way at most; a message always fits if nothing else does.
+    /// Bytes that wait or are under way at most; less if the window needs less. A message always fits
+    /// if nothing else does.
     pub queue: Bytes,
+    /// Bytes a second at most, besides congestion control.
+    pub rate: Option<u64>,
     /// Least timeout.
     pub timeout: Nanos,
     /// The server is given up after this silence.
@@ -63,7 +74,8 @@ impl Default for Settings {
             chunk: (1500 - 48 - DATA_HEADER) as u16,
             mode: Mode::Windowed,
             congestion: congestion::Params::Cubic(congestion::cubic::Params::default()),
-            queue: 8 << 20,
+            queue: 64 << 20,
+            rate: None,
             timeout: 25 * MILLISECOND,
             patience: 10 * SECOND,
         }
@@ -124,12 +136,22 @@ struct Sent {
     delivered_at: Nanos,
 }
 
-struct Outgoing {
-    data: Vec<u8>,
-    have: Vec<u64>,
-    missing: u32,
-    /// Fragments that have been sent once.
-    next: u32,
+/// Payload of a datagram: a part of a message of the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    message: u64,
+    at: usize,
+    length: usize,
+}
+
+impl Part {
+    /// Of a datagram without a payload.
+    const NONE: Self = Self { message: 0, at: 0, length: 0 };
+
+    /// Bytes of it.
+    pub(crate) fn length(self) -> usize {
+        self.length
+    }
 }
 
 /// A client's connection without its socket and clock.
@@ -149,9 +171,7 @@ pub struct Sender {
     delivered_at: Nanos,
     /// Numbers below are from before the last reduction.
     recovery: u64,
-    messages: BTreeMap<u64, Outgoing>,
-    queued: Bytes,
-    next_message: u64,
+    messages: Outgoing,
     /// The message whose fragments go next.
     cursor: u64,
     again: VecDeque<(u64, u32)>,
@@ -171,8 +191,13 @@ pub struct Sender {
     timer: Nanos,
     attempts: u32,
     heard: Option<Nanos>,
+    /// Bytes that may leave now, and since when that is so.
     tokens: f64,
     refilled: Nanos,
+    /// Whether it waits until a burst may leave.
+    resting: bool,
+    /// Bytes sent since an acknowledgement was asked for.
+    unasked: Bytes,
     counters: Counters,
 }
 
@@ -194,9 +219,7 @@ impl Sender {
             delivered: 0,
             delivered_at: 0,
             recovery: 0,
-            messages: BTreeMap::new(),
-            queued: 0,
-            next_message: 0,
+            messages: Outgoing::new(settings.queue),
             cursor: 0,
             again: VecDeque::new(),
             processed: 0,
@@ -214,6 +237,8 @@ impl Sender {
             heard: None,
             tokens: 0.0,
             refilled: 0,
+            resting: false,
+            unasked: 0,
             counters: Counters::default(),
         }
     }
@@ -243,8 +268,10 @@ impl Sender {
 
     /// Whether another message of `length` bytes may be given.
     pub fn has_room(&self, length: usize) -> bool {
-        self.total.is_none()
-            && (self.messages.is_empty() || self.queued + length as Bytes <= self.settings.queue)
+        let window = self.window.cwnd;
+        let most = self.settings.queue.min(window.saturating_add(window / 4 + AHEAD));
+        let queued = self.messages.queued() + length as Bytes;
+        self.total.is_none() && (self.messages.is_empty() || queued <= most)
     }
 
     /// Gives the next message.
@@ -256,17 +283,19 @@ impl Sender {
         if !self.has_room(data.len()) {
             return Err(data);
         }
-        let missing = fragments(length, self.settings.chunk);
-        self.queued += Bytes::from(length);
-        let have = vec![0; missing.div_ceil(64) as usize];
-        self.messages.insert(self.next_message, Outgoing { data, have, missing, next: 0 });
-        self.next_message += 1;
+        self.messages.push(data, length, self.settings.chunk);
         Ok(())
+    }
+
+    /// Memory of a message that has been acknowledged, with what it held, for the next one; empty if
+    /// there is none.
+    pub fn spare(&mut self) -> Vec<u8> {
+        self.messages.spare()
     }
 
     /// No more messages will come; the end is the server's answer.
     pub fn finish(&mut self) {
-        self.total.get_or_insert(self.next_message);
+        self.total.get_or_insert(self.messages.next());
     }
 
     /// Gives up.
@@ -298,7 +327,7 @@ impl Sender {
             (State::Open, Packet::Ack { limit, processed, ranges }) => {
                 self.heard = Some(now);
                 self.limit = self.limit.max(limit.min(self.fresh.saturating_add(1 << 40)));
-                self.processed = self.processed.max(processed.min(self.next_message));
+                self.processed = self.processed.max(processed.min(self.messages.next()));
                 self.on_ack(now, &ranges);
             }
             (State::Open, Packet::Finished { code, digest }) => {
@@ -336,8 +365,10 @@ impl Sender {
                     rate.prior_delivered = delivered;
                     rate.interval = now - delivered_at;
                 }
-                if let Some((message, index)) = part {
-                    self.settle(message, index);
+                if let Some((message, index)) = part
+                    && let Some(length) = self.messages.settle(message, index)
+                {
+                    self.counters.acknowledged += length;
                 }
             }
         }
@@ -375,22 +406,6 @@ impl Sender {
         };
         self.control.on_ack(&mut self.window, &ack);
         self.timer = now + self.rtt.timeout(self.settings.timeout);
-    }
-
-    fn settle(&mut self, message: u64, index: u32) {
-        let Some(m) = self.messages.get_mut(&message) else { return };
-        let (word, bit) = ((index / 64) as usize, 1u64 << (index % 64));
-        if m.have[word] & bit != 0 {
-            return;
-        }
-        m.have[word] |= bit;
-        m.missing -= 1;
-        if m.missing == 0 {
-            let length = m.data.len() as Bytes;
-            self.queued -= length;
-            self.counters.acknowledged += length;
-            self.messages.remove(&message);
-        }
     }
 
     /// Takes for lost what three later datagrams or the time say is lost; reduces the window once for
@@ -432,23 +447,34 @@ impl Sender {
     }
 
     /// When something is to be done if nothing comes: to be polled again then.
-    pub fn wake(&self, now: Nanos) -> Option<Nanos> {
+    pub fn wake(&self) -> Option<Nanos> {
         if matches!(self.state, State::Ended(_)) {
             return None;
         }
-        let paced = (self.state == State::Open && self.may_send() && self.tokens < 0.0)
-            .then(|| now + (-self.tokens / self.pace() * SECOND as f64) as Nanos + 1);
+        let paced = (self.state == State::Open && self.resting && self.may_send()).then(|| {
+            let pace = self.pace();
+            let wait = (self.burst(pace) - self.tokens) / pace * SECOND as f64;
+            self.refilled + wait.max(0.0) as Nanos + 1
+        });
         Some(paced.map_or(self.timer, |paced| paced.min(self.timer)))
     }
 
     /// Bytes a second at which datagrams leave.
     fn pace(&self) -> f64 {
-        if let Some(rate) = self.control.pacing_rate() {
-            return (rate as f64).max(self.window.mss as f64);
-        }
-        let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
-        let rtt = self.rtt.smoothed.max(100_000) as f64 / SECOND as f64;
-        gain * self.window.cwnd as f64 / rtt
+        let least = self.window.mss as f64;
+        let pace = if let Some(rate) = self.control.pacing_rate() {
+            rate as f64
+        } else {
+            let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
+            let rtt = self.rtt.smoothed.max(100_000) as f64 / SECOND as f64;
+            gain * self.window.cwnd as f64 / rtt
+        };
+        pace.min(self.settings.rate.map_or(f64::INFINITY, |rate| rate as f64)).max(least)
+    }
+
+    /// Bytes that are to leave together at this pace: a millisecond's, as Linux has it for TCP.
+    fn burst(&self, pace: f64) -> f64 {
+        (pace / 1000.0).min(BURST).max(2.0 * self.window.mss as f64)
     }
 
     fn may_send(&self) -> bool {
@@ -458,8 +484,8 @@ impl Sender {
 
     /// The next fragment that has not been sent yet, as mode and receiver allow.
     fn next_fragment(&self) -> Option<(u64, u32)> {
-        let m = self.messages.get(&self.cursor)?;
-        let first = self.messages.first_key_value().map_or(self.cursor, |(&n, _)| n);
+        let m = self.messages.get(self.cursor)?;
+        let first = self.messages.first();
         match self.settings.mode {
             Mode::StopAndWait { processed } => {
                 let acknowledged = first == self.cursor;
@@ -475,6 +501,21 @@ impl Sender {
 
     /// Writes the next datagram behind what is in `out`, if one may be sent now: false if not.
     pub fn poll(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+        let Some(part) = self.poll_head(now, out) else { return false };
+        out.extend_from_slice(self.payload(part));
+        true
+    }
+
+    /// The payload of a datagram that [`Sender::poll_head`] wrote the head of, until the next call of
+    /// [`Sender::handle`].
+    pub fn payload(&self, part: Part) -> &[u8] {
+        let message = self.messages.get(part.message).filter(|_| part.length > 0);
+        message.map_or(&[], |m| &m.data[part.at..part.at + part.length])
+    }
+
+    /// Writes the next datagram without its payload, if one may be sent now, and says which payload
+    /// follows.
+    pub fn poll_head(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         if self.heard.is_none() {
             self.heard = Some(now);
         }
@@ -486,9 +527,9 @@ impl Sender {
                 // Said once, so that the server need not keep the connection.
                 if !std::mem::replace(&mut self.closed, true) {
                     Packet::Close { code: Code::Done }.write(self.id, out);
-                    return true;
+                    return Some(Part::NONE);
                 }
-                return false;
+                return None;
             }
             State::Hello | State::Opening(_) => return self.poll_opening(now, out),
             State::Open => {}
@@ -500,13 +541,16 @@ impl Sender {
             self.track(now, None, 0);
             let number = self.base + self.sent.len() as u64 - 1;
             Packet::Ping { number }.write(self.id, out);
-            return true;
+            return Some(Part::NONE);
         }
-        let pace = self.pace();
-        let most = (10.0 * self.window.mss as f64).max(pace / 1000.0);
-        let since = now.saturating_sub(self.refilled) as f64 / SECOND as f64;
-        (self.tokens, self.refilled) = ((self.tokens + pace * since).min(most), now);
-        if self.may_send() && self.tokens >= 0.0 {
+        if now > self.refilled {
+            let pace = self.pace();
+            let most = (10.0 * self.window.mss as f64).max(pace / 1000.0);
+            let since = (now - self.refilled) as f64 / SECOND as f64;
+            (self.tokens, self.refilled) = ((self.tokens + pace * since).min(most), now);
+            self.resting &= self.tokens < self.burst(pace);
+        }
+        if !self.resting && self.may_send() {
             return self.poll_data(now, out);
         }
         if let Some(messages) = self.total
@@ -517,14 +561,14 @@ impl Sender {
             self.timer = now + self.rtt.timeout(self.settings.timeout);
             self.counters.sent += 1;
             Packet::Finish { messages }.write(self.id, out);
-            return true;
+            return Some(Part::NONE);
         }
-        false
+        None
     }
 
-    fn poll_opening(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+    fn poll_opening(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         if now < self.timer {
-            return false;
+            return None;
         }
         self.timer = now + ((200 * MILLISECOND) << self.attempts.min(5));
         self.attempts += 1;
@@ -534,35 +578,29 @@ impl Sender {
             _ => Packet::Hello,
         }
         .write(self.id, out);
-        true
+        Some(Part::NONE)
     }
 
-    fn poll_data(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
+    /// Writes the head of the next fragment.
+    fn poll_data(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<Part> {
         let (message, index) = loop {
             match self.again.pop_front() {
                 Some((message, index)) => {
-                    let missing = self
-                        .messages
-                        .get(&message)
-                        .is_some_and(|m| m.have[(index / 64) as usize] & (1 << (index % 64)) == 0);
-                    if missing {
+                    if self.messages.get(message).is_some_and(|m| m.is_missing(index)) {
                         self.counters.repeated += 1;
                         break (message, index);
                     }
                 }
-                None => match self.next_fragment() {
-                    Some(next) => break next,
-                    None => return false,
-                },
+                None => break self.next_fragment()?,
             }
         };
-        let Some(m) = self.messages.get_mut(&message) else { return false };
+        let m = self.messages.get_mut(message)?;
         let length = m.data.len() as u32;
         if length > self.most {
             self.state = State::Ended(End::TooLong(self.most));
-            return false;
+            return None;
         }
-        let Some((at, n)) = fragment(length, self.settings.chunk, index) else { return false };
+        let (at, n) = fragment(length, self.settings.chunk, index)?;
         if message == self.cursor && index == m.next {
             if m.next == 0 {
                 self.fresh += charge(&m.data);
@@ -575,10 +613,16 @@ impl Sender {
         }
         self.track(now, Some((message, index)), n as u32);
         let number = self.base + self.sent.len() as u64 - 1;
-        let payload = self.messages.get(&message).map_or(&[][..], |m| &m.data[at..at + n]);
-        Packet::Data { number, message, length, index, payload }.write(self.id, out);
+        self.unasked += n as Bytes;
+        let ask = self.unasked >= self.window.cwnd / 8 || !self.may_send();
+        if ask {
+            self.unasked = 0;
+        }
+        Packet::Data(Data { number, message, length, index, ask, payload: &[] })
+            .write(self.id, out);
         self.tokens -= (n + DATA_HEADER) as f64;
-        true
+        self.resting = self.tokens < 0.0;
+        Some(Part { message, at, length: n })
     }
 
     /// Keeps count of a datagram that is sent now.
@@ -615,7 +659,7 @@ impl Sender {
             // The receiver has no room, or there is nothing to send: ask, so that neither side forgets.
             self.ping = true;
             // If the handler has done all that it was sent, room will not come by itself.
-            self.force = self.messages.first_key_value().is_some_and(|(&n, _)| self.processed >= n);
+            self.force = !idle && self.processed >= self.messages.first();
             return;
         }
         self.counters.timeouts += 1;

@@ -1,6 +1,6 @@
 //! A server with its socket: a thread that receives, a buffer, a thread that handles.
 
-use crate::io::{Inbox, Socket};
+use crate::io::{Inbox, KERNEL_BUFFER, Socket};
 use crate::memory::memory;
 use crate::packet::{Code, DIGEST, Id};
 use crate::server::{Counters, Job, Limits, Message, Out, Server};
@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Longest wait of a thread that has nothing to do: how soon it sees that it is to stop.
 const NAP: Nanos = 100 * MILLISECOND;
+/// How old the noted CPU time of a thread may be.
+const LOOK: Nanos = 10 * MILLISECOND;
+/// Trains of datagrams that are received in one call.
+const TRAINS: usize = 8;
 
 /// Who takes messages out of the buffer. It is called by one thread.
 pub trait Handler: Send {
@@ -42,6 +46,15 @@ pub struct Settings {
     pub policy: buffer::Params,
     /// Limits of clients.
     pub limits: Limits,
+    /// The kernel's receive buffer that is asked for, in bytes; `net.core.rmem_max` bounds it.
+    pub kernel_buffer: usize,
+}
+
+impl Settings {
+    /// A server with the usual limits.
+    pub fn new(bind: SocketAddr, policy: buffer::Params) -> Self {
+        Self { bind, policy, limits: Limits::default(), kernel_buffer: KERNEL_BUFFER }
+    }
 }
 
 /// What a server counts and measures.
@@ -72,6 +85,8 @@ pub struct Stats {
 struct Core {
     server: Server,
     sojourn: Histogram,
+    /// Whether the handler waits to be woken.
+    idle: bool,
 }
 
 struct Shared {
@@ -97,15 +112,13 @@ impl Shared {
 
     fn send(&self, out: &mut Out) -> io::Result<()> {
         for (to, bytes) in out.drain(..) {
-            self.socket.send(to, &bytes, bytes.len())?;
+            self.socket.send(to, &bytes)?;
         }
         Ok(())
     }
 
     fn note_cpu(&self, thread: usize) {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        let nanos = time.tv_sec as u64 * SECOND + time.tv_nsec as u64;
-        self.cpu[thread].store(nanos, Ordering::Relaxed);
+        self.cpu[thread].store(thread_cpu(), Ordering::Relaxed);
     }
 
     /// Runs a thread's work; if it fails, all stops, and the reason is kept.
@@ -118,10 +131,10 @@ impl Shared {
     }
 
     fn receive(&self) -> io::Result<()> {
-        let (mut inbox, mut out) = (Inbox::new(), Out::new());
-        let mut looked = 0;
+        let (mut inbox, mut out) = (Inbox::new(TRAINS), Out::new());
+        let (mut looked, mut wait) = (0, NAP);
         while !self.stop.load(Ordering::Acquire) {
-            self.socket.wait(NAP)?;
+            self.socket.wait(wait)?;
             let now = self.now();
             if now - looked > NAP {
                 looked = now;
@@ -133,16 +146,18 @@ impl Shared {
                 self.note_cpu(0);
             }
             let n = inbox.receive(&self.socket)?;
-            if n == 0 {
-                continue;
-            }
             let mut core = self.core();
-            for (from, datagram) in inbox.datagrams(n) {
-                core.server.handle(now, from, datagram, &mut out);
+            for (from, datagrams) in inbox.trains(n) {
+                core.server.handle_all(now, from, datagrams, &mut out);
             }
-            core.server.acks(&mut out);
+            core.server.acks(now, &mut out);
+            wait = core.server.wake().map_or(NAP, |wake| wake.saturating_sub(now).clamp(1, NAP));
+            let needed = core.idle && core.server.has_work();
+            core.idle &= !needed;
             drop(core);
-            self.work.notify_one();
+            if needed {
+                self.work.notify_one();
+            }
             self.send(&mut out)?;
         }
         Ok(())
@@ -150,15 +165,18 @@ impl Shared {
 
     fn handle(&self, handler: &mut dyn Handler) -> io::Result<()> {
         let mut out = Out::new();
+        let mut noted = 0;
         let mut core = self.core();
         while !self.stop.load(Ordering::Acquire) {
             let Some(job) = core.server.next_job() else {
                 self.note_cpu(1);
-                core.server.acks(&mut out);
+                core.server.acks(self.now(), &mut out);
                 if out.is_empty() {
                     let nap = Duration::from_nanos(NAP);
+                    core.idle = true;
                     let woken = self.work.wait_timeout(core, nap);
                     core = woken.unwrap_or_else(PoisonError::into_inner).0;
+                    core.idle = false;
                 } else {
                     drop(core);
                     self.send(&mut out)?;
@@ -173,12 +191,18 @@ impl Shared {
             match job {
                 Job::Message { message, .. } => {
                     let handled = handler.message(&message);
-                    core = self.core();
-                    core.server.processed(message.connection, message.data.len());
-                    if let Err(code) = handled {
-                        core.server.finished(message.connection, code, [0; DIGEST], &mut out);
+                    let now = self.now();
+                    if now - noted > LOOK {
+                        noted = now;
+                        self.note_cpu(1);
                     }
-                    core.server.acks(&mut out);
+                    core = self.core();
+                    let connection = message.connection;
+                    core.server.processed(message);
+                    if let Err(code) = handled {
+                        core.server.finished(connection, code, [0; DIGEST], &mut out);
+                    }
+                    core.server.acks(now, &mut out);
                 }
                 Job::Finish(id) => {
                     let (code, digest) = handler.finish(id);
@@ -213,12 +237,12 @@ impl Running {
     /// # Errors
     /// The address cannot be bound, or a thread cannot be started.
     pub fn start(settings: &Settings, handler: impl Handler + 'static) -> io::Result<Self> {
-        let socket = Socket::bind(settings.bind)?;
+        let socket = Socket::bind(settings.bind, settings.kernel_buffer)?;
         let address = socket.address()?;
         let server = Server::new(settings.limits, settings.policy, random()?);
         let shared = Arc::new(Shared {
             socket,
-            core: Mutex::new(Core { server, sojourn: Histogram::new() }),
+            core: Mutex::new(Core { server, sojourn: Histogram::new(), idle: false }),
             work: Condvar::new(),
             stop: AtomicBool::new(false),
             start: Instant::now(),
@@ -293,6 +317,12 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// CPU time of this thread.
+pub(crate) fn thread_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
 /// Bytes nobody can guess.

@@ -3,23 +3,35 @@
 //! No clock and no I/O: datagrams go in with their time, datagrams to be sent come out. Until a client
 //! has said its cookie nothing is kept of it. The first fragment of a message sets room aside for all
 //! of it in the one buffer of all clients; if there is none, the fragment is not acknowledged, and its
-//! sender takes it for lost. What has been acknowledged is never thrown away.
+//! sender takes it for lost; a message is discarded once for each time that it is sent. What has been
+//! acknowledged is never thrown away.
+//!
+//! An acknowledgement is sent at once if it is asked for, or if anything is out of order; else within
+//! [`DELAY`].
 //!
 //! # Invariants
-//! Memory is bounded: connections, bytes of one client and of all, messages ahead, ranges told.
+//! Memory is bounded: connections, bytes of one client and of all, messages ahead, ranges told. Memory
+//! of messages is used again; with what is in the buffer it never exceeds the buffer's size.
 
 use crate::cookie::Baker;
-use crate::packet::{self, Code, DIGEST, Id, Packet};
+use crate::packet::{self, Code, DIGEST, Data, Id, Packet};
 use crate::ranges::Ranges;
+use crate::spare::Spare;
 use sojourn_control::buffer::{self, Store};
-use sojourn_units::{Bytes, Nanos, SECOND};
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::Peekable;
 use std::net::SocketAddr;
 
 /// Bytes that the buffer charges a message besides its own: what it takes to keep count of it.
 pub const CHARGE: Bytes = 256;
 /// How far a client may be ahead of the oldest message that has not come.
 const AHEAD: u64 = 4096;
+/// Longest time that an acknowledgement which nobody asked for is kept.
+pub const DELAY: Nanos = 5 * MILLISECOND;
+/// Acknowledgements that follow a gap at once: a sender takes for lost what three later ones left out.
+const URGENT: u8 = 3;
 /// Shortest and longest payload of a fragment.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
 
@@ -88,7 +100,9 @@ pub struct Counters {
 }
 
 struct Partial {
+    /// What has come, up to the end of the farthest fragment.
     data: Vec<u8>,
+    length: u32,
     have: Vec<u64>,
     missing: u32,
 }
@@ -110,10 +124,37 @@ struct Connection {
     total: Option<u64>,
     asked: bool,
     result: Option<(Code, [u8; DIGEST])>,
-    /// Whether an acknowledgement is due.
+    /// Whether an acknowledgement is due now, or later.
     due: bool,
-    /// Whether the last limit left no room to send.
-    blocked: bool,
+    late: bool,
+    /// How many of the next datagrams are acknowledged at once.
+    urgent: u8,
+    /// The greatest number of a datagram so far.
+    newest: Option<u64>,
+    /// The message that was last refused, and the last of its fragments: those behind it belong to
+    /// the same attempt.
+    refused: Option<(u64, u32)>,
+    /// The limit that was told last.
+    told: u64,
+}
+
+impl Connection {
+    /// Notes a datagram's number; true if it is to be acknowledged at once.
+    fn note(&mut self, number: u64) -> bool {
+        note(&mut self.numbers, &mut self.newest, &mut self.urgent, number)
+    }
+}
+
+fn note(numbers: &mut Ranges, newest: &mut Option<u64>, urgent: &mut u8, number: u64) -> bool {
+    let known = !numbers.insert(number);
+    let next = newest.map_or(number == 0, |newest| number == newest.saturating_add(1));
+    *newest = (*newest).max(Some(number));
+    if known || !next {
+        *urgent = URGENT;
+    }
+    let at_once = *urgent > 0;
+    *urgent -= u8::from(at_once);
+    at_once
 }
 
 /// A server without its socket and clock.
@@ -123,6 +164,9 @@ pub struct Server {
     store: Store<Message>,
     connections: BTreeMap<Id, Connection>,
     due: Vec<Id>,
+    /// Acknowledgements that are not due yet, by the time since when they are kept.
+    late: VecDeque<(Nanos, Id)>,
+    spare: Spare,
     finish: VecDeque<Job>,
     counters: Counters,
     swept: Nanos,
@@ -140,6 +184,8 @@ impl Server {
             store: Store::new(policy, true),
             connections: BTreeMap::new(),
             due: Vec::new(),
+            late: VecDeque::new(),
+            spare: Spare::default(),
             finish: VecDeque::new(),
             counters: Counters::default(),
             swept: 0,
@@ -166,6 +212,47 @@ impl Server {
         self.connections.len()
     }
 
+    /// Takes datagrams that came together. Answers are put into `out`, except acknowledgements: see
+    /// [`Server::acks`].
+    pub fn handle_all<'a>(
+        &mut self,
+        now: Nanos,
+        from: SocketAddr,
+        datagrams: impl Iterator<Item = &'a [u8]>,
+        out: &mut Out,
+    ) {
+        let mut datagrams = datagrams.peekable();
+        while let Some(datagram) = datagrams.next() {
+            match Data::read(datagram) {
+                Some((id, data)) => {
+                    self.counters.datagrams += 1;
+                    self.fragments(now, from, id, data, &mut datagrams, out);
+                }
+                None => self.handle(now, from, datagram, out),
+            }
+        }
+    }
+
+    /// Takes a fragment, and those that follow it in the same message.
+    fn fragments<'a>(
+        &mut self,
+        now: Nanos,
+        from: SocketAddr,
+        id: Id,
+        data: Data<'a>,
+        more: &mut Peekable<impl Iterator<Item = &'a [u8]>>,
+        out: &mut Out,
+    ) {
+        let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
+            self.counters.strange += 1;
+            let mut bytes = Vec::new();
+            Packet::Close { code: Code::Unknown }.write(id, &mut bytes);
+            return out.push((from, bytes));
+        };
+        c.heard = now;
+        self.data(now, id, data, more);
+    }
+
     /// Takes a datagram. Answers are put into `out`, except acknowledgements: see [`Server::acks`].
     pub fn handle(&mut self, now: Nanos, from: SocketAddr, datagram: &[u8], out: &mut Out) {
         self.counters.datagrams += 1;
@@ -189,7 +276,10 @@ impl Server {
                     Err(code) => answer(Packet::Close { code }),
                 }
             }
-            Packet::Data { .. } | Packet::Ping { .. } | Packet::Finish { .. } => {
+            Packet::Data(data) => {
+                self.fragments(now, from, id, data, &mut std::iter::empty().peekable(), out);
+            }
+            Packet::Ping { .. } | Packet::Finish { .. } => {
                 let Some(c) = self.connections.get_mut(&id).filter(|c| c.address == from) else {
                     self.counters.strange += 1;
                     // 11 bytes for at least 18.
@@ -197,11 +287,8 @@ impl Server {
                 };
                 c.heard = now;
                 match packet {
-                    Packet::Data { number, message, length, index, payload } => {
-                        self.data(now, id, number, (message, length, index), payload);
-                    }
                     Packet::Ping { number } => {
-                        c.numbers.insert(number);
+                        c.note(number);
                         self.set_due(id);
                     }
                     Packet::Finish { messages } => {
@@ -242,7 +329,8 @@ impl Server {
                 Err(Code::Busy)
             };
         }
-        if self.connections.len() >= self.limits.connections {
+        // Ended ones count, too, until the handler knows of it.
+        if self.connections.len().max(self.finish.len()) >= self.limits.connections {
             self.counters.refused += 1;
             return Err(Code::Busy);
         }
@@ -264,7 +352,11 @@ impl Server {
                 asked: false,
                 result: None,
                 due: false,
-                blocked: false,
+                late: false,
+                urgent: 0,
+                newest: None,
+                refused: None,
+                told: 0,
             },
         );
         Ok(self.limit(id))
@@ -287,67 +379,90 @@ impl Server {
         }
     }
 
-    fn data(
+    fn data<'a>(
         &mut self,
         now: Nanos,
         id: Id,
-        number: u64,
-        (message, length, index): (u64, u32, u32),
-        payload: &[u8],
+        data: Data<'a>,
+        more: &mut Peekable<impl Iterator<Item = &'a [u8]>>,
     ) {
+        let Data { number, message, length, index, .. } = data;
         let Some(c) = self.connections.get_mut(&id) else { return };
-        let fits = fragment(length, c.chunk, index).is_some_and(|(_, n)| n == payload.len());
+        let chunk = c.chunk;
+        let fits = fragment(length, chunk, index).filter(|(_, n)| *n == data.payload.len());
         let known = c.total.is_none_or(|total| message < total);
-        if !fits || !known || length > self.limits.message || message >= c.below + AHEAD {
+        let ahead = message >= c.below.saturating_add(AHEAD);
+        let Some(_) = fits.filter(|_| known && !ahead && length <= self.limits.message) else {
             self.counters.strange += 1;
             return;
-        }
-        let Some((at, n)) = fragment(length, c.chunk, index) else { return };
+        };
         if message < c.below || c.above.contains(&message) {
             self.counters.repeated += 1;
-            c.numbers.insert(number);
+            c.note(number);
             return self.set_due(id);
         }
         let charge = Bytes::from(length) + CHARGE;
-        if charge > self.store.params().bounds().1.min(self.limits.client) {
-            // It never fits.
-            c.asked = true;
-            c.result.get_or_insert((Code::Refused, [0; DIGEST]));
-            return self.set_due(id);
-        }
-        if !c.partial.contains_key(&message) {
-            let full = c.held.saturating_add(charge) > self.limits.client;
-            if full || !self.store.reserve(now, charge) {
-                // Not acknowledged; but the sender is told how much there is room for.
-                return self.set_due(id);
-            }
-            c.held += charge;
-            c.charged += charge;
-            let fragments = fragments(length, c.chunk);
-            c.partial.insert(
-                message,
-                Partial {
-                    data: vec![0; length as usize],
+        let partial = match c.partial.entry(message) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                if charge > self.store.params().bounds().1.min(self.limits.client) {
+                    // It never fits.
+                    c.asked = true;
+                    c.result.get_or_insert((Code::Refused, [0; DIGEST]));
+                    return self.set_due(id);
+                }
+                let same = c.refused.is_some_and(|(m, i)| m == message && i < index);
+                let full = c.held.saturating_add(charge) > self.limits.client
+                    || (same && self.store.occupied() + charge > self.store.size());
+                if full || !self.store.reserve(now, charge) {
+                    // Not acknowledged; but the sender is told how much there is room for.
+                    c.refused = Some((message, index));
+                    return self.set_due(id);
+                }
+                c.held += charge;
+                c.charged += charge;
+                let fragments = fragments(length, c.chunk);
+                let room = self.store.size() - self.store.occupied();
+                entry.insert(Partial {
+                    data: self.spare.get(length as usize, room),
+                    length,
                     have: vec![0; fragments.div_ceil(64) as usize],
                     missing: fragments,
-                },
-            );
-        }
-        let Some(partial) = c.partial.get_mut(&message) else { return };
+                })
+            }
+        };
         // A message whose length changes is none.
-        if partial.data.len() != length as usize {
+        if partial.length != length {
             self.counters.strange += 1;
             return;
         }
-        c.numbers.insert(number);
-        let (word, bit) = ((index / 64) as usize, 1u64 << (index % 64));
-        if partial.have[word] & bit != 0 {
-            self.counters.repeated += 1;
-            return self.set_due(id);
+        let mut next = Some(data);
+        let mut at_once = false;
+        while let Some(data) = next.take() {
+            let Some((at, _)) = fragment(length, chunk, data.index) else { break };
+            let (word, bit) = ((data.index / 64) as usize, 1u64 << (data.index % 64));
+            let repeated = partial.have[word] & bit != 0;
+            if repeated {
+                self.counters.repeated += 1;
+            } else {
+                partial.have[word] |= bit;
+                partial.missing -= 1;
+                put(&mut partial.data, at, data.payload);
+            }
+            at_once |= note(&mut c.numbers, &mut c.newest, &mut c.urgent, data.number);
+            at_once |= data.ask || repeated;
+            // The same message goes on: nothing need be looked up.
+            next =
+                more.peek().and_then(|datagram| Data::read(datagram)).and_then(|(other, data)| {
+                    let same = (other, data.message, data.length) == (id, message, length);
+                    let fits = fragment(length, chunk, data.index)?.1 == data.payload.len();
+                    (same && fits).then_some(data)
+                });
+            if next.is_some() {
+                more.next();
+                self.counters.datagrams += 1;
+            }
         }
-        partial.have[word] |= bit;
-        partial.missing -= 1;
-        partial.data[at..at + n].copy_from_slice(payload);
         if partial.missing == 0 {
             let data = c.partial.remove(&message).map_or(Vec::new(), |p| p.data);
             c.above.insert(message);
@@ -356,12 +471,30 @@ impl Server {
             }
             self.store.complete(now, charge, Message { connection: id, number: message, data });
         }
-        self.set_due(id);
+        if at_once {
+            self.set_due(id);
+        } else if !c.due && !c.late {
+            c.late = true;
+            self.late.push_back((now, id));
+        }
     }
 
-    /// Acknowledgements of all that came since the last call.
-    pub fn acks(&mut self, out: &mut Out) {
-        for id in std::mem::take(&mut self.due) {
+    /// When acknowledgements are to be sent, if nothing comes until then.
+    pub fn wake(&self) -> Option<Nanos> {
+        self.late.front().map(|(since, _)| since + DELAY)
+    }
+
+    /// Acknowledgements that are due.
+    pub fn acks(&mut self, now: Nanos, out: &mut Out) {
+        while let Some(&(since, id)) = self.late.front()
+            && (now >= since + DELAY || !self.connections.get(&id).is_some_and(|c| c.late))
+        {
+            self.late.pop_front();
+            if self.connections.get(&id).is_some_and(|c| c.late) {
+                self.set_due(id);
+            }
+        }
+        while let Some(id) = self.due.pop() {
             self.ack(id, out);
         }
     }
@@ -369,8 +502,7 @@ impl Server {
     fn ack(&mut self, id: Id, out: &mut Out) {
         let limit = self.limit(id);
         let Some(c) = self.connections.get_mut(&id) else { return };
-        c.due = false;
-        c.blocked = limit - c.charged < self.limits.client / 4;
+        (c.due, c.late, c.told) = (false, false, limit);
         let ranges = c.numbers.as_slice().to_vec();
         let mut bytes = Vec::new();
         Packet::Ack { limit, processed: c.processed, ranges }.write(id, &mut bytes);
@@ -380,6 +512,11 @@ impl Server {
             Packet::Finished { code, digest }.write(id, &mut bytes);
             out.push((c.address, bytes));
         }
+    }
+
+    /// Whether anything waits for the handler.
+    pub fn has_work(&self) -> bool {
+        !self.store.is_empty() || !self.finish.is_empty()
     }
 
     /// What the handler is to do next.
@@ -401,14 +538,20 @@ impl Server {
         }
     }
 
-    /// The handler is done with a message of `length` bytes of this connection.
-    pub fn processed(&mut self, id: Id, length: usize) {
+    /// The handler is done with a message.
+    pub fn processed(&mut self, message: Message) {
+        let (id, length) = (message.connection, message.data.len());
+        let room = self.store.size().saturating_sub(self.store.occupied());
+        self.spare.put(message.data, room);
         let Some(c) = self.connections.get_mut(&id) else { return };
         c.held = c.held.saturating_sub(length as Bytes + CHARGE);
         c.processed += 1;
-        let tell = c.blocked || c.partial.is_empty();
+        let (idle, told, charged) = (c.held == 0, c.told, c.charged);
         self.ask_finish(id);
-        if tell {
+        // The client waits for this one, or soon will for room, and there is much more than it knows.
+        let most = self.store.potential().min(self.limits.client);
+        let short = told.saturating_sub(charged) < most / 4;
+        if idle || short && self.limit(id).saturating_sub(told) >= most / 8 {
             self.set_due(id);
         }
     }
@@ -437,7 +580,7 @@ impl Server {
     fn forget(&mut self, id: Id) {
         let Some(c) = self.connections.remove(&id) else { return };
         for partial in c.partial.values() {
-            self.store.release(partial.data.len() as Bytes + CHARGE);
+            self.store.release(Bytes::from(partial.length) + CHARGE);
         }
         self.finish.push_back(Job::Gone(id));
     }
@@ -461,6 +604,19 @@ impl Server {
 /// Fragments of a message; an empty one has one.
 pub(crate) fn fragments(length: u32, chunk: u16) -> u32 {
     length.div_ceil(u32::from(chunk)).max(1)
+}
+
+/// Puts a fragment where it belongs, whatever came before it.
+fn put(data: &mut Vec<u8>, at: usize, payload: &[u8]) {
+    let end = at + payload.len();
+    if at == data.len() {
+        data.extend_from_slice(payload);
+        return;
+    }
+    if data.len() < end {
+        data.resize(end, 0);
+    }
+    data[at..end].copy_from_slice(payload);
 }
 
 /// Place and length of a fragment.

@@ -6,17 +6,13 @@ use sojourn_recv::packet::{Code, Id};
 use sojourn_recv::send::{SendError, send};
 use sojourn_recv::sender::{Mode, Settings as Sending};
 use sojourn_recv::serve::{Handler, Running, Settings};
-use sojourn_recv::server::{Limits, Message};
+use sojourn_recv::server::Message;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn serving(policy: &str) -> Settings {
-    Settings {
-        bind: "127.0.0.1:0".parse().unwrap(),
-        policy: Params::parse(policy).unwrap(),
-        limits: Limits::default(),
-    }
+    Settings::new("127.0.0.1:0".parse().unwrap(), Params::parse(policy).unwrap())
 }
 
 /// A folder of this test's own.
@@ -47,7 +43,8 @@ fn send_all(
     messages: Vec<Vec<u8>>,
 ) -> Result<[u8; 32], SendError> {
     let mut messages = messages.into_iter();
-    send(to, settings, 64 << 10, || Ok(messages.next()), |_| true).map(|(digest, _)| digest)
+    let next = |memory: &mut Vec<u8>| Ok(messages.next().map(|m| *memory = m).is_some());
+    send(to, settings, 64 << 10, next, |_| true).map(|(digest, _)| digest)
 }
 
 #[test]
@@ -182,7 +179,7 @@ fn nobody_there_and_being_stopped() {
         Err(SendError::Silence) => {}
         other => panic!("{other:?}"),
     }
-    match send(to, settings, 10, || Ok(None), |_| false) {
+    match send(to, settings, 10, |_| Ok(false), |_| false) {
         Err(SendError::Stopped) => {}
         other => panic!("{other:?}"),
     }

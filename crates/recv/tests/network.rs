@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sojourn_control::buffer::Params;
 use sojourn_control::congestion;
 use sojourn_random::{Key, Stream};
-use sojourn_recv::packet::{self, Code, Packet};
+use sojourn_recv::packet::{self, Code, Data, Packet};
 use sojourn_recv::sender::{End, Mode, Sender, Settings};
 use sojourn_recv::server::{Job, Limits, Server};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
@@ -99,16 +99,16 @@ impl World {
                     let i = (message.connection - 100) as usize;
                     let length = message.data.len();
                     self.free = self.now + length as u64 * SECOND / self.rate;
-                    let twice = self.got[i].insert(message.number, message.data);
+                    let twice = self.got[i].insert(message.number, message.data.clone());
                     assert!(twice.is_none(), "message {} came twice", message.number);
-                    self.server.processed(message.connection, length);
+                    self.server.processed(message);
                 }
                 Some(Job::Finish(id)) => self.server.finished(id, Code::Done, [9; 32], &mut out),
                 Some(Job::Gone(_)) => {}
                 None => break,
             }
         }
-        self.server.acks(&mut out);
+        self.server.acks(self.now, &mut out);
         self.answer(out);
         let store = self.server.store();
         self.peak = self.peak.max(store.occupied());
@@ -117,9 +117,10 @@ impl World {
             return false;
         }
         let arrival = self.flying.first_key_value().map(|(&(at, _), _)| at);
-        let wakes = self.clients.iter().filter_map(|(_, c)| c.wake(self.now));
+        let wakes = self.clients.iter().filter_map(|(_, c)| c.wake());
         let work = (!self.server.store().is_empty()).then_some(self.free);
-        let next = arrival.into_iter().chain(wakes).chain(work).min().unwrap();
+        let late = self.server.wake();
+        let next = arrival.into_iter().chain(wakes).chain(work).chain(late).min().unwrap();
         self.now = next.max(self.now);
         while let Some(entry) = self.flying.first_entry() {
             if entry.key().0 > self.now {
@@ -360,7 +361,9 @@ proptest! {
                     let at = index as usize * 512;
                     let n = (length as usize).saturating_sub(at).min(512);
                     let payload = vec![5; if shape == 0 { noise.len() } else { n }];
-                    Packet::Data { number: b % 5000, message, length, index, payload: &payload }
+                    let ask = a % 2 == 0;
+                    let number = b % 5000;
+                    Packet::Data(Data { number, message, length, index, ask, payload: &payload })
                         .write(id, &mut bytes);
                 }
                 3 => Packet::Finish { messages: a % 12 }.write(id, &mut bytes),
@@ -376,7 +379,7 @@ proptest! {
                 sent = out.iter().map(|o| o.1.len()).sum();
                 prop_assert!(sent <= 3 * bytes.len());
             }
-            server.acks(&mut out);
+            server.acks(now, &mut out);
             server.sweep(now);
             let store = server.store();
             prop_assert!(store.occupied() <= store.size() && store.size() <= 1 << 20);
@@ -385,7 +388,7 @@ proptest! {
                 match server.next_job() {
                     Some(Job::Message { message, .. }) => {
                         prop_assert!(message.data.len() <= 100_000);
-                        server.processed(message.connection, message.data.len());
+                        server.processed(message);
                     }
                     Some(Job::Finish(id)) => server.finished(id, Code::Done, [0; 32], &mut out),
                     _ => {}
@@ -430,11 +433,11 @@ proptest! {
                 }
                 prop_assert!(packet::read(&out).is_some());
             }
-            prop_assert!(sender.end().is_some() || sender.wake(now).is_some());
+            prop_assert!(sender.end().is_some() || sender.wake().is_some());
         }
         sender.finish();
         for _ in 0..10_000 {
-            let Some(wake) = sender.wake(now) else { break };
+            let Some(wake) = sender.wake() else { break };
             now = now.max(wake);
             sender.poll(now, &mut Vec::new());
         }

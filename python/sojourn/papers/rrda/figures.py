@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from sojourn.papers.rrda.real import World
     from sojourn.papers.rrda.study import Outcome
 
 _WORDS = {"clients": "Clients", "cpu": "CPU (share of 4.26 GHz)"}
@@ -33,7 +34,13 @@ def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> 
 
 
 def _pairs(
-    outcome: Outcome, study: str, metric: str, over: str, by: str, title: str, scale: float = 1.0
+    outcome: Outcome | World,
+    study: str,
+    metric: str,
+    over: str,
+    by: str,
+    title: str,
+    scale: float = 1.0,
 ) -> Figure:
     """One panel a reading."""
     from sojourn.show import style
@@ -53,35 +60,44 @@ def _pairs(
     return figure
 
 
-def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+def all_figures(outcome: Outcome | World) -> dict[str, tuple[Figure, str, str]]:
     """Every figure with title and caption, by file name."""
     mbit = "Throughput (Mbit/s)"
-    return {
+    pairs = {
         "static-cpu": (
-            _pairs(outcome, "sizes", "throughput", "cpu", "buffer", mbit, 1e-6),
+            ("sizes", "throughput", "cpu", "buffer", mbit, 1e-6),
             "Static buffers and CPU",
             "As the paper's figure 2, 35 clients.",
         ),
         "static-clients": (
-            _pairs(outcome, "sizes of clients", "throughput", "clients", "buffer", mbit, 1e-6),
+            ("sizes of clients", "throughput", "clients", "buffer", mbit, 1e-6),
             "Static buffers and clients",
             "As the paper's figure 3.",
         ),
         "exhaustion": (
-            _pairs(outcome, "clients", "exhaustion", "clients", "policy", "Messages discarded"),
+            ("clients", "exhaustion", "clients", "policy", "Messages discarded", 1.0),
             "Exhaustion",
             "As the paper's figure 6: discarded messages among those that arrived.",
         ),
         "throughput-cpu": (
-            _pairs(outcome, "cpu", "throughput", "cpu", "policy", mbit, 1e-6),
+            ("cpu", "throughput", "cpu", "policy", mbit, 1e-6),
             "Throughput and CPU",
             "As the paper's figure 7, 35 clients.",
         ),
         "throughput-clients": (
-            _pairs(outcome, "clients", "throughput", "clients", "policy", mbit, 1e-6),
+            ("clients", "throughput", "clients", "policy", mbit, 1e-6),
             "Throughput and clients",
             "As the paper's figure 8.",
         ),
+    }
+    there = set(outcome.frame["study"])
+    drawn = {
+        name: (_pairs(outcome, *how), title, caption)
+        for name, (how, title, caption) in pairs.items()
+        if how[0] in there
+    }
+    return {
+        **drawn,
         "scenarios": (
             _scenarios(outcome),
             "Rate differences",
@@ -90,7 +106,7 @@ def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
     }
 
 
-def _scenarios(outcome: Outcome) -> Figure:
+def _scenarios(outcome: Outcome | World) -> Figure:
     from sojourn.show import style
 
     with style.styled():

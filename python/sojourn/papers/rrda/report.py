@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sojourn.papers.rrda.study import Outcome
 
-_READINGS = """\
+READINGS = """\
 The paper leaves open the message size, the handler and when a message is acknowledged, and they
 decide everything: each claim is judged under two readings. *processed*: 64 KiB messages,
 acknowledged when the handler is done with them, a handler of constant speed. *enqueued*: 8 KiB
@@ -28,7 +28,7 @@ def remarks(outcome: Outcome) -> list[str]:
     """What a reader has to know before the verdicts."""
     size = outcome.size
     return [
-        " ".join(_READINGS.split()),
+        " ".join(READINGS.split()),
         " ".join(_RRDA.split()),
         (
             f"Simulated: runs of {size.seconds:g} s from the start, {size.seeds} seeds; "

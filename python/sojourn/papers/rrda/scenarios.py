@@ -26,6 +26,8 @@ RATE = 37_500_000
 #: The paper's CPU ratios 2.13 : 3.2 : 4.26 as shares of the whole.
 CPUS = (0.5, 0.75, 1.0)
 CLIENTS = (5, 10, 15, 20, 25, 30, 35)
+#: With more, the paper's static buffer is exhausted.
+KNEE = 15
 #: What the paper's static scheme has; the default of the comparison.
 STATIC = "static size 1mb"
 STATICS = {
@@ -42,10 +44,12 @@ POLICIES = {
     "on-demand": "on-demand",
     "elastic": "elastic",
 }
+#: Static buffers are called by their size, other policies by their names.
+NAMES = {**{name: name for name in POLICIES}, "static": "1 MB"}
 #: All memory of the paper's server, and what others use of it.
 MEMORY, USED = 4 << 30, (4 << 30) * 3 // 10
 #: Control groups give CPU in periods of 100 ms.
-_PERIOD = 100 * MILLISECOND
+PERIOD = 100 * MILLISECOND
 
 
 def server(
@@ -62,7 +66,7 @@ def server(
     if enqueued:
         pauses.append({"every": 1200 * MILLISECOND, "length": 300 * MILLISECOND, "jitter": 0.3})
     if cpu < 1:
-        pauses.append({"every": _PERIOD, "length": round(_PERIOD * (1 - cpu)), "jitter": 0.0})
+        pauses.append(quota(cpu))
     return {
         "duration": round(seconds * SECOND),
         "warmup": round(warmup * SECOND),
@@ -86,6 +90,11 @@ def server(
         "used": USED,
         "samples": 0,
     }
+
+
+def quota(cpu: float) -> dict[str, Any]:
+    """The pauses of a handler that has only this share of its CPU."""
+    return {"every": PERIOD, "length": round(PERIOD * (1 - cpu)), "jitter": 0.0}
 
 
 #: The paper's figures 4 and 5: rates of one client, in bytes a second, from a time on.

@@ -168,15 +168,31 @@ def _grid(size: Size) -> Iterator[Row]:
                 yield {"point": point, "policy": name}, {**told, "policy": policy}, seed
 
 
-class Runs:
-    """Outcomes of simulated servers in a folder; what is there is not simulated again."""
+Make = Callable[[dict[str, Any], int], dict[str, Any]]
+"""Makes a run of what it is told, with a seed."""
 
-    def __init__(self, folder: Path) -> None:
+
+def simulate(told: dict[str, Any], seed: int) -> dict[str, Any]:
+    """A run in virtual time."""
+    from sojourn import _core
+
+    outcome: dict[str, Any] = json.loads(_core.simulate_server(json.dumps(told), seed))
+    return outcome
+
+
+class Runs:
+    """Outcomes of servers in a folder; what is there is not made again.
+
+    `engine` tells what decides the outcomes besides what `make` is told.
+    """
+
+    def __init__(self, folder: Path, make: Make = simulate, engine: str | None = None) -> None:
         from sojourn import _core
 
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "runs.jsonl"
-        self._engine = _core.fingerprint()
+        self._make = make
+        self._engine = engine or _core.fingerprint()
         self._known: dict[str, dict[str, Any]] = {}
         if self._file.exists():
             for line in self._file.read_text(encoding="utf-8").splitlines():
@@ -195,7 +211,6 @@ class Runs:
         self, rows: list[Row], workers: int | None, report: Report | None
     ) -> list[dict[str, Any]]:
         """The outcome of each row, with its factors and seed."""
-        from sojourn import _core
         from sojourn.study.progress import Progress
 
         begin, done = time.perf_counter(), 0
@@ -205,7 +220,7 @@ class Runs:
 
         def one(item: tuple[str, Row]) -> tuple[str, dict[str, Any]]:
             key, (_, told, seed) = item
-            return key, json.loads(_core.simulate_server(json.dumps(told), seed))
+            return key, self._make(told, seed)
 
         with ThreadPoolExecutor(workers or cores()) as pool, self._file.open("a") as file:
             for key, outcome in pool.map(one, missing.items()):
@@ -222,7 +237,8 @@ class Runs:
         ]
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """A row a run; throughput in bit/s."""
     import pandas as pd
 
     frame = pd.DataFrame(rows).drop(columns="samples")
@@ -230,7 +246,7 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return frame
 
 
-def _samples(rows: list[dict[str, Any]], omega: float = 0.5) -> pd.DataFrame:
+def samples_of(rows: list[dict[str, Any]], omega: float = 0.5) -> pd.DataFrame:
     """The rate difference of each epoch, and equation 1's average of it, in Mbit/s."""
     import pandas as pd
 
@@ -273,15 +289,15 @@ def run(
         raise ValueError("`paper rrda` takes minutes on one machine: it does not run on a cluster")
     size = size or (QUICK if quick else FULL)
     runs = Runs(out)
-    frame = _frame(runs.run(list(_experiments(size)), workers, stage("the paper's experiments")))
-    grid = _frame(runs.run(list(_grid(size)), workers, stage("policies compared")))
+    frame = frame_of(runs.run(list(_experiments(size)), workers, stage("the paper's experiments")))
+    grid = frame_of(runs.run(list(_grid(size)), workers, stage("policies compared")))
     grid = grid.rename(columns={"exhaustion": "discards"})
     plots: list[Row] = [
         ({"scenario": name}, scenarios.scenario(rates), seed)
         for name, rates in scenarios.RATES.items()
         for seed in range(1, size.scenario_seeds + 1)
     ]
-    samples = _samples(runs.run(plots, workers, stage("the three scenarios")))
+    samples = samples_of(runs.run(plots, workers, stage("the three scenarios")))
     return Outcome(
         size=size,
         quick=quick,

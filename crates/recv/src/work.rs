@@ -1,0 +1,222 @@
+//! A handler of a given speed, to see what buffers before it do.
+//!
+//! It takes the time that a message's length makes at its rate, the CPU for a part of that, and waits
+//! for the rest, as one does that waits for a disk. Besides it pauses. With less CPU than it asks for
+//! (a control group's quota) it becomes slower by itself.
+
+use crate::packet::{Code, DIGEST, Id};
+use crate::serve::{Handler, thread_cpu};
+use crate::server::Message;
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Key, Stream};
+use sojourn_units::{MICROSECOND, Nanos, SECOND};
+use std::time::{Duration, Instant};
+
+/// It makes up for being late (by timers, by others who use the CPU) within this time.
+const CATCH_UP: Nanos = 500 * MICROSECOND;
+
+/// Times at which it does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// From the start of one pause to the start of the next, in nanoseconds.
+    pub every: Nanos,
+    /// Length of a pause, in nanoseconds.
+    pub length: Nanos,
+    /// Both are drawn uniformly within this part of themselves, 0 to 1.
+    #[serde(default)]
+    pub jitter: f64,
+}
+
+/// How fast it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Bytes a second while it does not pause.
+    pub rate: u64,
+    /// Part of that time for which it needs the CPU, 0 to 1.
+    #[serde(default)]
+    pub cpu: f64,
+    /// When it pauses.
+    #[serde(default)]
+    pub pauses: Vec<Pause>,
+}
+
+impl Params {
+    /// Says what is wrong with it.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let share = |value: f64| (0.0..=1.0).contains(&value);
+        if self.rate == 0 {
+            return Err("the handler's rate must be above 0");
+        }
+        if !share(self.cpu) {
+            return Err("the handler's share of the CPU lies between 0 and 1");
+        }
+        for pause in &self.pauses {
+            if pause.length >= pause.every || pause.every > 3600 * SECOND {
+                return Err("a pause must be shorter than the time from one to the next");
+            }
+            if !share(pause.jitter) {
+                return Err("the jitter of a pause lies between 0 and 1");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One of its kinds of pauses, and the next of them.
+struct Source {
+    pause: Pause,
+    draws: Stream,
+    start: Nanos,
+    end: Nanos,
+}
+
+impl Source {
+    fn new(pause: Pause, mut draws: Stream) -> Self {
+        let start = if pause.jitter > 0.0 { draws.below(pause.every) } else { pause.every };
+        let mut source = Self { pause, draws, start, end: 0 };
+        source.end = source.start + source.drawn(pause.length);
+        source
+    }
+
+    fn drawn(&mut self, mean: Nanos) -> Nanos {
+        let jitter = self.pause.jitter;
+        if jitter == 0.0 {
+            return mean;
+        }
+        (mean as f64 * (1.0 + jitter * (2.0 * self.draws.uniform() - 1.0))) as Nanos
+    }
+
+    /// When the pause that is on at `now` ends.
+    fn ends(&mut self, now: Nanos) -> Option<Nanos> {
+        while self.end <= now {
+            self.start = (self.start + self.drawn(self.pause.every)).max(self.end);
+            self.end = self.start + self.drawn(self.pause.length);
+        }
+        (self.start <= now).then_some(self.end)
+    }
+}
+
+/// Takes messages and forgets them.
+pub struct Work {
+    params: Params,
+    sources: Vec<Source>,
+    /// Its time begins with the first message.
+    begin: Option<Instant>,
+    /// When it is done with what it has taken.
+    free: Nanos,
+    /// What its work makes of the messages, so that nobody can leave the work out.
+    sum: u64,
+}
+
+impl Work {
+    /// One of this speed; `seed` draws its pauses.
+    pub fn new(params: &Params, seed: u64) -> Self {
+        let key = Key::new(seed, "handler");
+        let source =
+            |(i, pause): (usize, &Pause)| Source::new(*pause, key.child(i as u64).stream("pauses"));
+        Self {
+            sources: params.pauses.iter().enumerate().map(source).collect(),
+            params: params.clone(),
+            begin: None,
+            free: 0,
+            sum: 0,
+        }
+    }
+
+    fn burn(&mut self, data: &[u8], span: Nanos) {
+        let until = thread_cpu() + span;
+        while thread_cpu() < until {
+            // Some 10 microseconds between looks at the clock, which cost a tenth of one.
+            for &byte in data.iter().cycle().take(10_000) {
+                self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+            if data.is_empty() {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+impl Handler for Work {
+    fn message(&mut self, message: &Message) -> Result<(), Code> {
+        let begin = *self.begin.get_or_insert_with(Instant::now);
+        let clock = || begin.elapsed().as_nanos() as Nanos;
+        let sleep = |until: Nanos| {
+            std::thread::sleep(Duration::from_nanos(until.saturating_sub(clock())));
+        };
+        let now = clock();
+        if let Some(end) = self.sources.iter_mut().filter_map(|s| s.ends(now)).max() {
+            sleep(end);
+        }
+        let length = message.data.len() as u128;
+        let span = (length * u128::from(SECOND) / u128::from(self.params.rate)) as Nanos;
+        self.free = self.free.max(clock().saturating_sub(CATCH_UP)) + span;
+        if self.params.cpu > 0.0 {
+            self.burn(&message.data, (span as f64 * self.params.cpu) as Nanos);
+        }
+        sleep(self.free);
+        Ok(())
+    }
+
+    fn finish(&mut self, _: Id) -> (Code, [u8; DIGEST]) {
+        let mut digest = [0; DIGEST];
+        digest[..8].copy_from_slice(&self.sum.to_be_bytes());
+        (Code::Done, digest)
+    }
+
+    fn gone(&mut self, _: Id) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(pauses: Vec<Pause>) -> Work {
+        let params = Params { rate: 10_000_000, cpu: 0.2, pauses };
+        params.check().unwrap();
+        Work::new(&params, 1)
+    }
+
+    /// Nothing here can take less time than it says; more is the machine's.
+    #[test]
+    fn it_takes_its_time_and_its_cpu() {
+        let mut work = work(vec![]);
+        let message = Message { connection: 1, number: 0, data: vec![3; 100_000] };
+        let (begin, before) = (Instant::now(), thread_cpu());
+        for _ in 0..10 {
+            work.message(&message).unwrap();
+        }
+        assert!(begin.elapsed() >= Duration::from_millis(90), "{:?}", begin.elapsed());
+        assert!(thread_cpu() - before >= 18_000_000);
+    }
+
+    #[test]
+    fn its_pauses_follow_each_other() {
+        let millis = |n: Nanos| n * 1_000_000;
+        let pause = Pause { every: millis(100), length: millis(30), jitter: 0.0 };
+        let mut regular = Source::new(pause, Key::new(1, "x").stream("pauses"));
+        assert_eq!(regular.ends(0), None);
+        assert_eq!(regular.ends(millis(100)), Some(millis(130)));
+        assert_eq!(regular.ends(millis(130)), None);
+        assert_eq!(regular.ends(millis(515)), Some(millis(530)));
+        let pause = Pause { jitter: 0.3, ..pause };
+        let mut drawn = Source::new(pause, Key::new(1, "x").stream("pauses"));
+        let paused = (0..100_000).filter(|&ms| drawn.ends(millis(ms)).is_some()).count();
+        assert!((27_000..33_000).contains(&paused), "{paused}");
+    }
+
+    #[test]
+    fn what_is_not_a_handler_is_said() {
+        let params = Params { rate: 1, cpu: 0.0, pauses: vec![] };
+        assert!(params.check().is_ok());
+        assert!(Params { rate: 0, ..params.clone() }.check().is_err());
+        assert!(Params { cpu: f64::NAN, ..params.clone() }.check().is_err());
+        let pause = Pause { every: 1, length: 1, jitter: 0.0 };
+        assert!(Params { pauses: vec![pause], ..params }.check().is_err());
+    }
+}

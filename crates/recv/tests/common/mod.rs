@@ -1,0 +1,283 @@
+//! An adversary: plays whatever its bytes say against a server and against a client.
+
+use sojourn_control::buffer::Params;
+use sojourn_recv::packet::{self, Code, Cookie, DATA_HEADER, Data, Packet};
+use sojourn_recv::sender::{Mode, Sender, Settings};
+use sojourn_recv::server::{Job, Limits, Message, Out, Server};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Greatest size of any of its buffers.
+pub const CEILING: u64 = 1 << 20;
+pub const LIMITS: Limits =
+    Limits { connections: 4, client: 300_000, message: 100_000, idle: SECOND };
+const POLICIES: [&str; 4] = [
+    "static size 100kb",
+    "elastic floor 32kb ceiling 1mb",
+    "rrda initial 64kb ceiling 1mb",
+    "on-demand floor 32kb budget 1mb",
+];
+static PAYLOAD: [u8; 70_000] = [5; 70_000];
+
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn take(&mut self, most: usize) -> &'a [u8] {
+        let (head, rest) = self.0.split_at(most.min(self.0.len()));
+        self.0 = rest;
+        head
+    }
+
+    /// A number of so many bytes; what is not there is 0.
+    fn number(&mut self, bytes: usize) -> u64 {
+        self.take(bytes).iter().fold(0, |n, &byte| n << 8 | u64::from(byte))
+    }
+}
+
+fn address(i: u64) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1000 + (i % 4) as u16))
+}
+
+/// The honest client's address and number.
+const HONEST: (u64, u64) = (3, 7);
+
+struct World {
+    now: Nanos,
+    server: Server,
+    sender: Sender,
+    cookies: BTreeMap<(SocketAddr, u64), Cookie>,
+    at_work: Vec<Message>,
+    to_client: Vec<Vec<u8>>,
+}
+
+impl World {
+    fn new(policy: &str, mode: Mode) -> Self {
+        let settings = Settings { mode, chunk: 1000, ..Settings::default() };
+        Self {
+            now: SECOND,
+            server: Server::new(LIMITS, Params::parse(policy).unwrap(), [1; 16]),
+            sender: Sender::new(HONEST.1, settings),
+            cookies: BTreeMap::new(),
+            at_work: Vec::new(),
+            to_client: Vec::new(),
+        }
+    }
+
+    fn sort(&mut self, out: Out) {
+        for (to, bytes) in out {
+            if let Some((id, Packet::Retry(cookie))) = packet::read(&bytes) {
+                self.cookies.insert((to, id), cookie);
+            }
+            if to == address(HONEST.0) && self.to_client.len() < 1000 {
+                self.to_client.push(bytes);
+            }
+        }
+    }
+
+    fn tell(&mut self, from: SocketAddr, datagrams: &[Vec<u8>]) {
+        let mut out = Out::new();
+        let open = self.server.counters().opened;
+        self.server.handle_all(self.now, from, datagrams.iter().map(Vec::as_slice), &mut out);
+        let asked: usize = datagrams.iter().map(Vec::len).sum();
+        let answered: usize = out.iter().map(|(_, bytes)| bytes.len()).sum();
+        if open == 0 {
+            assert!(answered <= 3 * asked, "{answered} bytes for {asked}");
+        }
+        self.sort(out);
+    }
+
+    fn step(&mut self, words: &mut Words) {
+        let kind = words.number(1);
+        match kind % 14 {
+            0 => {
+                let from = address(words.number(1));
+                let length = words.number(1) as usize;
+                let bytes = words.take(length).to_vec();
+                if !matches!(packet::read(&bytes), Some((_, Packet::Data(_)))) {
+                    self.tell(from, &[bytes]);
+                }
+            }
+            1 | 2 => {
+                let (from, id) = (address(words.number(1)), words.number(1) % 8);
+                let mut bytes = Vec::new();
+                match self.cookies.get(&(from, id)) {
+                    Some(&cookie) if kind % 14 == 2 => {
+                        let chunk = match words.number(1) {
+                            0 => words.number(2) as u16,
+                            n => [512, 1000, 1400, 65_000][n as usize % 4],
+                        };
+                        Packet::Open { cookie, chunk }.write(id, &mut bytes);
+                    }
+                    _ => Packet::Hello.write(id, &mut bytes),
+                }
+                self.tell(from, &[bytes]);
+            }
+            3 | 4 => self.fragments(words, kind % 14 == 4),
+            5 => {
+                let (from, id) = (address(words.number(1)), words.number(1) % 8);
+                let n = words.number(1);
+                let packet = match n % 4 {
+                    0 => Packet::Finish { messages: words.number(1) },
+                    1 => Packet::Ping { number: words.number(8) },
+                    2 => Packet::Ping { number: words.number(2) },
+                    _ => Packet::Close { code: Code::Done },
+                };
+                let mut bytes = Vec::new();
+                packet.write(id, &mut bytes);
+                self.tell(from, &[bytes]);
+            }
+            6 => self.job(words.number(1).is_multiple_of(2)),
+            7 => self.now += words.number(3) * 100,
+            8 => self.now += words.number(1) * 20 * MILLISECOND,
+            9 => {
+                let mut sent = Vec::new();
+                for _ in 0..words.number(1) {
+                    let mut bytes = Vec::new();
+                    if !self.sender.poll(self.now, &mut bytes) {
+                        break;
+                    }
+                    assert!(packet::read(&bytes).is_some());
+                    sent.push(bytes);
+                }
+                if words.number(1).is_multiple_of(4)
+                    && let Some(last) = sent.last_mut()
+                {
+                    // Heads only: payloads are looked at below.
+                    let at = words.number(2) as usize % last.len().min(DATA_HEADER);
+                    last[at] ^= words.number(1) as u8;
+                }
+                self.tell(address(HONEST.0), &sent);
+            }
+            10 => {
+                let length = words.number(1) as usize;
+                let mut bytes = words.take(length).to_vec();
+                if length.is_multiple_of(2) && bytes.len() > 10 {
+                    // One that is for this client, of a kind that servers send.
+                    bytes[0] = [2, 4, 7, 9, 10][length / 2 % 5];
+                    bytes[1] = packet::VERSION;
+                    bytes[2..10].copy_from_slice(&HONEST.1.to_be_bytes());
+                }
+                self.sender.handle(self.now, &bytes);
+            }
+            11 => {
+                let length = words.number(2) as usize % 3000;
+                match words.number(1) {
+                    0 => self.sender.finish(),
+                    1 => self.sender.abandon(),
+                    _ => drop(self.sender.push(vec![1; length])),
+                }
+            }
+            12 => {
+                let mut out = Out::new();
+                self.server.acks(self.now, &mut out);
+                self.server.sweep(self.now);
+                self.sort(out);
+                for bytes in std::mem::take(&mut self.to_client) {
+                    self.sender.handle(self.now, &bytes);
+                }
+            }
+            _ => {
+                let text = POLICIES[words.number(1) as usize % POLICIES.len()];
+                self.server.store_mut().set_policy(self.now, Params::parse(text).unwrap());
+                self.server.store_mut().tick(self.now);
+            }
+        }
+    }
+
+    /// Fragments as they follow each other, or as the bytes say.
+    fn fragments(&mut self, words: &mut Words, odd: bool) {
+        let (from, id) = (address(words.number(1)), words.number(1) % 8);
+        let mut number = words.number(if odd { 8 } else { 2 });
+        let message = words.number(if odd { 8 } else { 1 });
+        let length = words.number(if odd { 4 } else { 2 }) as u32;
+        let mut index = words.number(if odd { 4 } else { 1 }) as u32;
+        let chunk = [512usize, 1000, 1400, 65_000][words.number(1) as usize % 4];
+        let mut sent = Vec::new();
+        for _ in 0..=words.number(1) % 80 {
+            let rest = (length as usize).saturating_sub(index as usize * chunk);
+            let n = if odd { words.number(1) as usize } else { rest.min(chunk) };
+            let (ask, payload) = (number.is_multiple_of(5), &PAYLOAD[..n]);
+            let mut bytes = Vec::new();
+            Packet::Data(Data { number, message, length, index, ask, payload })
+                .write(id, &mut bytes);
+            sent.push(bytes);
+            (number, index) = (number.wrapping_add(1), index.wrapping_add(1));
+        }
+        self.tell(from, &sent);
+    }
+
+    /// The handler takes a job, or is done with the oldest it has.
+    fn job(&mut self, take: bool) {
+        if !take {
+            if !self.at_work.is_empty() {
+                self.server.processed(self.at_work.remove(0));
+            }
+            return;
+        }
+        let mut out = Out::new();
+        match self.server.next_job() {
+            Some(Job::Message { message, .. }) if self.at_work.len() < 2 => {
+                assert!(message.data.len() <= LIMITS.message as usize);
+                let sent = |&b: &u8| b == 5 || b == 1;
+                assert!(message.data.iter().all(sent), "bytes that nobody sent");
+                self.at_work.push(message);
+            }
+            Some(Job::Message { message, .. }) => self.server.processed(message),
+            Some(Job::Finish(id)) => self.server.finished(id, Code::Done, [0; 32], &mut out),
+            Some(Job::Gone(_)) | None => {}
+        }
+        self.sort(out);
+    }
+
+    fn check(&self) {
+        let store = self.server.store();
+        assert!(store.occupied() <= store.size() && store.size() <= CEILING);
+        assert!(self.server.connections() <= LIMITS.connections);
+        assert!(self.sender.end().is_some() || self.sender.wake().is_some());
+    }
+
+    /// What happened, coarsely: inputs that do something new are worth more.
+    fn features(&self) -> Vec<u32> {
+        let log = |n: u64| u64::BITS - n.leading_zeros();
+        let (c, b) = (self.server.counters(), self.server.store().counters());
+        let s = self.sender.counters();
+        let seen = [
+            c.strange,
+            c.repeated,
+            c.opened,
+            c.timed_out,
+            c.refused,
+            b.accepted.packets,
+            b.discarded.packets,
+            b.processed.packets,
+            b.abandoned.packets,
+            s.sent,
+            s.repeated,
+            s.lost,
+            s.timeouts,
+            s.acknowledged,
+            u64::from(self.sender.end().is_some()),
+            self.server.connections() as u64,
+            self.sender.cwnd(),
+        ]; // by powers of two
+        (0..).zip(seen).map(|(i, n)| i << 8 | log(n)).collect()
+    }
+}
+
+/// Plays an input; panics if an invariant breaks. Gives what it reached, and calls `after` each step.
+pub fn play(input: &[u8], mut after: impl FnMut()) -> Vec<u32> {
+    let mut words = Words(input);
+    let policy = POLICIES[words.number(1) as usize % POLICIES.len()];
+    let mode = match words.number(1) % 3 {
+        0 => Mode::Windowed,
+        n => Mode::StopAndWait { processed: n == 1 },
+    };
+    let mut world = World::new(policy, mode);
+    while !words.0.is_empty() {
+        world.step(&mut words);
+        world.check();
+        after();
+    }
+    world.features()
+}

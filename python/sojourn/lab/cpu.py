@@ -1,0 +1,180 @@
+"""A share of a processor: a control group whose quota bounds what threads of others get.
+
+Control groups of version 1 (`cpu.cfs_quota_us`) and of version 2 (`cpu.max`, a threaded group) are
+used as they are found. A group is named after this process; those of processes that were killed are
+taken away by the next that makes one, and by `sojourn lab clean`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from sojourn.lab.errors import Unavailable
+from sojourn.lab.journal import started
+
+PERIOD = 100_000
+"""Microseconds of a period, in which a group gets its quota; the kernel's default."""
+_NAME = re.compile(r"sojourn-(\d+)-(\d+)-\d+")
+_EMPTYING = 2.0
+"""Seconds that the kernel may take to let go of threads that have ended."""
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Where this process may make groups for the processor."""
+
+    version: Literal[1, 2]
+    parent: Path
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """What a quota has done."""
+
+    periods: int
+    """Periods in which the group wanted to run."""
+    throttled: int
+    """Of these, periods in which it had to wait for the next."""
+    seconds: float
+    """Time of its threads spent waiting for that."""
+
+
+def find(
+    mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")
+) -> Hierarchy:
+    """The hierarchy with the processor's controller; raises `Unavailable` if there is none."""
+    groups = {}
+    for line in own.read_text(encoding="utf-8").splitlines():
+        _, controllers, path = line.split(":", 2)
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    for line in mounts.read_text(encoding="utf-8").splitlines():
+        _, where, kind, options, *_ = line.split(" ")
+        root = Path(where)
+        if kind == "cgroup" and "cpu" in options.split(","):
+            return Hierarchy(1, root / groups.get("cpu", "/").lstrip("/"))
+        if kind == "cgroup2":
+            parent = root / groups.get("", "/").lstrip("/")
+            with suppress(OSError):
+                if "cpu" in (parent / "cgroup.subtree_control").read_text().split():
+                    return Hierarchy(2, parent)
+    raise Unavailable("there is no control group for the processor")
+
+
+class CpuGroup:
+    """A context manager: a group whose threads get at most `share` of one processor, together.
+
+    Raises `Unavailable` where it cannot be made.
+    """
+
+    _made = 0
+
+    def __init__(
+        self, share: float, hierarchy: Hierarchy | None = None, period: int = PERIOD
+    ) -> None:
+        self.share = share
+        self.hierarchy = hierarchy or find()
+        self.period = period
+        CpuGroup._made += 1
+        name = f"sojourn-{os.getpid()}-{started(os.getpid())}-{CpuGroup._made}"
+        self.path = self.hierarchy.parent / name
+
+    def __enter__(self) -> Self:
+        quota = round(self.share * self.period)
+        sweep(self.hierarchy)
+        try:
+            self.path.mkdir()
+            try:
+                if self.hierarchy.version == 2:
+                    self._write("cgroup.type", "threaded")
+                    self._write("cpu.max", f"{quota} {self.period}")
+                else:
+                    self._write("cpu.cfs_period_us", str(self.period))
+                    self._write("cpu.cfs_quota_us", str(quota))
+            except BaseException:
+                self.path.rmdir()
+                raise
+        except OSError as error:
+            raise Unavailable(
+                f"a control group cannot be made in {self.hierarchy.parent} ({error.strerror})",
+                "use root" if os.geteuid() != 0 else "",
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Threads that have not ended go back to where they came from.
+        files = {1: "tasks", 2: "cgroup.threads"}
+        with suppress(OSError):
+            for thread in (self.path / files[self.hierarchy.version]).read_text().split():
+                with suppress(OSError):
+                    (self.hierarchy.parent / files[self.hierarchy.version]).write_text(thread)
+        until = time.monotonic() + _EMPTYING
+        while True:
+            try:
+                return self.path.rmdir()
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+
+    def _write(self, file: str, text: str) -> None:
+        (self.path / file).write_text(text, encoding="ascii")
+
+    def add(self, thread: int) -> None:
+        """Puts a thread into it, by its number as this process sees it."""
+        try:
+            self._write({1: "tasks", 2: "cgroup.threads"}[self.hierarchy.version], str(thread))
+        except OSError as error:
+            raise Unavailable(
+                f"a thread cannot be put into {self.path} ({error.strerror})"
+            ) from error
+
+    def throttled(self) -> Throttled:
+        """What the quota has done so far."""
+        told = {}
+        for line in (self.path / "cpu.stat").read_text(encoding="ascii").splitlines():
+            name, value = line.split()
+            told[name] = int(value)
+        seconds = told.get("throttled_time", 0) / 1e9 + told.get("throttled_usec", 0) / 1e6
+        return Throttled(told["nr_periods"], told["nr_throttled"], seconds)
+
+
+def sweep(hierarchy: Hierarchy) -> list[str]:
+    """Takes away groups of processes that were killed; their names."""
+    gone = []
+    with suppress(OSError):
+        for path in hierarchy.parent.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found and started(int(found[1])) != int(found[2]):
+                with suppress(OSError):
+                    path.rmdir()
+                    gone.append(path.name)
+    return gone
+
+
+def thread(pid: int, name: str, timeout: float = 5.0) -> int:
+    """The number of a process's thread of this name, once there is one.
+
+    Raises `Unavailable` if there is none in `timeout` seconds.
+    """
+    until = time.monotonic() + timeout
+    while True:
+        with suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(OSError):
+                    if (task / "comm").read_text(encoding="utf-8").strip() == name:
+                        return int(task.name)
+        if time.monotonic() > until:
+            raise Unavailable(f"process {pid} has no thread `{name}`")
+        time.sleep(0.005)

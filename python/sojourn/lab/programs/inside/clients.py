@@ -1,0 +1,26 @@
+"""Clients that send messages to a UDP server, as a line of JSON on standard input says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from sojourn import _core
+
+
+def main() -> int:
+    """Send for as long as it is said, and tell what came of it."""
+    params = sys.stdin.readline()
+    begin = time.monotonic()
+    try:
+        outcome = json.loads(_core.udp_clients(params))
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(json.dumps({**outcome, "begin": begin, "end": time.monotonic()}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

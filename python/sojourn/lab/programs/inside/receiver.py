@@ -1,0 +1,43 @@
+"""A UDP server whose handler has a given speed: what its buffer does, told at the end.
+
+A line of JSON on standard input says what it is (`bind`, `buffer`, `handler`, `seed`, `sample` in
+seconds); it answers with its address, samples its counters, and writes them when its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import time
+
+from sojourn import _core
+
+
+def main() -> int:
+    """Serve until standard input ends."""
+    given = json.loads(sys.stdin.readline())
+    try:
+        server = _core.UdpServer.working(
+            given["bind"], given["buffer"], json.dumps(given["handler"]), given["seed"]
+        )
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"listening {server.address}", flush=True)
+    samples = []
+    due = time.monotonic()
+    while True:
+        samples.append({"at": time.monotonic(), **json.loads(server.stats())})
+        due += given["sample"]
+        ended, _, _ = select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))
+        if ended:
+            break
+    failure = server.failure
+    server.stop()
+    print(json.dumps({"samples": samples, "failure": failure}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""A UDP server with a receive buffer and its clients, for real: our transport between two hosts.
+
+What is run is described as to the simulator (`sojourn._core.simulate_server`), so that both worlds
+run the same. The handler's share of a processor is a control group's quota; where none can be made,
+the handler pauses by itself for the rest of each period, and that is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from sojourn.lab import cpu
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.process import Process
+from sojourn.lab.programs.endpoint import environment, python
+from sojourn.lab.sandbox import Privilege, Sandbox
+from sojourn.lab.settings import AtLeast, Settings
+
+SECOND = 1_000_000_000
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+PORT = 9440
+KERNEL_BUFFER = 4 << 20
+"""Bytes of the server's socket: what the transport asks for, before its own buffer."""
+START_SECONDS = 20.0
+END_SECONDS = 30.0
+CHARGE = 256
+"""Bytes that the server's buffer charges a message besides its own."""
+WAITING = 0.05
+"""Part of a run for which the server's threads may wait for a processor."""
+
+Quota = Literal["control group", "handler"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the description of a simulated server leaves open to a real one."""
+
+    share: float = 0.4
+    """Part of the handler's time for which it needs a processor; it waits for the rest."""
+    cpu: float = 1.0
+    """Part of that processor time that it gets in each period, the rest of which it has to wait."""
+    sample: float = 0.1
+    """Seconds between samples."""
+
+
+class Receivers:
+    """Two hosts, one for servers and one for their clients; a context manager."""
+
+    def __init__(self, privilege: Privilege = "auto", quota: Quota | None = None) -> None:
+        self._stack = ExitStack()
+        self.privilege: Privilege = privilege
+        self.notes: list[str] = []
+        """What had to be done otherwise, and why."""
+        self.quota: Quota = quota or "control group"
+        self._hierarchy: cpu.Hierarchy | None = None
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(Settings({"net.core.rmem_max": AtLeast(KERNEL_BUFFER)}))
+            except Unavailable as error:
+                self.notes.append(f"the server's socket keeps a small buffer: {error}")
+            sandbox = stack.enter_context(Sandbox(self.privilege))
+            self.server, self.clients = sandbox.host("server"), sandbox.host("clients")
+            sandbox.veth(self.server, "eth0", self.clients, "eth0")
+            for host, address in zip((self.server, self.clients), ADDRESSES, strict=True):
+                host.add_address("eth0", f"{address}/24")
+                host.set_link("eth0", up=True)
+            if self.quota == "control group":
+                try:
+                    self._hierarchy = cpu.find()
+                    with cpu.CpuGroup(1.0, self._hierarchy):
+                        pass
+                except Unavailable as error:
+                    self.quota = "handler"
+                    self.notes.append(
+                        f"no control group ({error}): the handler keeps its quota by itself"
+                    )
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """How runs are made."""
+        version = self._hierarchy.version if self._hierarchy is not None else None
+        return {
+            "kernel": os.uname().release,
+            "processors": os.cpu_count(),
+            "quota": self.quota,
+            "control_groups": version if self.quota == "control group" else None,
+            "notes": self.notes,
+        }
+
+    def run(self, told: Mapping[str, Any], wanted: Wanted, seed: int) -> dict[str, Any]:
+        """Runs what a simulator is told, with a seed; the same figures, and a few more.
+
+        `told` has no pauses for the quota: that is `wanted.cpu`. Raises `LabError` if a part fails.
+        """
+        handler = {
+            "rate": told["handler"]["rate"],
+            "cpu": wanted.share,
+            "pauses": list(told["handler"]["pauses"]),
+        }
+        limited = wanted.cpu < 1
+        if limited and self.quota == "handler":
+            period = cpu.PERIOD * 1000
+            length = round(period * (1 - wanted.cpu))
+            handler["pauses"].append({"every": period, "length": length, "jitter": 0.0})
+        given = {
+            "bind": f"{ADDRESSES[0]}:{PORT}",
+            "buffer": told["policy"],
+            "handler": handler,
+            "seed": seed,
+            "sample": wanted.sample,
+        }
+        with ExitStack() as stack:
+            server, tell = self._spawn(stack, self.server, "receiver", given)
+            server.wait_output("listening", START_SECONDS)
+            threads = {n: cpu.thread(server.pid, n) for n in ("udp-receive", "udp-handle")}
+            group = None
+            if limited and self._hierarchy is not None and self.quota == "control group":
+                share = wanted.share * wanted.cpu
+                group = stack.enter_context(cpu.CpuGroup(share, self._hierarchy))
+                group.add(threads["udp-handle"])
+                # Its threads end before the group does.
+                stack.callback(server.stop)
+            before = _lost(server.pid)
+            clients, end = self._spawn(stack, self.clients, "clients", _clients(told, seed))
+            end.close()
+            took = told["duration"] / SECOND
+            if clients.wait(took + END_SECONDS) != 0:
+                raise LabError(f"the clients failed{clients.complaint()}")
+            sent = json.loads(clients.output())
+            waited = {name: _waited(server.pid, number) for name, number in threads.items()}
+            lost = _lost(server.pid) - before
+            throttled = group.throttled().seconds if group is not None else 0.0
+            # The kernel counts that as waiting for a processor, too.
+            waited["udp-handle"] = max(0.0, waited["udp-handle"] - throttled)
+            tell.close()
+            if server.wait(END_SECONDS) != 0:
+                raise LabError(f"the server failed{server.complaint()}")
+        lines = server.output().decode().splitlines()
+        heard = json.loads(lines[-1])
+        if heard["failure"]:
+            raise LabError(f"the server failed: {heard['failure']}")
+        found = _outcome(heard["samples"], sent)
+        found["throttled"] = throttled
+        found["doubts"] = _doubts(sent, waited, lost, took)
+        return found
+
+    def _spawn(
+        self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any]
+    ) -> tuple[Process, Any]:
+        """Starts a program of ours that reads a line, and keeps its input open."""
+        reading, writing = os.pipe()
+        tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
+        try:
+            process = host.spawn(python(module), env=environment(), stdin=reading)
+        finally:
+            os.close(reading)
+        stack.callback(process.stop)
+        tell.write(json.dumps(given).encode() + b"\n")
+        return process, tell
+
+
+def _clients(told: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What our clients are told of a simulated server's."""
+    load = told["load"]
+    each = {
+        "to": f"{ADDRESSES[0]}:{PORT}",
+        "clients": told["clients"],
+        "message": told["message"],
+        "duration": told["duration"],
+        "seed": seed,
+    }
+    if load["kind"] == "open":
+        # Its link is no limit that a client could tell from its rate.
+        rates = [[at, rate] for at, rate in load["rates"]]
+        least = {"rate": None, "timeout": 25_000_000, "jitter": 0.0}
+        return {**each, **least, "load": {"kind": "open", "rates": rates}}
+    # Its own link, or its part of the server's port.
+    link = load["link"]
+    rate = min(link, told["port"] / told["clients"]) if told["port"] else link
+    return {
+        **each,
+        "load": {"kind": "closed", "processed": load["acknowledged"] == "processed"},
+        "rate": round(rate / 8),
+        "timeout": load["rto"],
+        "jitter": load["jitter"],
+    }
+
+
+def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What the samples tell, in the words of a simulated run."""
+
+    def payload(sample: Mapping[str, Any], what: str) -> int:
+        count = sample[what]
+        return int(count["bytes"] - CHARGE * count["messages"])
+
+    before = [s for s in samples if s["at"] <= sent["begin"]]
+    first = before[-1] if before else samples[0]
+    last = next((s for s in samples if s["at"] >= sent["end"]), samples[-1])
+    seconds = last["at"] - first["at"]
+    processed = payload(last, "processed") - payload(first, "processed")
+    spent = {name: last[f"cpu_{name}"] - first[f"cpu_{name}"] for name in ("receive", "handle")}
+    arrived, discarded = last["arrived"]["messages"], last["discarded"]["messages"]
+    during = [s for s in samples if first["at"] <= s["at"] <= last["at"]]
+    return {
+        "arrived": arrived,
+        "discarded": discarded,
+        "exhaustion": discarded / arrived if arrived else 0.0,
+        "throughput": processed / seconds,
+        "repeated": sent["repeated"],
+        "peak_size": last["peak_size"],
+        "peak_occupied": last["peak_occupied"],
+        "mean_size": sum(s["size"] for s in during) / len(during),
+        "sojourn_p50": last["sojourn_p50"],
+        "sojourn_p99": last["sojourn_p99"],
+        "cpu_receive": spent["receive"],
+        "cpu_handle": spent["handle"],
+        "cpu_per_gbit": sum(spent.values()) / max(processed * 8 / 1e9, 1e-9),
+        "samples": [
+            {
+                "at": round((s["at"] - first["at"]) * SECOND),
+                "size": s["size"],
+                "occupied": s["occupied"],
+                "arrived": payload(s, "arrived"),
+                "processed": payload(s, "processed"),
+                "discarded": payload(s, "discarded"),
+                "cpu": s["cpu_receive"] + s["cpu_handle"],
+            }
+            for s in during
+        ],
+    }
+
+
+def _waited(pid: int, thread: int) -> float:
+    """Seconds for which a thread was ready and had to wait for a processor."""
+    with suppress(OSError, ValueError, IndexError):
+        path = Path(f"/proc/{pid}/task/{thread}/schedstat")
+        return int(path.read_text(encoding="ascii").split()[1]) / 1e9
+    return 0.0
+
+
+def _lost(pid: int) -> int:
+    """Datagrams that the kernel dropped before the server, in the server's namespace."""
+    with suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/net/snmp").read_text(encoding="ascii").splitlines()
+        names, values = (line.split() for line in lines if line.startswith("Udp:"))
+        return int(values[names.index("RcvbufErrors")])
+    return 0
+
+
+def _doubts(
+    sent: Mapping[str, Any], waited: Mapping[str, float], lost: int, seconds: float
+) -> list[str]:
+    """What speaks against a run."""
+    doubts = []
+    for name, time in waited.items():
+        if time > WAITING * seconds:
+            doubts.append(f"{name} waited for a processor for {time / seconds:.0%} of the time")
+    if lost:
+        doubts.append(f"{lost} datagrams were dropped before the server's buffer")
+    if sent["failed"]:
+        doubts.append(f"{sent['failed']} clients failed")
+    return doubts
