@@ -182,7 +182,8 @@ class Outcome:
         def means(world: World) -> pd.DataFrame:
             return world.frame.groupby(keys, sort=False, dropna=False)[metrics].mean()
 
-        joined = means(self.simulated).join(means(self.real), lsuffix=" simulated", rsuffix=" real")
+        here, there = means(self.simulated), means(self.real)
+        joined = here.add_suffix(" simulated").join(there.add_suffix(" real"))
         return pd.DataFrame(joined.reset_index()).fillna({"policy": "static", "buffer": ""})
 
     @property
