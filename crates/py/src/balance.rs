@@ -22,6 +22,15 @@ pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&read(py, text)?)
 }
 
+/// The one line that `parse_balancer` has read.
+#[pyfunction]
+#[pyo3(signature = (params_json, /))]
+pub(crate) fn format_balancer(params_json: &str) -> PyResult<String> {
+    let params: Params = serde_json::from_str(params_json)
+        .map_err(|e| PyValueError::new_err(format!("no balancing policy: {e}")))?;
+    Ok(params.to_string())
+}
+
 /// A server's name, with or without a weight.
 #[derive(FromPyObject)]
 enum Server {

@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::balance::{Balancer, parse_balancer};
+    use crate::balance::{Balancer, format_balancer, parse_balancer};
     #[pymodule_export]
     use crate::buffer::{BufferPolicy, parse_buffer};
     #[pymodule_export]

@@ -41,6 +41,12 @@ struct Wanted {
     name: String,
     #[serde(default)]
     addresses: Vec<IpAddr>,
+    /// Index of the device at the other end of its cable.
+    #[serde(default)]
+    peer: Option<usize>,
+    /// Whether it belongs to a switch.
+    #[serde(default)]
+    passing: bool,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +72,13 @@ impl Wanted {
             Some(number) => PyOSError::new_err((number, e.to_string())),
             None => PyOSError::new_err(e.to_string()),
         })?;
-        Ok(Attachment { device, node: self.node, addresses: self.addresses.clone() })
+        Ok(Attachment {
+            device,
+            node: self.node,
+            addresses: self.addresses.clone(),
+            peer: self.peer,
+            passing: self.passing,
+        })
     }
 }
 

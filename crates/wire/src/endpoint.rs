@@ -22,6 +22,12 @@ pub struct Attachment {
     /// Addresses by which other hosts reach it; empty if it has one way only, to the device at the
     /// other end of its path.
     pub addresses: Vec<IpAddr>,
+    /// Index of the device at the other end of its cable, where there are more than two devices
+    /// without addresses.
+    pub peer: Option<usize>,
+    /// Whether it belongs to a switch: what arrives there is on its way, and comes again by another
+    /// of its devices.
+    pub passing: bool,
 }
 
 /// A device in use.
@@ -31,6 +37,8 @@ pub struct Endpoint {
     pub device: Device,
     /// Index of its host.
     pub node: u32,
+    /// Whether what arrives there is on its way to somewhere else.
+    pub passing: bool,
     batch: Coalescer,
     /// The packets of the batch: their slots, their bytes, and when they arrived.
     packets: Vec<(u32, u32, Nanos)>,
@@ -42,9 +50,9 @@ const BATCH: usize = 1024;
 impl Endpoint {
     /// A device in use, with nothing to be written.
     pub fn new(attachment: Attachment) -> Self {
-        let Attachment { device, node, .. } = attachment;
+        let Attachment { device, node, passing, .. } = attachment;
         let batch = Coalescer::new(BATCH, device.takes_udp());
-        Self { device, node: node as u32, batch, packets: Vec::with_capacity(BATCH) }
+        Self { device, node: node as u32, passing, batch, packets: Vec::with_capacity(BATCH) }
     }
 
     /// Whether nothing waits.

@@ -183,9 +183,16 @@ impl Flows {
         self.all.len()
     }
 
-    /// Whose a packet is that node `from` sends to node `to`.
-    pub fn belonging(&mut self, now: Nanos, nodes: (u32, u32), facts: &Facts) -> Belonging {
-        let stranger = Belonging { account: 2 * self.all.len() as u32, connection: NO_CONNECTION };
+    /// Whose a packet is that node `from` sends to node `to`. One of them is a switch if it is `passing`:
+    /// then only the other one is an end of the flow, and which server it has is the switch's choice.
+    pub fn belonging(
+        &mut self,
+        now: Nanos,
+        nodes: (u32, u32),
+        passing: (bool, bool),
+        facts: &Facts,
+    ) -> Belonging {
+        let stranger = Belonging { account: self.strangers(), connection: NO_CONNECTION };
         let index = |port: u16| usize::from(port.wrapping_sub(FIRST_PORT));
         let of = |port: u16| (port >= FIRST_PORT).then(|| index(port));
         let found = [(of(facts.ports.1), facts.ports.0), (of(facts.ports.0), facts.ports.1)]
@@ -193,15 +200,27 @@ impl Flows {
             .find_map(|(index, client)| {
                 let id = index?;
                 let flow = self.all.get(id)?;
-                let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
+                let (back, ours) = match passing {
+                    (false, false) => {
+                        let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
+                        (back, back || nodes == flow.nodes)
+                    }
+                    (false, true) => (nodes.0 != flow.nodes.0, true),
+                    (true, _) => (nodes.1 == flow.nodes.0, true),
+                };
                 let fits = self.tcp[flow.group as usize] == facts.tcp;
-                (fits && (back || nodes == flow.nodes)).then_some((id as u32, back, client))
+                (fits && ours).then_some((id as u32, back, client))
             });
         let Some((id, back, client)) = found else { return stranger };
         let account = 2 * id + u32::from(back);
         let connection =
             if facts.tcp { self.connection(now, id, client, facts) } else { NO_CONNECTION };
         Belonging { account, connection }
+    }
+
+    /// The books of what belongs to no flow.
+    pub fn strangers(&self) -> u32 {
+        2 * self.all.len() as u32
     }
 
     fn connection(&mut self, now: Nanos, id: u32, client: u16, facts: &Facts) -> u32 {

@@ -18,7 +18,7 @@ pub struct Way {
 /// Where the packets of all devices go.
 #[derive(Clone, Debug)]
 pub enum Steering {
-    /// Everything that comes from a device has one way: two ends of a cable.
+    /// Everything that comes from a device has one way: two ends of a cable, or of several.
     Cable(Vec<Option<Way>>),
     /// To the device of the host with the packet's destination address.
     Hosts {
@@ -44,10 +44,11 @@ impl Steering {
         }
     }
 
-    /// Steers between `attachments`: by address if any of them has one, else from each to the other.
+    /// Steers between `attachments`: by address if any of them has one, else from each to its peer, who
+    /// is the other one if there are two.
     ///
     /// # Errors
-    /// If devices without addresses are not two, two have one address, or a host cannot be reached.
+    /// If a device's peer is not to be told, two have one address, or a host cannot be reached.
     pub fn new(routes: &mut Routes, attachments: &[Attachment]) -> Result<Self, PlanError> {
         let fail = |message: String| PlanError { at: "devices".to_owned(), message };
         let mut way = |from: &Attachment, to: usize| {
@@ -55,6 +56,20 @@ impl Steering {
             let place = routes.path(from.node as u32, end)?;
             (from.node as u32 != end).then_some(Way { place, to: to as u32 })
         };
+        if attachments.iter().any(|a| a.peer.is_some()) {
+            let mut cables = Vec::with_capacity(attachments.len());
+            for (number, from) in attachments.iter().enumerate() {
+                let peer = from.peer.filter(|&peer| {
+                    let back = attachments.get(peer).and_then(|other| other.peer);
+                    from.addresses.is_empty() && peer != number && back == Some(number)
+                });
+                let Some(peer) = peer else {
+                    return Err(fail("a cable has two ends, which name each other".to_owned()));
+                };
+                cables.push(way(from, peer));
+            }
+            return Ok(Self::Cable(cables));
+        }
         if attachments.iter().all(|a| a.addresses.is_empty()) {
             let [one, other] = attachments else {
                 return Err(fail(format!("{} have no addresses: two may", attachments.len())));

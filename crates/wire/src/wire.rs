@@ -52,6 +52,8 @@ pub struct Load {
     pub framing: Framing,
     /// Its code point and ECN field as they stand in its bytes.
     pub tos: u8,
+    /// As in [`Belonging`], wherever it is booked.
+    pub whose: u32,
 }
 
 /// How a wire is run.
@@ -395,10 +397,17 @@ impl Wire {
     /// One packet of wire size, which is at the arena's next place, goes on its way.
     fn offer(&mut self, from: u32, way: Way, framing: Framing, piece: &Piece) {
         let headers = &piece.headers;
-        let nodes = (self.endpoints[from as usize].node, self.endpoints[way.to as usize].node);
+        let (source, target) = (&self.endpoints[from as usize], &self.endpoints[way.to as usize]);
+        let nodes = (source.node, target.node);
+        let passing = (source.passing, target.passing);
         let facts = facts(headers);
-        let whose = self.flows.belonging(self.now, nodes, &facts);
-        self.flows.sent(self.now, whose, &facts);
+        let whose = self.flows.belonging(self.now, nodes, passing, &facts);
+        if !passing.0 {
+            self.flows.sent(self.now, whose, &facts);
+        }
+        // A packet that passes a switch is booked once, on its way from or to the data's receiver.
+        let elsewhere = if whose.account % 2 == 0 { passing.1 } else { passing.0 };
+        let account = if elsewhere { self.flows.strangers() } else { whose.account };
         let tos = headers.ip.map_or(0, |ip| ip.tos);
         let class = if facts.tcp { Class::Tcp } else { Class::Udp };
         let ends = (node(nodes.0), node(nodes.1));
@@ -409,9 +418,16 @@ impl Wire {
             sent_at: self.now,
             endpoint: way.to,
             connection: whose.connection,
-            flow: whose.account,
+            flow: account,
             copies: Copies::ONE,
-            load: Load { bytes: piece.length as u32, facts, partial: piece.partial, framing, tos },
+            load: Load {
+                bytes: piece.length as u32,
+                facts,
+                partial: piece.partial,
+                framing,
+                tos,
+                whose: whose.account,
+            },
         };
         self.net.send(self.now, packet, body);
         self.take_arrivals();
@@ -438,8 +454,8 @@ impl Wire {
                     partial.finish(bytes);
                 }
                 flip_bit(bytes, &headers, body.number);
-            } else {
-                let whose = Belonging { account: body.flow, connection: body.connection };
+            } else if !self.endpoints[body.endpoint as usize].passing {
+                let whose = Belonging { account: load.whose, connection: body.connection };
                 self.flows.received(self.now, body.sent_at, whose, &load.facts, first);
             }
             let endpoint = &mut self.endpoints[body.endpoint as usize];
