@@ -437,6 +437,7 @@ mod tests {
             partial: Some(Partial { start: 20, offset: 6 }),
             framing: Framing::Ip,
             tos: 0,
+            whose: 0,
         };
         Body {
             number: 0,

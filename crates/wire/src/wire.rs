@@ -406,7 +406,7 @@ impl Wire {
             self.flows.sent(self.now, whose, &facts);
         }
         // A packet that passes a switch is booked once, on its way from or to the data's receiver.
-        let elsewhere = if whose.account % 2 == 0 { passing.1 } else { passing.0 };
+        let elsewhere = if whose.account.is_multiple_of(2) { passing.1 } else { passing.0 };
         let account = if elsewhere { self.flows.strangers() } else { whose.account };
         let tos = headers.ip.map_or(0, |ip| ip.tos);
         let class = if facts.tcp { Class::Tcp } else { Class::Udp };

@@ -25,11 +25,11 @@ from sojourn.lab.findings import with_findings
 from sojourn.lab.validity import Doubt, doubts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sojourn.lab.host import Host
     from sojourn.lab.process import Process
-    from sojourn.lab.programs import Collected, Lineup, Options
+    from sojourn.lab.programs import Collected, Lineup, Options, Stage
     from sojourn.lab.sandbox import Privilege, Sandbox
     from sojourn.lab.wiring import Outcome
     from sojourn.study.engine import Column, RunProgress
@@ -146,6 +146,10 @@ class WireEngine:
         self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Make one run; `stack` lets go of what it holds."""
+        if lineup.balanced is not None:
+            from sojourn.lab.switched import SwitchedRun
+
+            return SwitchedRun(self, lineup, raw, stack, lineup.balanced).make(progress)
         return Run(self, lineup, raw, stack).make(progress)
 
     def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
@@ -201,11 +205,11 @@ class Run:
         tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
         wire, output = self._wire(sandbox, told)
         os.close(told)
-        self._settle(nodes)
+        self.settle(sandbox)
         stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
         stage.configure(DEVICE)
         stage.ready()
-        tell.write(b"%d\n" % stage.begin())
+        self.begin(stage, tell)
         duration = self.lineup.run.duration
 
         def tick(now: int) -> bool:
@@ -215,11 +219,15 @@ class Run:
 
         stage.play(tick)
         collected = stage.collect()
+        self.end()
+        # With the wire go its devices.
+        lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
+        offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
         tell.close()  # programs have taken leave of each other
         if wire.wait(END_SECONDS) != 0:
             raise LabError(f"the wire failed{wire.complaint()}")
         output.seek(0)
-        return self._record(sandbox, collected, output)
+        return self._record(sandbox, collected, output, lost, offloads)
 
     def nodes(self) -> list[int]:
         """Hosts that send or receive."""
@@ -228,12 +236,12 @@ class Run:
         probes = {n for p in self.lineup.run.probes for n in (p.sender, p.receiver)}
         return sorted(flows | pings | probes)
 
-    def _wire(self, sandbox: Sandbox, told: int) -> tuple[Process, Any]:
+    def devices(self, sandbox: Sandbox) -> list[dict[str, Any]]:
+        """The wire's devices: one in each host."""
         from sojourn.lab.programs.plan import address
-        from sojourn.lab.wiring import READY
 
-        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
-        devices = [
+        del sandbox
+        return [
             {
                 "node": node,
                 "network": host.path,
@@ -243,20 +251,49 @@ class Run:
             }
             for node, host in self.hosts.items()
         ]
+
+    def control(self) -> int | None:
+        """A listening socket for who asks the wire."""
+        return self.engine.control
+
+    def begin(self, stage: Stage, tell: IO[bytes]) -> None:
+        """Set the run's start, and tell the wire."""
+        tell.write(b"%d\n" % stage.begin())
+
+    def end(self) -> None:
+        """End what belongs to the run besides its programs and its wire."""
+
+    def against(self) -> list[Doubt]:
+        """What else speaks against the run."""
+        return []
+
+    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+        """Put into a record's tables what else is known."""
+        return dict(tables)
+
+    def more(self) -> dict[str, Any]:
+        """What else is told of the run."""
+        return {}
+
+    def _wire(self, sandbox: Sandbox, told: int) -> tuple[Process, Any]:
+        from sojourn.lab.wiring import READY
+
+        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
+        devices, control = self.devices(sandbox), self.control()
         given: dict[str, Any] = {
             "plan": self.plan,
             "seed": self.lineup.run.seed,
             "mtu": self.lineup.mtu,
             "journals": links,
             "devices": devices,
-            "control": None if self.engine.control is None else 5,
+            "control": None if control is None else 5,
             "name": "lab",
             "captures": [],
         }
         configuration, output = self._file(), self._file()
         fds = [configuration.fileno(), output.fileno()]
-        if self.engine.control is not None:
-            fds.append(self.engine.control)
+        if control is not None:
+            fds.append(control)
         for link in self.plan["observe"]["capture"]:
             self.captures.append(self._file())
             given["captures"].append([link, 3 + len(fds)])
@@ -269,24 +306,30 @@ class Run:
         wire.wait_output(READY, END_SECONDS)
         return wire, output
 
-    def _settle(self, nodes: Sequence[int]) -> None:
+    def settle(self, sandbox: Sandbox) -> None:
         """Bring all hosts' devices up, with their addresses."""
         from sojourn.lab.programs.plan import address
 
-        for node in nodes:
-            host = self.hosts[node]
+        del sandbox
+        for node, host in self.hosts.items():
             host.sysctl(
                 {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
             )
             host.set_link(DEVICE, up=True, mtu=self.lineup.mtu, queue=QUEUE)
             host.add_address(DEVICE, f"{address(node)}/8")
 
-    def _record(self, sandbox: Sandbox, collected: Collected, output: Any) -> LabRecord:
+    def _record(
+        self,
+        sandbox: Sandbox,
+        collected: Collected,
+        output: Any,
+        lost: dict[str, int],
+        offloads: dict[str, list[str]],
+    ) -> LabRecord:
         from sojourn.lab.wiring import read_outcome
 
         outcome = read_outcome(output)
-        lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
-        against = doubts(self.plan, outcome.health, lost, collected)
+        against = [*doubts(self.plan, outcome.health, lost, collected), *self.against()]
         real = {
             "engine": self.engine.name,
             "valid": not against,
@@ -297,15 +340,22 @@ class Run:
             "kernel": platform.release(),
             "programs": dict(self.lineup.versions),
             "settings": self.settings(),
-            "offloads": {host.name: switched_on(host, DEVICE) for host in self.hosts.values()},
+            "offloads": offloads,
             "health": outcome.health,
             "agreements": outcome.agreements,
             "captures": outcome.captures,
+            **self.more(),
         }
         captures = [file.read() for file in self.captures]
-        tables = with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
+        tables = self.tables(
+            with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
+        )
         files = {"programs.zip": packed(self.raw)}
         return LabRecord(outcome, real, tables, files, captures=captures)
+
+    def name_of(self, node: int) -> str:
+        """What a host is called that programs speak to."""
+        return str(self.plan["nodes"][node]["name"])
 
     def settings(self) -> dict[str, Any]:
         """Settings of each host that its programs asked for."""
@@ -313,8 +363,7 @@ class Run:
             self.hosts[node].name: {
                 "sysctls": dict(settings.sysctls),
                 "routes": {
-                    self.plan["nodes"][to]["name"]: route.metrics()
-                    for to, route in settings.routes.items()
+                    self.name_of(to): route.metrics() for to, route in settings.routes.items()
                 },
             }
             for node, settings in self.lineup.settings.items()

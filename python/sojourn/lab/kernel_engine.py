@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sojourn.lab import qdiscs
 from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, switched_on
 from sojourn.lab.needs import find_program
+from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wiring import Outcome
 
@@ -49,6 +50,9 @@ class KernelEngine(WireEngine):
         from sojourn.lab.sandbox import Sandbox
 
         lineup = super().check(plan_json, seed)
+        if lineup.balanced is not None:
+            has = "a switch's ports are the wire's: use that engine"
+            raise NotPossible([Problem(lineup.balanced.name, "a balancer", has)])
         find_program("tc")
         wanted = qdiscs.links(lineup.run.plan)
         words = {w for link in wanted for w in (link.queue, link.delay) if w is not None}

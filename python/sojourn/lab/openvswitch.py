@@ -156,12 +156,15 @@ class OpenVSwitch:
         for number, port in enumerate(ports, 1):
             words += ["--", "add-port", BRIDGE, port]
             words += ["--", "set", "interface", port, f"ofport_request={number}"]
-        if controller is not None:
-            words += ["--", "set-controller", BRIDGE, controller]
-            words += ["--", "set", "controller", BRIDGE, "connection-mode=out-of-band"]
-            # Reconnect at once, and do not keep back what it asks.
-            words += ["max_backoff=1000", "inactivity_probe=5000"]
         self.configure(*words)
+        if controller is not None:
+            self.control(controller)
+
+    def control(self, controller: str) -> None:
+        """Whom the bridge asks, such as `tcp:127.0.0.1:6653`; it looks for him every second."""
+        words = ["set-controller", BRIDGE, controller]
+        words += ["--", "set", "controller", BRIDGE, "connection-mode=out-of-band"]
+        self.configure(*words, "max_backoff=1000", "inactivity_probe=5000")
 
     def flows(self, *words: str) -> str:
         """`ovs-ofctl` in OpenFlow 1.3: `flows("dump-flows")`, `flows("add-flow", "...")`."""

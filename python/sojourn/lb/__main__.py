@@ -1,19 +1,30 @@
-"""A balancer as a program of the laboratory: its service is JSON in a descriptor."""
+"""A balancer as a program of the laboratory: its service is JSON in a descriptor.
+
+It says that it is loaded, and begins when it reads a line: what takes long is done by then.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from sojourn.lab.errors import LabError
-from sojourn.lb.serve import Showing, serve
+from sojourn.lb.serve import Showing, require_os_ken, serve
 from sojourn.lb.service import Service
+
+LOADED = "loaded"
 
 
 def main(descriptor: str) -> int:
     """Serves what the descriptor holds."""
     with os.fdopen(int(descriptor), "rb") as file:
         service = Service.model_validate_json(file.read())
+    require_os_ken()
+    import_module("sojourn.lb.server")
+    print(LOADED, flush=True)
+    if not sys.stdin.readline():
+        return 0
     try:
         serve(service, Showing(as_json=True))
     except LabError as error:

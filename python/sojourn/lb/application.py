@@ -32,6 +32,8 @@ LOG = logging.getLogger("sojourn.lb")
 
 TICK = 0.1
 """Seconds between ticks."""
+LOOK_SECONDS = 0.5
+"""Between readings of backlogs beside those that are taken for choices."""
 BLOCK_SECONDS = 10
 FIRST_METER = 0x5301
 STANDING_AGAIN = 1.0
@@ -575,9 +577,12 @@ class LoadBalancer(OSKenApp):
         """Probes, readings and counters that are due."""
         now = time.monotonic()
         director = self.director
-        if director.period and now - self.observed_at >= director.period - TICK / 2:
+        if now - self.observed_at >= (director.period or LOOK_SECONDS) - TICK / 2:
             self.observed_at = now
-            director.observe(time.monotonic_ns())
+            if director.look == "backlog":
+                director.observe(time.monotonic_ns())
+            elif director.reader is not None:
+                director.reader.read()  # to be shown
         blind = director.blind or ""
         if bool(blind) != bool(self.blind):
             LOG.warning("choosing by turns: %s", blind) if blind else LOG.info(

@@ -78,6 +78,8 @@ class Director:
         self.look = self.needs["look"]
         self.period = max(self.needs["period"], 0) / 1e9
         """Seconds between readings; 0: one for each choice, or none."""
+        self.stale = service.stale_seconds + self.period
+        """Age in seconds from which a reading is not believed: they may be a period old."""
         self.reader = self._reader(reader)
         servers = [(server.name, server.weight) for server in service.servers]
         self.policy = _core.Balancer(service.policy, servers, seed=service.seed)
@@ -87,6 +89,8 @@ class Director:
         self.numbers = {server.name: n for n, server in enumerate(service.servers)}
         self.choices: deque[Choice] = deque(maxlen=KEPT)
         self.decided = 0
+        self.followed = 0
+        """Flows that went where their client's others are."""
         self.fallen_back = 0
         """Choices made without the policy, since what it looks at could not be believed."""
         self.times: deque[float] = deque(maxlen=4096)
@@ -113,7 +117,7 @@ class Director:
             reader.read()
         except BacklogError as error:
             raise PolicyRefused(f"{error}; without backlogs work {others}") from error
-        if reader.trouble is not None or reader.oldest() > self.service.stale_seconds:
+        if reader.trouble is not None or reader.oldest() > self.stale:
             why = reader.trouble or f"it is {reader.oldest():.1f} s old"
             raise PolicyRefused(f"the backlog is stale: {why}; without backlogs work {others}")
         if self.needs["limits"] and any(
@@ -156,7 +160,7 @@ class Director:
         at = now
         if self.reader is not None:
             for number, one in enumerate(self.reader.read()):
-                if one is None or one.age(now) > self.service.stale_seconds:
+                if one is None or one.age(now) > self.stale:
                     continue
                 backlog[number] = (one.packets, one.bytes)
                 rates[number] = rates[number] or one.rate
@@ -183,7 +187,7 @@ class Director:
         if self.look != "backlog" or self.reader is None:
             return None
         age = self.reader.oldest()
-        if age <= self.service.stale_seconds:
+        if age <= self.stale:
             return None
         return self.reader.trouble or f"the backlog is {age:.1f} s old"
 
@@ -196,9 +200,12 @@ class Director:
         if server is None:
             return None
         took = (time.monotonic_ns() - begun) / 1e9
-        self.decided += 1
-        self.times.append(took)
-        self.seen[server].chosen += 1
+        if reason == "affinity":
+            self.followed += 1
+        else:
+            self.decided += 1
+            self.times.append(took)
+            self.seen[server].chosen += 1
         self.choices.append(Choice(begun, key, server, reason, age, took))
         return server
 

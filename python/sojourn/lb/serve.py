@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sojourn.lb.server import Controller
     from sojourn.lb.status import Status
 
-SAY_EVERY = 1.0
+SAY_FIRST, SAY_EVERY = 0.1, 1.0
+"""Seconds between looks, at first and later."""
 DRY_RUN_SECONDS = 30.0
 """How long a dry run waits for a switch."""
 
@@ -139,8 +140,10 @@ def _show(status: Status, showing: Showing, over: threading.Event) -> None:
 
 
 def _repeat(over: threading.Event, act: Callable[[], None]) -> None:
-    while not over.wait(SAY_EVERY):
+    every = SAY_FIRST
+    while not over.wait(every):
         act()
+        every = min(2 * every, SAY_EVERY)
 
 
 def _dry_run(controller: Controller, over: threading.Event) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 SHOWN = 12
-"""Choices that are shown."""
+"""Choices that the page shows."""
 
 
 class Status:
@@ -53,6 +53,7 @@ class Status:
                     "mac": seen.mac or server.mac,
                     "up": seen.up,
                     "why": seen.why,
+                    "port_dropped": seen.dropped,
                     "chosen": seen.chosen,
                     "open": open_flows[number],
                     "sends": rates[number] if number < len(rates) else None,
@@ -84,6 +85,7 @@ class Status:
             "counts": dict(vars(application.counts)),
             "decisions": {
                 "made": director.decided,
+                "followed": director.followed,
                 "by_turns": director.fallen_back,
                 "seconds_p50": _percentile(times, 0.5),
                 "seconds_p95": _percentile(times, 0.95),
@@ -98,7 +100,7 @@ class Status:
                     "reason": choice.reason,
                     "age": choice.age,
                 }
-                for choice in list(director.choices)[-SHOWN:]
+                for choice in list(director.choices)
             ],
         }
 
@@ -230,7 +232,8 @@ def page(look: Json) -> str:
     )
     told = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
     choices = "".join(
-        f"<li>{html.escape(choice_text(choice))}</li>" for choice in reversed(look["choices"])
+        f"<li>{html.escape(choice_text(choice))}</li>"
+        for choice in reversed(look["choices"][-SHOWN:])
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

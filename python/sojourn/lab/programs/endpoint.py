@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sojourn import _core
+from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.plan import Flow, Run
 from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import EndpointResult, GroupStats, Stats, Transfer
@@ -34,9 +35,14 @@ def environment() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def programs(run: Run, flows: Iterable[Flow]) -> list[Program]:
+def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) -> list[Program]:
     """Return the endpoints of all hosts that send or receive one of these flows."""
-    nodes = sorted({node for flow in flows for node in (flow.sender, flow.receiver)})
+    flows = list(flows)
+    nodes = {flow.sender for flow in flows} | {
+        node
+        for flow in flows
+        for node in ((flow.receiver,) if balanced is None else balanced.receivers(flow))
+    }
     return [
         Program(
             name=f"endpoint-{run.plan['nodes'][node]['name']}",
@@ -44,12 +50,12 @@ def programs(run: Run, flows: Iterable[Flow]) -> list[Program]:
             argv=python("endpoint", str(run.seed), str(node)),
             ends=True,
             ready=Ready.SAYS_SO,
-            inputs=(run.probed_json.encode(),),
+            inputs=((run.probed_json if balanced is None else balanced.plan_of(node)).encode(),),
             log=True,
             waits=True,
             environment=environment(),
         )
-        for node in nodes
+        for node in sorted(nodes)
     ]
 
 

@@ -34,16 +34,19 @@ def names(flow: Flow) -> tuple[str, str]:
     return f"iperf3-client-{flow.label}", f"iperf3-server-{flow.label}"
 
 
-def server(path: str, flow: Flow, interval: float) -> Program:
-    """Return the receiving end, which ends with its client."""
+def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
+    """Return the receiving end, which ends with its client.
+
+    Of several, one of which the client will be sent to, `one_of` tells it from the others.
+    """
     argv = [path, "--server", "--one-off", "--json", "--forceflush"]
     argv += ["--bind", address(flow.receiver), "--port", str(flow.port)]
     argv += ["--interval", f"{interval:g}"]
     return Program(
-        name=names(flow)[1],
+        name=names(flow)[1] + (f"-{one_of}" if one_of else ""),
         node=flow.receiver,
         argv=tuple(argv),
-        ends=True,
+        ends=not one_of,
         ready=Ready.LISTENING,
         port=flow.port,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sojourn.lab.programs import endpoint, installed, iperf3, ping, probe, stack, web
+from sojourn.lab.programs.balanced import Balanced, find
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.ping import Ping
 from sojourn.lab.programs.plan import Flow, Run, mtu, read
@@ -63,6 +64,8 @@ class Lineup:
     """The programs' files."""
     versions: Mapping[str, str]
     """The programs' versions, for the record."""
+    balanced: Balanced | None = None
+    """Who gives flows their servers, if anybody does."""
     _endpoints: tuple[str, ...] = field(repr=False, default=())
     _browsers: tuple[str, ...] = field(repr=False, default=())
     _pings: tuple[str, ...] = field(repr=False, default=())
@@ -103,7 +106,15 @@ class Lineup:
         if flow.start is None:
             return FlowResult(flow.flow, flow.name, flow.number)
         if flow.app == "bulk":
-            client, server = (ended.get(name) for name in iperf3.names(flow))
+            name, server_name = iperf3.names(flow)
+            client, server = ended.get(name), ended.get(server_name)
+            if self.balanced is not None and flow.group in self.balanced.groups:
+                # The one that has heard of its client is the one that was chosen.
+                nodes = self.balanced.servers
+                server = max(
+                    (ended[f"{server_name}-{node}"] for node in nodes),
+                    key=lambda one: len(one.stdout),
+                )
             if client is not None and server is not None:
                 return iperf3.collect(flow, client, server)
         return FlowResult(flow.flow, flow.name, flow.number, "its programs are not there")
@@ -134,15 +145,20 @@ def prepare(
     if wrong:
         raise NotPossible(wrong)
     run = read(plan_json, seed, probe.with_probes(plan_json, options.probes))
+    balanced = find(run.plan)
     problems = _possible(run, options)
-    settings = stack.Settings(
-        [node["name"] for node in run.plan["nodes"]], kernel or stack.Kernel.here()
-    )
+    if balanced is not None and (options.pings or options.probes):
+        problems.append(Problem("", "pings and probes", "none beside a balancer"))
+    names = [node["name"] for node in run.plan["nodes"]]
+    if balanced is not None:
+        names.append(balanced.name)
+    settings = stack.Settings(names, kernel or stack.Kernel.here())
     for flow in run.flows:
         if flow.app == "web":
             settings.add(flow, flow.receiver, [(node, flow.receiver) for node in flow.servers])
         else:
-            settings.add(flow, flow.sender, [(flow.sender, flow.receiver)])
+            ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
+            settings.add(flow, flow.sender, ways)
     problems += settings.problems
     if problems:
         raise NotPossible(problems)
@@ -156,11 +172,21 @@ def prepare(
     for flow in run.flows:
         tcp = flow.tcp
         if flow.app == "bulk" and tcp is not None and flow.start is not None:
-            servers.append(iperf3.server(paths["iperf3"], flow, options.interval))
             socket = stack.socket(tcp)
-            clients.append(iperf3.client(paths["iperf3"], flow, socket, options.interval))
+            sent = flow
+            if balanced is None or flow.group not in balanced.groups:
+                servers.append(iperf3.server(paths["iperf3"], flow, options.interval))
+            else:
+                sent = balanced.sent(flow)
+                servers += [
+                    iperf3.server(
+                        paths["iperf3"], replace(flow, receiver=node), options.interval, str(node)
+                    )
+                    for node in balanced.servers
+                ]
+            clients.append(iperf3.client(paths["iperf3"], sent, socket, options.interval))
     ours = [flow for flow in run.flows if flow.app in endpoint.APPS and flow.start is not None]
-    endpoints = endpoint.programs(run, [*ours, *run.probes])
+    endpoints = endpoint.programs(run, [*ours, *run.probes], balanced)
     sessions = [flow for flow in run.flows if flow.app == "web" and flow.start is not None]
     sites = web.programs(paths["nginx"], run, sessions) if sessions else []
     pings = [
@@ -171,11 +197,12 @@ def prepare(
     return Lineup(
         run=run,
         options=options,
-        settings=settings.hosts,
+        settings={n: asked for n, asked in settings.hosts.items() if n < len(run.plan["nodes"])},
         mtu=mtu((*run.flows, *run.probes)),
         programs=(*servers, *sites, *endpoints, *clients),
         paths=paths,
         versions=installed.versions(paths) | (web.version() if sessions else {}),
+        balanced=balanced,
         _endpoints=tuple(program.name for program in endpoints),
         _browsers=tuple(program.name for program in sites if program.log),
         _pings=tuple(program.name for program in pings),

@@ -29,6 +29,8 @@ LEAD = SECOND // 5
 """From the moment when all is ready to the run's start: whoever waits for it is told before."""
 GRACE = 3.0
 """Seconds that a program may take to write its results when it was told to stop."""
+STILL_WRITING = 0.5
+"""Seconds that a server may take to write its results when its client has gone."""
 NICE = -15
 """Priority of programs: they only answer packets, and are not to wait for what else runs."""
 
@@ -156,6 +158,8 @@ class Stage:
         for program in self.lineup.programs:
             if program.start_at is not None or program.ends:
                 self._wait(program, GRACE)
+        if self.lineup.balanced is not None:
+            time.sleep(STILL_WRITING)  # nobody waits for servers of which one was chosen
         for program in self.lineup.programs:
             if self._wait(program, 0.0) is None:
                 self._stop(program)

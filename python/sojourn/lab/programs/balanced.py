@@ -1,0 +1,129 @@
+"""Flows whose server somebody else chooses, as programs know them.
+
+Clients speak to a virtual address, all servers listen for every flow. The virtual address is that
+of a host beyond the plan's last one, so programs need no words for it: a client plays a plan in
+which that host receives, each server one in which it does so itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.plan import Flow
+
+APPS = ("bulk", "cbr", "packets", "voip", "replay", "transfer")
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The balancer of a plan, and who is balanced."""
+
+    plan: Mapping[str, Any]
+    balancer: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self.balancer["name"])
+
+    @property
+    def virtual(self) -> int:
+        """Number of the host that stands for the virtual address."""
+        return len(self.plan["nodes"])
+
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """The hosts behind it."""
+        return tuple(server["node"] for server in self.balancer["servers"])
+
+    @cached_property
+    def switch(self) -> int:
+        """The node that all servers' links begin at."""
+        links = self.plan["links"]
+        return int(links[self.balancer["servers"][0]["port"]]["from"])
+
+    @cached_property
+    def groups(self) -> frozenset[int]:
+        """Groups whose flows it gives servers."""
+        found = enumerate(self.plan["groups"])
+        return frozenset(n for n, group in found if group.get("balancer") is not None)
+
+    @property
+    def affinity(self) -> str:
+        """What of a client's goes to one server: iperf3's connections, to a port of their own."""
+        apps = {self.plan["groups"][n]["app"]["name"] for n in self.groups}
+        return "client-port" if "bulk" in apps else "none"
+
+    def receivers(self, flow: Flow) -> tuple[int, ...]:
+        """Who may receive a flow."""
+        return self.servers if flow.group in self.groups else (flow.receiver,)
+
+    def sent(self, flow: Flow) -> Flow:
+        """A flow as its sender knows it."""
+        return replace(flow, receiver=self.virtual) if flow.group in self.groups else flow
+
+    def ways(self, flow: Flow) -> list[tuple[int, int]]:
+        """From whom to whom its data may go, by anybody's knowledge."""
+        goals = (*self.servers, self.virtual) if flow.group in self.groups else (flow.receiver,)
+        return [(flow.sender, goal) for goal in goals]
+
+    def plan_of(self, node: int) -> str:
+        """The plan that a host plays."""
+        plan = {key: value for key, value in self.plan.items() if key != "balancers"}
+        server = node in self.servers
+        goal = node if server else self.virtual
+        plan["groups"] = [
+            {key: value for key, value in group.items() if key != "balancer"}
+            | ({"pairs": [[pair[0], goal] for pair in group["pairs"]]} if n in self.groups else {})
+            for n, group in enumerate(self.plan["groups"])
+        ]
+        if not server:
+            first = self.plan["links"][self.balancer["servers"][0]["port"]]
+            ends = ((self.switch, self.virtual), (self.virtual, self.switch))
+            more = [
+                {**first, "name": f"{self.name} {n}", "from": a, "to": b}
+                for n, (a, b) in enumerate(ends)
+            ]
+            plan["nodes"] = [*self.plan["nodes"], {"name": f"{self.name} itself"}]
+            plan["links"] = [*self.plan["links"], *more]
+        return json.dumps(plan)
+
+
+def find(plan: Mapping[str, Any]) -> Balanced | None:
+    """The balancer of a plan, if it has one; raises `NotPossible` if it cannot be a real one."""
+    balancers = plan.get("balancers") or []
+    if not balancers:
+        return None
+    problems = []
+    if len(balancers) > 1:
+        problems.append(Problem("", f"{len(balancers)} balancers", "a real run has one switch"))
+    found = Balanced(plan, balancers[0])
+    links = plan["links"]
+    starts = {links[server["port"]]["from"] for server in found.balancer["servers"]}
+    if len(starts) > 1:
+        has = "all its servers' links begin at one switch"
+        problems.append(Problem(found.name, "servers behind several switches", has))
+    busy = {n for group in plan["groups"] for pair in group["pairs"] for n in pair}
+    if found.switch in busy:
+        has = "the switch is no host"
+        problems.append(Problem(found.name, "flows of its switch", has))
+    if any(server.get("service") is not None for server in found.balancer["servers"]):
+        has = "real servers take the time that they take: leave `service` out"
+        problems.append(Problem(found.name, "service", has))
+    for n in sorted(found.groups):
+        group = plan["groups"][n]
+        if group["app"]["name"] not in APPS:
+            has = f"balanced for real are {', '.join(APPS)}"
+            problems.append(Problem(group["name"], group["app"]["name"], has))
+    apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
+    if {"bulk", "transfer"} <= apps:
+        has = "iperf3's connections must stay together, those of transfers must not"
+        problems.append(Problem(found.name, "bulk beside transfer", has))
+    if problems:
+        raise NotPossible(problems)
+    return found

@@ -1,0 +1,278 @@
+"""Runs whose flows pass a switch that asks a controller for a server: Open vSwitch and our own.
+
+The links are still the wire's. Each host has a cable to the switch, an Ethernet device at both
+ends, and the wire carries what goes over it along the plan's links; so the queue of a server's
+port is the wire's, whose backlog the controller reads over the wire's socket. Nothing queues in
+the switch: what it sends the wire takes at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.lab.engine import DEVICE, QUEUE, Run
+from sojourn.lab.errors import LabError
+from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
+from sojourn.lab.programs.endpoint import environment
+from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
+from sojourn.lab.programs.play import NICE
+from sojourn.lab.validity import Doubt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import ExitStack
+
+    from sojourn.lab.engine import WireEngine
+    from sojourn.lab.host import Host
+    from sojourn.lab.process import Process
+    from sojourn.lab.programs import Lineup, Stage
+    from sojourn.lab.programs.balanced import Balanced
+    from sojourn.lab.sandbox import Sandbox
+    from sojourn.study.engine import Column
+
+LEAD = 4 * SECOND
+"""From the wire's start to the run's: the controller reads the wire, and the switch finds it."""
+PORT = 6653
+LOADED_SECONDS = 60.0
+STALE_SECONDS = 1.0
+AFFINITY_SECONDS = 60.0
+IDLE_SECONDS = 5
+"""After which a flow has ended for the controller; one that goes on is known again."""
+
+
+def mac(node: int) -> str:
+    """MAC of a host."""
+    return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
+
+
+class SwitchedRun(Run):
+    """One run being made."""
+
+    def __init__(
+        self,
+        engine: WireEngine,
+        lineup: Lineup,
+        raw: Path,
+        stack: ExitStack,
+        balanced: Balanced,
+    ) -> None:
+        require()
+        super().__init__(engine, lineup, raw, stack)
+        self.balanced = balanced
+        self.switch: OpenVSwitch
+        self.controller: Process
+        self.version = ""
+        self.look: dict[str, Any] = {}
+        self.went: dict[int, str] = {}
+        """The server that each flow was given last."""
+        self._listener: socket.socket | None = None
+        self._begin: IO[bytes]
+
+    def nodes(self) -> list[int]:
+        """Hosts that send or receive, and all servers."""
+        return sorted({*super().nodes(), *self.balanced.servers})
+
+    def name_of(self, node: int) -> str:
+        """What a host is called that programs speak to."""
+        return self.balanced.name if node == self.balanced.virtual else super().name_of(node)
+
+    def devices(self, sandbox: Sandbox) -> list[dict[str, Any]]:
+        """A cable for each host: the device in it, and the switch's."""
+        self.bench: Host = sandbox.host(self.plan["nodes"][self.balanced.switch]["name"])
+        made = []
+        for number, (node, host) in enumerate(self.hosts.items()):
+            common = {"kind": "tap", "addresses": []}
+            there = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
+            here = {
+                "node": self.balanced.switch,
+                "network": self.bench.path,
+                "name": f"p{node}",
+                "passing": True,
+            }
+            made += [
+                common | there | {"peer": 2 * number + 1},
+                common | here | {"peer": 2 * number},
+            ]
+        return made
+
+    def control(self) -> int:
+        """The socket by which the controller reads backlogs, and others if they want."""
+        if self.engine.control is not None:
+            self._listener = socket.socket(fileno=os.dup(self.engine.control))
+        else:
+            folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-"))
+            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._listener.bind(f"{folder}/wire.sock")
+            self._listener.listen(8)
+        self.stack.callback(self._listener.close)
+        return self._listener.fileno()
+
+    def settle(self, sandbox: Sandbox) -> None:
+        """Bring hosts and switch up."""
+        for node, host in self.hosts.items():
+            host.set_link(DEVICE, mac=mac(node))
+            switch_off_offloads(host, DEVICE)
+        super().settle(sandbox)
+        self._neighbours()
+        ports = [f"p{node}" for node in self.hosts]
+        for port in ports:
+            self.bench.set_link(port, up=True, mtu=self.lineup.mtu, queue=QUEUE)
+        self.bench.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
+        self.switch = OpenVSwitch(self.bench)
+        self.switch.start()
+        self.version = version(self.bench)
+        self.switch.bridge(ports, None)
+        with suppress(PermissionError, ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self.switch.process.pid, NICE)
+        for number, node in enumerate(self.hosts, 1):
+            for what, field in (("ip", "nw_dst"), ("arp", "arp_tpa")):
+                match = f"cookie=0x50,priority=1,{what},{field}={address(node)}"
+                self.switch.flows("add-flow", f"{match},actions=output:{number}")
+        told, tell = os.pipe()
+        self._begin = self.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
+        given = self._file()
+        given.write(json.dumps(self._service()).encode())
+        given.seek(0)
+        self.controller = self.bench.spawn(
+            [sys.executable, "-P", "-m", "sojourn.lb", "3"],
+            env=environment(),
+            stdin=told,
+            fds=[given.fileno()],
+        )
+        os.close(told)
+        self.controller.wait_output("loaded", LOADED_SECONDS)
+
+    def _neighbours(self) -> None:
+        """Hosts know each other, so that only the virtual address is asked for."""
+        known = set()
+        for flow in self.lineup.run.flows:
+            for receiver in self.balanced.receivers(flow):
+                known |= {(flow.sender, receiver), (receiver, flow.sender)}
+        for host, other in sorted(known):
+            self.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
+
+    def _service(self) -> dict[str, Any]:
+        """What the controller is to do."""
+        balancer, links = self.balanced.balancer, self.plan["links"]
+        assert self._listener is not None
+        where = self._listener.getsockname()
+        servers = []
+        for server in balancer["servers"]:
+            link = links[server["port"]]
+            queue = link["params"]["queue"]
+            given = {
+                "name": self.plan["nodes"][server["node"]]["name"],
+                "address": address(server["node"]),
+                "port": f"p{server['node']}",
+                "mac": mac(server["node"]),
+                "weight": server["weight"],
+            }
+            if link["params"]["rate"] is not None:
+                given["rate"] = link["params"]["rate"]
+                given["backlog"] = f"wire:{where}:{link['name']}"
+            if queue.get("limit"):
+                unit = "bytes" if queue.get("unit") == "bytes" else "packets"
+                given[f"limit_{unit}"] = queue["limit"]
+            servers.append(given)
+        return {
+            "address": address(self.balanced.virtual),
+            "servers": servers,
+            "policy": _core.format_balancer(json.dumps(balancer["policy"])),
+            "seed": self.lineup.run.seed,
+            "affinity": self.balanced.affinity,
+            "affinity_seconds": AFFINITY_SECONDS,
+            # Probes would stand in the very queues that are measured, and be dropped there.
+            "health": "none",
+            "stale_seconds": STALE_SECONDS,
+            "idle": IDLE_SECONDS,
+            "listen": {"host": "127.0.0.1", "port": PORT},
+        }
+
+    def begin(self, stage: Stage, tell: IO[bytes]) -> None:
+        """The wire begins, then the controller, who reads it; then the run."""
+        start = stage.begin(time.monotonic_ns() + LEAD)
+        tell.write(b"%d\n" % start)
+        self._begin.write(b"begin\n")
+        self.controller.wait_output('"listening"', LEAD / SECOND)
+        self.switch.control(f"tcp:127.0.0.1:{PORT}")
+        while True:
+            look = self._look()
+            if look and look["ready"] and all(server["up"] for server in look["servers"]):
+                return
+            if not self.controller.running:
+                raise LabError(f"the controller ended{self.controller.complaint()}")
+            if time.monotonic_ns() > start:
+                errors = self.controller.errors()[-1000:].decode(errors="replace")
+                raise LabError(f"the controller was not ready in {LEAD / SECOND:g} s: {errors}")
+            time.sleep(0.02)
+
+    def _looks(self) -> list[bytes]:
+        lines = self.controller.output().splitlines()
+        return [line for line in lines if line.startswith(b'{"address"')]
+
+    def _look(self) -> dict[str, Any]:
+        """What the controller said last."""
+        looks = self._looks()
+        return json.loads(looks[-1]) if looks else {}
+
+    def end(self) -> None:
+        """End controller and switch."""
+        self.controller.stop()
+        self.look = self._look()
+        for look in map(json.loads, self._looks()):
+            for choice in look["choices"]:
+                self.went[choice["to"] - FIRST_PORT] = choice["server"]
+        (self.raw / "controller.out").write_bytes(self.controller.output())
+        (self.raw / "controller.err").write_bytes(self.controller.errors())
+        rules = self.switch.flows("dump-flows")
+        (self.raw / "rules.txt").write_text(rules, encoding="utf-8")
+        self.switch.stop()
+        del self._begin
+
+    def against(self) -> list[Doubt]:
+        """What the switch or the controller did that no scenario asked for."""
+        counts, made = self.look["counts"], self.look["decisions"]
+        advice = "leave the machine to the run, or lower the rates"
+        lost = sum(server["port_dropped"] or 0 for server in self.look["servers"])
+        return [
+            Doubt(what, str(number), "none is good", advice)
+            for what, number in (
+                ("choices made by turns, since the backlog was too old", made["by_turns"]),
+                ("packets that the controller had no time for", counts["limited"]),
+                ("rules that the switch refused", counts["full"] + counts["errors"]),
+                ("packets that the switch lost on their way to servers", lost),
+            )
+            if number > 0
+        ]
+
+    def more(self) -> dict[str, Any]:
+        """What became of flows."""
+        return {"switch": {"name": "openvswitch", "version": self.version, **self.look}}
+
+    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+        """A record's tables with what the controller has chosen, by the names of simulated runs."""
+        name, look = self.balanced.name, self.look
+        counts = [server["chosen"] for server in look["servers"]]
+        squares = len(counts) * sum(n * n for n in counts)
+        jain = sum(counts) ** 2 / squares if squares else float("nan")
+        more: list[Column] = [
+            (f"{name}.choices", "1", "i8", struct.pack("<q", sum(counts))),
+            (f"{name}.choices_refused", "1", "i8", struct.pack("<q", look["counts"]["refused"])),
+            (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
+        ]
+        flows: list[Column] = []
+        for column, unit, kind, data in tables["flows"]:
+            if column == "to" and isinstance(data, list):
+                data = [self.went.get(n, there) for n, there in enumerate(data)]  # noqa: PLW2901
+            flows.append((column, unit, kind, data))
+        return {**tables, "summary": [*tables["summary"], *more], "flows": flows}

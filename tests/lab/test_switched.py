@@ -1,0 +1,144 @@
+"""Flows that a switch sends to servers: Open vSwitch, our controller, the wire's links."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("os_ken")
+
+from sojourn.lab import Unavailable, kernel, openvswitch
+from sojourn.lab.engine import LabRecord, WireEngine
+from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.programs.errors import NotPossible
+from sojourn.scenario import Scenario
+from tests.lab.conftest import possible
+
+STAR = """
+name = "two servers"
+duration = "5s"
+warmup = "1s"
+bottleneck = "servers"
+
+[topology]
+template = "star"
+rate = "100mbit"
+netem = "delay 1ms"
+
+[topology.clients]
+hosts = 2
+
+[topology.servers]
+hosts = 2
+rate = ["4mbit", "12mbit"]
+queue = "pfifo limit 100p"
+
+[balancers.lb]
+servers = "servers"
+policy = "POLICY"
+"""
+BULK = """
+[[flows]]
+name = "uploads"
+from = "clients"
+to = "lb"
+app = "bulk"
+tcp = "cubic"
+count = 4
+start = "every 300ms from 0s"
+"""
+DATAGRAMS = """
+[[flows]]
+name = "streams"
+from = "clients"
+to = "lb"
+app = "cbr rate 3mbit"
+count = 4
+start = "every 300ms from 0s"
+
+[[flows]]
+name = "files"
+from = "clients"
+to = "lb"
+app = "transfer size 20kb forever think exp(300ms)"
+tcp = "cubic"
+count = 2
+"""
+
+
+def scenario(policy: str, flows: str) -> Scenario:
+    return Scenario.from_toml(STAR.replace("POLICY", policy) + flows)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> WireEngine:
+    try:
+        openvswitch.require()
+    except Unavailable as error:
+        pytest.skip(f"not installed: {error}")
+    if not possible("auto") or not Path("/dev/net/tun").exists():
+        pytest.skip("not installed: the permission, or /dev/net/tun")
+    assert kernel.capable(kernel.CAP_SYS_ADMIN) or possible("user")
+    return WireEngine(keep=tmp_path_factory.mktemp("kept"))
+
+
+def column(record: LabRecord, table: str, name: str) -> list[Any]:
+    for found, _, kind, data in record.table(table):
+        if found == name:
+            if isinstance(data, list):
+                return data
+            code = {"f8": "d", "i8": "q"}[kind]
+            return list(struct.unpack(f"<{len(data) // 8}{code}", data))
+    raise AssertionError(f"no column {name} in {table}")
+
+
+@pytest.mark.slow
+def test_iperf3_at_a_virtual_address(engine: WireEngine) -> None:
+    record = engine.simulate(scenario("iqlb", BULK).plan_json, 1)
+    assert not [d for d in record.doubts if "leaves late" not in d], record.doubts
+    went = column(record, "flows", "to")
+    assert set(went) == {"server1", "server2"}
+    assert all(bytes_ > 100_000 for bytes_ in column(record, "flows", "bytes"))
+    names = column(record, "queues", "link")
+    busy = dict(zip(names, column(record, "queues", "utilisation"), strict=True))
+    backlog = dict(zip(names, column(record, "queues", "backlog_mean"), strict=True))
+    for server in ("server1", "server2"):
+        # The queue that the controller looks at is the one that fills.
+        assert busy[server] > 0.9
+        assert backlog[server] > 10_000
+    assert all(backlog[name] < 3000 for name in names if not name.startswith("server"))
+    told = record.real["switch"]
+    assert told["policy"].startswith("iqlb")
+    assert told["decisions"]["made"] == 4
+    assert told["decisions"]["followed"] == 4, "iperf3's data go where its control connection went"
+    assert all(server["backlog_packets"] is not None for server in told["servers"])
+    assert column(record, "summary", "lb.choices") == [4]
+    json.dumps(record.real)
+
+
+@pytest.mark.slow
+def test_datagrams_and_transfers(engine: WireEngine) -> None:
+    record = engine.simulate(scenario("round-robin", DATAGRAMS).plan_json, 2)
+    assert not [d for d in record.doubts if " late by" not in d], record.doubts
+    assert column(record, "summary", "files.finished")[0] > 3
+    # Turns are taken by all: three streams at most on the slow server, which cannot carry two.
+    lost = column(record, "summary", "streams.loss")[0]
+    assert 0.0 <= lost < 0.6
+    (choices,) = column(record, "summary", "lb.choices")
+    assert choices >= 4 + 3
+    assert column(record, "summary", "lb.choices_jain")[0] > 0.9
+
+
+def test_what_cannot_be_real(engine: WireEngine) -> None:
+    with pytest.raises(NotPossible, match="that engine"):
+        KernelEngine().check(scenario("random", BULK).plan_json, 1)
+    mixed = BULK + DATAGRAMS.replace("streams", "more")
+    with pytest.raises(NotPossible, match="must stay together"):
+        engine.check(scenario("random", mixed).plan_json, 1)
+    slow = STAR.replace("POLICY", "random") + 'service = "exp(5ms)"\n' + BULK
+    with pytest.raises(NotPossible, match="leave `service` out"):
+        engine.check(Scenario.from_toml(slow).plan_json, 1)
