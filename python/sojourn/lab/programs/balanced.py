@@ -63,6 +63,10 @@ class Balanced:
         """Who may receive a flow."""
         return self.servers if flow.group in self.groups else (flow.receiver,)
 
+    def measured_outside(self, flow: Flow) -> bool:
+        """Whether only the wire can tell what became of a flow's transfers."""
+        return flow.group in self.groups and flow.app == "transfer"
+
     def sent(self, flow: Flow) -> Flow:
         """A flow as its sender knows it."""
         return replace(flow, receiver=self.virtual) if flow.group in self.groups else flow

@@ -79,6 +79,13 @@ class Lineup:
         """
         played = [ended[name] for name in self._endpoints]
         made, groups, errors = endpoint.collect(self.run, played, end) if played else ({}, {}, [])
+        if self.balanced is not None:
+            # A server counts the connections that it accepts, and nobody else knows which those
+            # are: transfers are measured by the wire, which sees both ends.
+            away = {flow.flow for flow in self.run.flows if self.balanced.measured_outside(flow)}
+            made = {n: result for n, result in made.items() if n not in away}
+            apart = {flow.group for flow in self.run.flows if flow.flow in away}
+            groups = {n: stats for n, stats in groups.items() if n not in apart}
         sessions = [flow for flow in self.run.flows if flow.app == "web"]
         browsers = [ended[name] for name in self._browsers]
         browsed, more, web_errors = web.collect(self.run, sessions, browsers)
@@ -103,7 +110,8 @@ class Lineup:
     ) -> FlowResult:
         if flow.flow in made:
             return made[flow.flow]
-        if flow.start is None:
+        outside = self.balanced is not None and self.balanced.measured_outside(flow)
+        if flow.start is None or outside:
             return FlowResult(flow.flow, flow.name, flow.number)
         if flow.app == "bulk":
             name, server_name = iperf3.names(flow)
