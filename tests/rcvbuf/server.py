@@ -2,13 +2,15 @@
 
 Words, each answered by a line of JSON: `ask` (size, lock, inode, next datagram), `set N`
 (SO_RCVBUF), `read` (all that is there), `open` (a second socket beside the first, SO_REUSEPORT),
-`fork` (a child with the same sockets, which only waits), `fill N` (packets from itself). Options:
-`--own-network` (a network namespace of its own), `--user N`, `--undumpable`.
+`fork` (a child with the same sockets, which only waits), `fill N` (packets from itself),
+`corrupt N` (with wrong checksums). Options: `--own-network` (a network namespace of its own),
+`--user N`, `--undumpable`, `--inherit N` (a socket that somebody else has opened).
 """
 
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -72,9 +74,18 @@ def read(sockets: list[socket.socket]) -> int:
     count = 0
     while ready := select.select(sockets, [], [], 0)[0]:
         for one in ready:
-            one.recv(65536)
-            count += 1
+            # What is ready may turn out to be broken.
+            with contextlib.suppress(BlockingIOError):
+                one.recv(65536)
+                count += 1
     return count
+
+
+def corrupt(port: int, count: int) -> None:
+    datagram = struct.pack("!HHHH", 9, port, 8 + 1000, 0xBAD) + bytes(1000)
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as sender:
+        for _ in range(count):
+            sender.sendto(datagram, ("127.0.0.1", 0))
 
 
 def fork() -> int:
@@ -104,6 +115,8 @@ def answer(words: list[str], sockets: list[socket.socket]) -> object:
             with socket.socket(sockets[0].family, socket.SOCK_DGRAM) as sender:
                 for _ in range(int(count)):
                     sender.sendto(bytes(1000), (address, port))
+        case ["corrupt", count]:
+            corrupt(sockets[0].getsockname()[1], int(count))
         case _:
             raise SystemExit(f"unknown words: {words}")
     return True
@@ -112,7 +125,10 @@ def answer(words: list[str], sockets: list[socket.socket]) -> object:
 def main() -> None:
     address, port = sys.argv[1], int(sys.argv[2])
     prepare()
-    sockets = [opened(address, port)]
+    if "--inherit" in sys.argv:
+        sockets = [socket.socket(fileno=int(sys.argv[sys.argv.index("--inherit") + 1]))]
+    else:
+        sockets = [opened(address, port)]
     port = sockets[0].getsockname()[1]
     print(json.dumps({"port": port, "pid": os.getpid(), **told(sockets[0])}), flush=True)
     for line in sys.stdin:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,6 +220,39 @@ def test_ipv6_and_both_at_once(tmp_path: Path) -> None:
         assert server.ask()[0]["size"] == DEFAULT
 
 
+def test_a_socket_that_was_handed_over_outlives_its_server(tmp_path: Path) -> None:
+    """As with socket activation: somebody else has the socket, too, and it is put back there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+        ours.bind(("127.0.0.1", 0))
+        handed = Server("127.0.0.1", 0, "--inherit", str(ours.fileno()), passed=(ours.fileno(),))
+        with handed as server, rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
+            grown(server, tuner)
+            server.kill()
+            until(lambda: tuner.over)
+            assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) > DEFAULT
+            assert [outcome["action"] for outcome in tuner.stop()] == ["restored"]
+        assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == DEFAULT
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not installed: the permission for raw sockets")
+def test_does_not_grow_for_wrong_checksums(tmp_path: Path) -> None:
+    with (
+        Server("127.0.0.1", 0, "--own-network") as server,
+        rcvbuf.Tuner(POLICY, pid=server.pid, rescan=0.1, state=tmp_path) as tuner,
+    ):
+        until(lambda: of(tuner.snapshot(), server.inode))
+
+        def told() -> Any:
+            server.say("corrupt 10")
+            server.say("read")
+            found = of(tuner.snapshot(), server.inode)
+            return found if found and found["drops"]["checksum"] >= 100 else None
+
+        found = until(told)
+        assert (found["drops"]["buffer"], found["changes"]) == (0, 0)
+        assert server.ask()[0]["size"] == DEFAULT
+
+
 def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
     server.say("open")
     budget = 1 << 20
@@ -257,8 +291,6 @@ def test_bad_input(server: Server, tmp_path: Path) -> None:
 
 
 def test_own_socket(tmp_path: Path) -> None:
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mine:
         mine.bind(("127.0.0.1", 0))
         port = mine.getsockname()[1]

@@ -18,13 +18,16 @@ SERVER = Path(__file__).with_name("server.py")
 class Server:
     """`server.py` in a process of its own."""
 
-    def __init__(self, address: str = "127.0.0.1", port: int = 0, *more: str) -> None:
+    def __init__(
+        self, address: str = "127.0.0.1", port: int = 0, *more: str, passed: tuple[int, ...] = ()
+    ) -> None:
         self.address = address
         self.process = subprocess.Popen(
             [sys.executable, str(SERVER), address, str(port), *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            pass_fds=passed,
         )
         begun = self._answer()
         self.pid: int = begun["pid"]

@@ -5,7 +5,7 @@ use crate::diag::Reading;
 use crate::drops::Split;
 use crate::holders::{Failure, Holders};
 use crate::journal::{Entry, Journal};
-use crate::memory::{Places, Room};
+use crate::memory::Room;
 use crate::refusal::{Missing, Refusal};
 use crate::restore::{self, Action, Outcome};
 use crate::socket::{self, Setting};
@@ -24,6 +24,9 @@ const SOON: Nanos = 50 * MILLISECOND;
 const PART: Nanos = 50;
 /// Length of a moment of the sparkline.
 const MOMENT: Nanos = 250 * MILLISECOND;
+/// Looks without a socket after which it is gone: the kernel may leave out one of many that come and go
+/// while it tells, and what is forgotten is not put back.
+const ABSENT: u64 = 3;
 /// Under memory pressure the sizes together go down to this part every second.
 const SQUEEZE: (Bytes, Bytes) = (3, 4);
 
@@ -67,7 +70,7 @@ impl Core {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let journal = if settings.dry_run { None } else { Some(Journal::new(&settings.state)?) };
-        let room = Places::default().room(&[], settings.budget, settings.share, 0)?;
+        let room = settings.places.room(&[], settings.budget, settings.share, 0)?;
         let (most, note) = largest();
         Ok(Self {
             settings,
@@ -123,8 +126,8 @@ impl Core {
         let sum = |of: fn(&Tracked) -> Bytes| self.sockets.values().map(|(_, s)| of(s)).sum();
         let (occupied, sizes, least): (Bytes, Bytes, Bytes) =
             (sum(|s| s.reading.occupied), sum(|s| s.size.unwrap_or(0)), sum(Tracked::least));
-        let Settings { budget, share, .. } = self.settings;
-        if let Ok(mut room) = Places::default().room(&pids, budget, share, occupied) {
+        let Settings { budget, share, ref places, .. } = self.settings;
+        if let Ok(mut room) = places.room(&pids, budget, share, occupied) {
             if room.short {
                 room.budget = room.budget.min((sizes / SQUEEZE.1 * SQUEEZE.0).max(least));
             }
@@ -324,7 +327,7 @@ impl Core {
         let pass = self.pass;
         let mut gone = Vec::new();
         self.sockets.retain(|_, (_, socket)| {
-            let here = socket.seen == pass;
+            let here = socket.seen + ABSENT > pass;
             if !here && socket.before.is_some() {
                 gone.extend(socket.cookie);
             }

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::drops::Split;
+use crate::memory::Places;
 use crate::refusal::Refusal;
 use crate::restore::{self, Outcome};
 use crate::target::{Target, Who};
@@ -38,6 +39,8 @@ pub struct Settings {
     pub sockets: usize,
     /// Folder of the journal.
     pub state: PathBuf,
+    /// Where the machine tells of its memory.
+    pub places: Places,
 }
 
 impl Settings {
@@ -53,6 +56,7 @@ impl Settings {
             share: 0.25,
             sockets: 1024,
             state,
+            places: Places::default(),
         }
     }
 }
@@ -289,5 +293,63 @@ fn state(core: &Core, socket: &crate::tracked::Tracked) -> SocketState {
         changes: socket.changes,
         refusal: socket.refusal.clone(),
         recent: socket.recent.iter().copied().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restore::Action;
+    use crate::socket::setting;
+    use std::fs;
+    use std::net::UdpSocket;
+
+    fn wait(mut what: impl FnMut() -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !what() {
+            assert!(Instant::now() < end);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn gives_back_under_memory_pressure_and_in_the_end() {
+        let root = std::env::temp_dir().join(format!("sojourn-pressure-{}", std::process::id()));
+        fs::create_dir_all(root.join("pressure")).unwrap();
+        fs::write(root.join("meminfo"), "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n")
+            .unwrap();
+        let press = |percent: u32| {
+            let text = format!("some avg10={percent}.00 avg60=0.00 avg300=0.00 total=0\n");
+            fs::write(root.join("pressure/memory"), text).unwrap();
+        };
+        press(0);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let local = socket.local_addr().unwrap();
+        let before = setting(&socket).unwrap();
+        let target = Target { who: Who::Pid(std::process::id()), port: Some(local.port()) };
+        let policy = Params::parse("on-demand budget 8mb").unwrap();
+        let settings = Settings {
+            places: Places { proc: root.clone(), cgroup: root.join("cgroup") },
+            ..Settings::new(target, policy, root.join("state"))
+        };
+        let mut tuner = Tuner::start(settings).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        wait(|| {
+            for _ in 0..200 {
+                sender.send_to(&[0; 1000], local).unwrap();
+            }
+            setting(&socket).unwrap().size >= 4 * before.size
+        });
+        let grown = setting(&socket).unwrap().size;
+        // What is held stays possible; so it is taken out first.
+        socket.set_nonblocking(true).unwrap();
+        while socket.recv(&mut [0; 2000]).is_ok() {}
+        press(50);
+        wait(|| tuner.snapshot().short && setting(&socket).unwrap().size < grown / 2);
+        assert!(setting(&socket).unwrap().size >= before.size);
+        let outcomes = tuner.stop();
+        assert_eq!(outcomes.iter().map(|o| o.action).collect::<Vec<_>>(), [Action::Restored]);
+        assert_eq!(setting(&socket).unwrap(), before);
+        fs::remove_dir_all(root).unwrap();
     }
 }
