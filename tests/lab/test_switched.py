@@ -56,7 +56,7 @@ DATAGRAMS = """
 name = "streams"
 from = "clients"
 to = "lb"
-app = "cbr rate 3mbit"
+app = "cbr rate 1mbit"
 count = 4
 start = "every 300ms from 0s"
 
@@ -125,9 +125,9 @@ def test_datagrams_and_transfers(engine: WireEngine) -> None:
     record = engine.simulate(scenario("round-robin", DATAGRAMS).plan_json, 2)
     assert not [d for d in record.doubts if " late by" not in d], record.doubts
     assert column(record, "summary", "files.finished")[0] > 3
-    # Turns are taken by all: three streams at most on the slow server, which cannot carry two.
-    lost = column(record, "summary", "streams.loss")[0]
-    assert 0.0 <= lost < 0.6
+    # Turns are taken by all, so three streams at most are on the slow server, which carries them.
+    lost = column(record, "summary", "udp_loss")[0]
+    assert 0.0 <= lost < 0.2
     (choices,) = column(record, "summary", "lb.choices")
     assert choices >= 4 + 3
     assert column(record, "summary", "lb.choices_jain")[0] > 0.9

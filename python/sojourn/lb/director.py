@@ -223,6 +223,8 @@ class Director:
                 self.policy.adopt(server)
                 self._bind(key, server)
             return server, "blind", None
+        # Readings were taken since; ages count from now.
+        now = time.monotonic_ns()
         server = self.policy.choose(now, key.packed(self.service.address))
         if server is None:
             return None, "", None

@@ -157,8 +157,8 @@ def headline(look: Json) -> str:
     p50 = look["decisions"]["seconds_p50"]
     decided = "" if p50 is None else f", {duration(p50)} each"
     return (
-        f"{look['address']}   {look['policy']}   {switch}   {flows['installed']} flows, "
-        f"{flows['pending']} pending   {look['decisions']['made']} choices{decided}"
+        f"{look['address']} · {look['policy']} · {switch} · {flows['installed']} flows, "
+        f"{flows['pending']} pending · {look['decisions']['made']} choices{decided}"
     )
 
 
@@ -238,7 +238,8 @@ def page(look: Json) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="refresh" content="2"><title>sojourn lb</title>'
-        f"<style>{STYLE}</style></head><body><h1>{html.escape(headline(look))}</h1>{told}"
+        f"<style>{STYLE}</style></head><body><h1>Balancer</h1>"
+        f"<p>{html.escape(headline(look))}</p>{told}"
         f"<table><thead><tr>{cells(list(COLUMNS), 'th')}</tr></thead><tbody>{body}</tbody></table>"
         f"<h2>Last choices</h2><ul>{choices or '<li>none yet</li>'}</ul>"
         "</body></html>"

@@ -367,5 +367,9 @@ class Model(Part):
     links: dict[Name, Link] = Field(
         default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
     )
+    switch: Literal["openvswitch"] = Field(
+        "openvswitch",
+        description="The switch that balanced flows pass in real runs (`sojourn lab run`).",
+    )
     flows: list[Flow] = Field(description="The traffic.", min_length=1, max_length=limits.GROUPS)
     observe: Observe = Field(Observe(), description="What is recorded.")
