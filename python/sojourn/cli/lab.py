@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -224,13 +224,20 @@ def clean(
 ) -> None:
     """Put back settings of this machine that a killed laboratory left changed.
 
-    There is nothing else to clean: namespaces, interfaces, files and programs of a laboratory end
-    with it. What runs is left in peace, and what somebody else changed meanwhile is left and said.
+    Control groups that it left are taken away. There is nothing else to clean: namespaces,
+    interfaces, files and programs of a laboratory end with it.
+    What runs is left in peace, and what somebody else changed meanwhile is left and said.
     """
+    from sojourn.lab import Unavailable, cpu
     from sojourn.lab.journal import ROOT_FOLDER
-    from sojourn.lab.settings import recover
+    from sojourn.lab.settings import Outcome, recover
 
     outcomes = recover(force=force)
+    with suppress(Unavailable):
+        outcomes += [
+            Outcome(name, "removed", f"control group {name}: removed")
+            for name in cpu.sweep(cpu.find())
+        ]
     if as_json:
         common.print_json([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
         return

@@ -86,7 +86,7 @@ class Outcome:
     """What became of a setting that we had changed."""
 
     name: str
-    action: Literal["restored", "left", "in use"]
+    action: Literal["restored", "left", "in use", "removed"]
     text: str
     """The same for people."""
 
