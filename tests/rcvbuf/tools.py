@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -91,9 +93,15 @@ def until(what: Callable[[], Any], patience: float = 10.0) -> Any:
     return found
 
 
+_PORTS = itertools.cycle(range(20_000 + os.getpid() % 1000 * 12, 20_012 + os.getpid() % 1000 * 12))
+
+
 def free_port() -> int:
-    """A port below those that the kernel gives away, so that nobody else gets it."""
-    for port in range(20_000, 32_000, 7):
+    """A port below those that the kernel gives away, and that tests beside this one do not try.
+
+    Servers that allow others beside them on their port would not notice.
+    """
+    for port in itertools.islice(_PORTS, 12):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.bind(("127.0.0.1", port))

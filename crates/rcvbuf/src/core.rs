@@ -98,15 +98,15 @@ impl Core {
 
     /// One pass at `now`, nanoseconds of any clock that does not go back.
     pub(crate) fn step(&mut self, now: Nanos) {
-        if now >= self.refresh_at {
-            self.refresh_at = now + SECOND;
-            self.refresh();
-        }
         if now >= self.search_at {
             let begun = Instant::now();
             self.search();
             let cost = begun.elapsed().as_nanos() as Nanos;
             self.search_at = now + self.settings.rescan.max(cost * PART);
+        }
+        if now >= self.refresh_at {
+            self.refresh_at = now + SECOND;
+            self.refresh();
         }
         let strange = self.look();
         if strange {
@@ -147,6 +147,10 @@ impl Core {
             self.holders.bury();
         } else {
             self.holders.follow(&pids);
+            // Between being read and being opened a number may have become another process's.
+            if let Some(again) = self.finder.processes() {
+                self.holders.keep(&again);
+            }
         }
         self.enter_spaces(anybody);
         self.strangers.clear();

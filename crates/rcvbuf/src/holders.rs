@@ -82,8 +82,17 @@ impl Holders {
 
     /// Forgets processes that have ended.
     pub(crate) fn bury(&mut self) {
+        self.retain(Process::alive);
+    }
+
+    /// Forgets processes that are not among these, or have ended.
+    pub(crate) fn keep(&mut self, pids: &BTreeSet<u32>) {
+        self.retain(|process| pids.contains(&process.pid) && process.alive());
+    }
+
+    fn retain(&mut self, wanted: impl Fn(&Process) -> bool) {
         let processes = &mut self.processes;
-        processes.retain(|_, process| process.alive());
+        processes.retain(|_, process| wanted(process));
         self.by_inode.retain(|_, holders| {
             holders.retain(|(pid, _)| processes.contains_key(pid));
             !holders.is_empty()

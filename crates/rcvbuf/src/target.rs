@@ -170,6 +170,8 @@ fn family(known: &mut Vec<Process>) {
         for child in known[at].children() {
             if known.iter().all(|process| process.pid != child)
                 && let Ok(process) = Process::open(child)
+                && known[at].children().contains(&child)
+                && process.alive()
             {
                 known.push(process);
             }
