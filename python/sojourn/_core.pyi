@@ -56,7 +56,7 @@ Column: TypeAlias = (
     tuple[str, str, Literal["f8", "i8", "?"], bytes] | tuple[str, str, Literal["text"], list[str]]
 )
 
-class HasFileno(Protocol):
+class _HasFileno(Protocol):
     def fileno(self) -> int: ...
 
 class WordError(ValueError):
@@ -256,7 +256,7 @@ def rcvbuf_state_folder() -> Path: ...
 @final
 class AdaptiveBuffer:
     def __new__(
-        cls, socket: HasFileno, policy: str = "elastic", *, interval: float = 0.01
+        cls, socket: _HasFileno, policy: str = "elastic", *, interval: float = 0.01
     ) -> AdaptiveBuffer: ...
     def stats(self) -> str: ...
     def stop(self) -> bool: ...

@@ -25,7 +25,8 @@ def defined() -> dict[str, ast.stmt]:
 
 def test_stubs_name_what_is_there() -> None:
     real = {name for name in vars(_core) if not name.startswith("_")}
-    assert set(defined()) == real
+    # A name with an underscore is a type for the stub alone.
+    assert {name for name in defined() if not name.startswith("_")} == real
     (exported,) = (
         ast.literal_eval(node.value)
         for node in stub().body

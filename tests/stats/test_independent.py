@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -210,3 +211,107 @@ def test_tost_of_statsmodels() -> None:
     rng = np.random.default_rng(11)
     a, b = rng.normal(0, 1, 25), rng.normal(0.1, 1, 25)
     assert ours.tost(a - b, -0.6, 0.6) == pytest.approx(ttost_paired(a, b, -0.6, 0.6)[0], rel=1e-10)
+
+
+def test_games_howell_of_scipy(data: Groups) -> None:
+    found = ours.games_howell(data)
+    theirs = stats.tukey_hsd(*data.values(), equal_var=False)
+    limits: Any = theirs.confidence_interval(0.95)
+    their_p: Any = theirs.pvalue
+    their_gap: Any = theirs.statistic
+    names = list(data)
+    for pair in found.pairs:
+        i, j = names.index(pair.a), names.index(pair.b)
+        assert pair.difference == pytest.approx(their_gap[j, i], rel=1e-10)
+        assert pair.p == pytest.approx(their_p[j, i], abs=1e-10)
+        assert (pair.low, pair.high) == pytest.approx(
+            (limits.low[j, i], limits.high[j, i]), rel=1e-8
+        )
+        assert pair.differs == (pair.p <= 0.05)
+    assert list(found.frame()["p"]) == [pair.p for pair in found.pairs]
+    assert found.omnibus.p == ours.welch(data).p
+
+
+def test_blocks_as_regression() -> None:
+    """F of what groups explain beyond seeds, by projecting on dummy variables."""
+    rng = np.random.default_rng(5)
+    seeds = rng.normal(0, 5, 12)
+    data = {
+        name: seeds + shift + rng.normal(0, 1, 12)
+        for name, shift in zip("abc", (0, 0.5, 2), strict=True)
+    }
+    y = np.concatenate(list(data.values()))
+    group, seed = np.repeat(np.arange(3), 12), np.tile(np.arange(12), 3)
+    blocks = (seed[:, None] == np.arange(12)).astype(float)
+    both = np.hstack([blocks, (group[:, None] == np.arange(1, 3)).astype(float)])
+
+    def left(x: np.ndarray) -> float:
+        fit, *_ = np.linalg.lstsq(x, y, rcond=None)
+        return float(((y - x @ fit) ** 2).sum())
+
+    rest = left(both)
+    f = (left(blocks) - rest) / 2 / (rest / 22)
+    table = ours.blocks(data)
+    assert (table.df_between, table.df_within) == (2, 22)
+    assert table.f == pytest.approx(f, rel=1e-10)
+    assert table.p == pytest.approx(float(stats.f.sf(f, 2, 22)), rel=1e-10)
+    assert table.ms_within == pytest.approx(rest / 22, rel=1e-10)
+    assert table.frame().loc["within", "mean square"] == table.ms_within
+    # Seeds that differ hide what the groups do; pairing takes them out.
+    assert table.p < 1e-3 < ours.one_way(data).p
+
+
+def test_two_blocks_are_a_paired_t_test() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(0, 1, 15), rng.normal(0.3, 1, 15)
+    test, table = ours.paired_difference(a, b), ours.blocks([a, b])
+    assert table.f == pytest.approx(test.t**2, rel=1e-10)
+    assert table.p == pytest.approx(test.p, rel=1e-10)
+
+
+def test_friedman_of_scipy() -> None:
+    rng = np.random.default_rng(7)
+    for decimals in (6, 0):  # without and with ties
+        data = [np.round(rng.normal(shift, 2, 20), decimals) for shift in (0, 1, 2, 0)]
+        found, theirs = ours.friedman(data), stats.friedmanchisquare(*data)
+        assert found.chi2 == pytest.approx(theirs.statistic, rel=1e-10)
+        assert found.p == pytest.approx(theirs.pvalue, rel=1e-10)
+
+
+def test_levene_and_bartlett_of_scipy(data: Groups) -> None:
+    theirs = stats.levene(*data.values(), center="median")
+    assert ours.levene(data).statistic == pytest.approx(theirs.statistic, rel=1e-10)
+    assert ours.levene(data).p == pytest.approx(theirs.pvalue, rel=1e-10)
+    both = stats.bartlett(*data.values())
+    assert ours.bartlett(data).statistic == pytest.approx(both.statistic, rel=1e-10)
+
+
+def test_paired_tests_are_paired_tests() -> None:
+    rng = np.random.default_rng(8)
+    base = rng.normal(0, 3, 10)
+    data = {"x": base, "y": base + rng.normal(1, 0.5, 10), "z": base + rng.normal(0, 0.5, 10)}
+    frame = ours.paired_tests(data)
+    assert list(zip(frame["a"], frame["b"], strict=True)) == [("x", "y"), ("x", "z"), ("y", "z")]
+    for row in frame.to_dict("records"):
+        theirs = stats.ttest_rel(data[row["b"]], data[row["a"]])
+        assert row["t"] == pytest.approx(theirs.statistic, rel=1e-10)
+        assert row["p"] == pytest.approx(theirs.pvalue, rel=1e-10)
+        assert row["d"] == pytest.approx(theirs.statistic / math.sqrt(10), rel=1e-10)
+        assert row["d low"] < row["d"] < row["d high"]
+    assert list(frame["p Holm"]) == pytest.approx(list(ours.holm(frame["p"].to_numpy())))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ours.blocks([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value of every seed"),
+        (lambda: ours.friedman([[1.0, 2.0], [1.0, 2.0, 3.0]]), "a value of every seed"),
+        (lambda: ours.shapiro_wilk([1.0, 1.0, 1.0]), "all values are equal"),
+        (lambda: ours.shapiro_wilk([1.0, 2.0]), "3 are needed"),
+        (lambda: ours.games_howell([[1.0, 1.0], [1.0, 2.0]]), "no spread"),
+        (lambda: ours.bartlett([[1.0, 1.0], [1.0, 2.0]]), "without any spread"),
+    ],
+)
+def test_what_cannot_be_answered(call: object, says: str) -> None:
+    with pytest.raises(ours.StatisticsError, match=says):
+        call()  # type: ignore[operator]

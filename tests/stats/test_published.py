@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from sojourn.stats import (
+    Check,
+    bartlett,
     cohens_d,
     dunn,
+    friedman,
     holm,
     jain,
     kruskal_wallis,
+    levene,
     lsd,
     mean_interval,
+    normal_residuals,
     one_way,
     paired_difference,
     power,
     seeds_for_power,
+    shapiro_wilk,
     tukey,
     welch,
     welch_difference,
@@ -27,6 +35,7 @@ from tests.stats.datasets import (
     INSECT_SPRAYS,
     PLANT_GROWTH,
     PONDS,
+    ROUNDING_TIMES,
     SLEEP_1,
     SLEEP_2,
     SWEET_POTATO,
@@ -175,3 +184,34 @@ def test_jain_by_hand() -> None:
 def test_cohens_d_of_sleep() -> None:
     # t * sqrt(1/n + 1/m) by the published t.
     assert cohens_d(SLEEP_1, SLEEP_2).estimate == pytest.approx(-1.8608 * math.sqrt(0.2), abs=5e-5)
+
+
+def test_assumptions_of_plant_growth_and_insect_sprays() -> None:
+    check = normal_residuals(PLANT_GROWTH)
+    assert digits(check.statistic, "0.96607")
+    assert digits(check.p, "0.4379")
+    check = shapiro_wilk([x for group in PLANT_GROWTH.values() for x in group])
+    assert digits(check.statistic, "0.98268")
+    assert digits(check.p, "0.8915")
+    cases: list[tuple[Any, Callable[..., Check], str, str]] = [
+        (PLANT_GROWTH, bartlett, "2.8786", "0.2371"),
+        (INSECT_SPRAYS, bartlett, "25.96", "9.085e-05"),
+        (PLANT_GROWTH, levene, "1.1192", "0.3412"),
+        (INSECT_SPRAYS, levene, "3.8214", "0.004223"),
+    ]
+    for data, method, statistic, p in cases:
+        found = method(data)
+        assert digits(found.statistic, statistic)
+        assert digits(found.p, p)
+        assert f"n = {found.n}" in found.summary()
+        assert found.frame().loc[found.method, "p"] == found.p
+
+
+def test_friedman_of_rounding_times() -> None:
+    found = friedman(ROUNDING_TIMES)
+    assert digits(found.chi2, "11.143")
+    assert (found.df, found.blocks) == (2, 22)
+    assert digits(found.p, "0.003805")
+    assert found.kendall_w == pytest.approx(found.chi2 / 44)
+    assert "Friedman" in found.summary()
+    assert list(found.frame()["group"]) == ["round", "narrow", "wide"]

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Metric {
     /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
-    /// Whose it is: of the `run`, a `link`, a shared `medium`, a `flow` (and groups of them); of `series`
+    /// Whose it is: of the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`; of `series`
     /// only; of the `monitor`'s series of flows; a `text` or number that says what a row is about.
     pub of: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
@@ -133,6 +133,18 @@ pub const METRICS: &[Metric] = metrics! {
         "objects" "1" "Web objects loaded."
         "start" "s" "When the flow began."
         "end" "s" "When the flow ended; not a number if it did not."
+    }
+    "balancer" {
+        "choices" "1" "Flows or connections that the balancer has given a server."
+        "choices_refused" "1" "Times that the balancer gave a flow no server."
+        "choices_jain" "1" "Jain's index over the servers' numbers of choices: 1 if all were chosen as often."
+        "choices_repeated" "1" "Share of choices that fell on the same server as the choice before: 1/n if n servers are drawn, near 1 where flows herd."
+        "misplaced" "1" "Share of choices whose port, when the flow began, held a wait longer than the shortest of all ports by more than a full frame."
+        "excess_wait_mean" "s" "Mean wait in the chosen port's queue above that in the shortest, when the flow began; waits are backlog over rate."
+        "age_mean" "s" "Mean age, when a server was chosen, of what was known of it; of choices that looked at something."
+        "decision_mean" "s" "Mean time from a flow's first packet at the switch until the flow could go on."
+        "decision_p50" "s" "Median of the time that decisions took."
+        "decision_p99" "s" "99th percentile of the time that decisions took."
     }
     "series" {
         "time" "s" "Simulated time since the start of the run."

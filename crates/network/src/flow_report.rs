@@ -32,6 +32,8 @@ pub struct FlowLine<'a> {
     pub group: usize,
     /// Its number within the group.
     pub number: u32,
+    /// The node that a balancer chose last for it to send to; the group's if none did.
+    pub receiver: Option<usize>,
     /// When it began, `Nanos::MAX` if it did not, and ended.
     pub start: Nanos,
     /// When it ended.
@@ -69,7 +71,7 @@ pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
     row.text("group", &group.name);
     row.integer("flow", u64::from(flow.number));
     row.text("from", &plan.nodes[pair.0].name);
-    row.text("to", &plan.nodes[pair.1].name);
+    row.text("to", &plan.nodes[flow.receiver.unwrap_or(pair.1)].name);
     row.real("start", instant(Some(flow.start)));
     row.real("end", instant(flow.end));
     transfer_metrics(&mut row, &[*flow.counted], span);

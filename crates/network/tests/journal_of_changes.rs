@@ -55,6 +55,7 @@ fn plan() -> Plan {
             },
             changes: vec![change(100, 1), change(200, 10)],
         }],
+        balancers: Vec::new(),
         groups: Vec::new(),
         observe: Observe {
             bottleneck: Bottleneck { name: "ab".into(), links: vec![0] },

@@ -74,6 +74,7 @@ mod tests {
         Group {
             name: "calls".to_owned(),
             pairs: vec![(0, 1), (2, 1), (0, 3), (0, 1)],
+            balancer: None,
             count: 6,
             start: SECOND,
             start_spread: 2 * SECOND,

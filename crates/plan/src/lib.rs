@@ -5,10 +5,12 @@
 //! its parameters; this crate only puts them together and checks that they fit.
 
 pub mod address;
+mod balancers;
 pub mod changes;
 mod flows;
 pub mod validate;
 
+pub use balancers::{Balancer, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,9 @@ pub struct Plan {
     pub media: Vec<Medium>,
     /// Links, one direction each.
     pub links: Vec<Link>,
+    /// Who chooses servers for flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub balancers: Vec<Balancer>,
     /// Groups of flows.
     pub groups: Vec<Group>,
     /// What is recorded beyond the defaults.
@@ -96,6 +101,10 @@ pub struct Group {
     /// Pairs of sending and receiving node; flow `i` uses pair `i` modulo their number. For Web
     /// traffic the sender is the server: objects flow from `from` to `to`.
     pub pairs: Vec<(usize, usize)>,
+    /// Index of the balancer that chooses a receiver for each of its connections, or for each flow of
+    /// packets; the pairs then name its first server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balancer: Option<usize>,
     /// Number of flows; for Web traffic, of sessions at once.
     pub count: u32,
     /// Earliest start.

@@ -62,11 +62,11 @@ pub mod limits {
     pub const SNAPLEN: u32 = 65_535;
 }
 
-fn fail<T>(at: impl Into<String>, message: impl Into<String>) -> Result<T, PlanError> {
+pub(crate) fn fail<T>(at: impl Into<String>, message: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError { at: at.into(), message: message.into() })
 }
 
-fn at_most(at: &str, what: &str, n: usize, limit: usize) -> Result<(), PlanError> {
+pub(crate) fn at_most(at: &str, what: &str, n: usize, limit: usize) -> Result<(), PlanError> {
     if n > limit {
         return fail(at, format!("{n} {what}: at most {limit} are allowed"));
     }
@@ -84,6 +84,7 @@ impl Plan {
         self.check_media()?;
         self.check_links()?;
         self.check_groups()?;
+        self.check_balancers()?;
         self.check_routes()?;
         self.check_observe()
     }
@@ -211,6 +212,9 @@ impl Plan {
         let links = self.links.iter().map(|link| link.name.as_str());
         let media = self.media.iter().map(|medium| medium.name.as_str());
         let mut names: BTreeSet<&str> = links.chain(media).collect();
+        for (i, balancer) in self.balancers.iter().enumerate() {
+            check_name(|| format!("balancers[{i}].name"), &balancer.name, &mut names)?;
+        }
         for (i, group) in self.groups.iter().enumerate() {
             let at = |field: &str| format!("groups[{i}].{field}");
             check_name(|| at("name"), &group.name, &mut names)?;
@@ -296,16 +300,22 @@ impl Plan {
                     if back { &[(from, to), (to, from)] } else { &[(from, to)] };
                 for &(a, b) in ways {
                     if !reach.reaches(a, b) {
-                        let (a, b) = (&self.nodes[a].name, &self.nodes[b].name);
-                        return fail(
-                            format!("groups[{i}].pairs[{j}]"),
-                            format!("no links lead from {a} to {b}"),
-                        );
+                        return self.no_way(format!("groups[{i}].pairs[{j}]"), a, b);
                     }
                 }
             }
         }
+        for (i, a, b) in self.balanced_ways() {
+            if !reach.reaches(a, b) {
+                return self.no_way(format!("groups[{i}].balancer"), a, b);
+            }
+        }
         Ok(())
+    }
+
+    fn no_way(&self, at: String, from: usize, to: usize) -> Result<(), PlanError> {
+        let (a, b) = (&self.nodes[from].name, &self.nodes[to].name);
+        fail(at, format!("no links lead from {a} to {b}"))
     }
 
     fn check_observe(&self) -> Result<(), PlanError> {
@@ -382,6 +392,7 @@ impl Plan {
                 let mut names = BTreeSet::new();
                 names.extend(self.links.iter().map(|link| link.name.as_str()));
                 names.extend(self.groups.iter().map(|group| group.name.as_str()));
+                names.extend(self.balancers.iter().map(|balancer| balancer.name.as_str()));
                 check_name(|| at.to_owned(), name, &mut names)
             }
         }

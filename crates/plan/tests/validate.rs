@@ -26,6 +26,7 @@ fn plan() -> Plan {
     let group = |name: &str, transport, app| Group {
         name: name.into(),
         pairs: vec![(0, 2)],
+        balancer: None,
         count: 2,
         start: 0,
         start_spread: SECOND,
@@ -46,6 +47,7 @@ fn plan() -> Plan {
             link("core", 1, 2),
             link("core.reverse", 2, 1),
         ],
+        balancers: Vec::new(),
         groups: vec![
             group("ftp", Transport::Tcp(sojourn_tcp::Params::default()), "bulk"),
             group("call", Transport::Udp, "voip"),

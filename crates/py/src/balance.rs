@@ -46,7 +46,7 @@ enum Server {
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Balancer {
     params: Params,
-    balancer: balance::Balancer,
+    inner: balance::Balancer,
     names: Vec<String>,
     draws: Stream,
     last: Option<balance::Choice>,
@@ -106,7 +106,7 @@ impl Balancer {
         }
         Ok(Self {
             params,
-            balancer: balance::Balancer::new(&params, &known),
+            inner: balance::Balancer::new(&params, &known),
             names,
             draws: Stream::new(seed, "balancer", "choice"),
             last: None,
@@ -137,7 +137,7 @@ impl Balancer {
     /// with `unread`); `limits`, `rates` and `weights` say whether those make a difference.
     #[getter]
     fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
-        let needs = self.balancer.needs();
+        let needs = self.inner.needs();
         let fresh = match needs.fresh {
             Fresh::Unread => "unread",
             Fresh::Now => "now",
@@ -169,20 +169,20 @@ impl Balancer {
     /// Flows that each server has been given and that have not finished.
     #[getter]
     fn open(&self) -> Vec<u32> {
-        (0..self.names.len()).map(|i| self.balancer.open(i)).collect()
+        (0..self.names.len()).map(|i| self.inner.open(i)).collect()
     }
 
     /// Which servers are up.
     #[getter]
     fn up(&self) -> Vec<bool> {
-        (0..self.names.len()).map(|i| self.balancer.is_up(i)).collect()
+        (0..self.names.len()).map(|i| self.inner.is_up(i)).collect()
     }
 
     /// What the policy remembers, by name: a number for each server that it knows one of.
     #[getter]
     fn state(&self) -> BTreeMap<&'static str, BTreeMap<usize, f64>> {
         let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        self.balancer.state(&mut |server, name, value| {
+        self.inner.state(&mut |server, name, value| {
             state.entry(name).or_default().insert(server, value);
         });
         state
@@ -219,7 +219,7 @@ impl Balancer {
                 counters: counters[i].map(|(bytes, packets)| Counters { bytes, packets }),
             })
             .collect();
-        self.balancer.observe(now, &readings);
+        self.inner.observe(now, &readings);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl Balancer {
     fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> Option<usize> {
         let flow = balance::Flow { hash: balance::hash_of(flow.unwrap_or_default()) };
         let draws = &mut self.draws;
-        self.last = self.balancer.choose(now, &flow, &mut |n| draws.below(n));
+        self.last = self.inner.choose(now, &flow, &mut |n| draws.below(n));
         self.last.map(|choice| choice.server)
     }
 
@@ -237,7 +237,7 @@ impl Balancer {
     /// before this balancer, or that goes where its client's other flows go.
     fn adopt(&mut self, server: usize) -> PyResult<()> {
         self.check(server)?;
-        self.balancer.adopt(server);
+        self.inner.adopt(server);
         Ok(())
     }
 
@@ -246,14 +246,14 @@ impl Balancer {
     #[pyo3(signature = (now, server, latency=None))]
     fn finished(&mut self, now: u64, server: usize, latency: Option<u64>) -> PyResult<()> {
         self.check(server)?;
-        self.balancer.finished(now, server, latency);
+        self.inner.finished(now, server, latency);
         Ok(())
     }
 
     /// A server has come up or gone down. One that is down is never chosen.
     fn set_up(&mut self, server: usize, up: bool) -> PyResult<()> {
         self.check(server)?;
-        self.balancer.set_up(server, up);
+        self.inner.set_up(server, up);
         Ok(())
     }
 }

@@ -187,6 +187,27 @@ impl Params {
         self.table().name
     }
 
+    /// What its limit counts, and how much fits; none where the limit is one of memory only.
+    pub fn limit(&self) -> Option<(Unit, u32)> {
+        let packets = |limit| Some((Unit::Packets, limit));
+        match self {
+            Self::Fifo(params) => Some((params.unit, params.limit)),
+            Self::Red(params) => Some((params.unit, params.limit)),
+            Self::Choke(params) => packets(params.limit),
+            Self::Blue(params) => packets(params.limit),
+            Self::Sfb(params) => packets(params.limit),
+            Self::Codel(params) => packets(params.limit),
+            Self::FqCodel(params) => packets(params.limit),
+            Self::Pie(params) => packets(params.limit),
+            Self::FqPie(params) => packets(params.pie.limit),
+            Self::FqCobalt(params) => packets(params.limit),
+            Self::Daqm(params) => packets(params.limit),
+            Self::Pi2(params) => packets(params.limit),
+            Self::DualPi2(params) => packets(params.limit),
+            Self::Cobalt(_) | Self::Cake(_) => None,
+        }
+    }
+
     /// An empty queue, created at `now`.
     ///
     /// # Panics

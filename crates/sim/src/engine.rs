@@ -3,13 +3,14 @@
 //! # Order of events
 //! By time, then
 //! 1. the clock: end of the warm-up, samples of time series, audits, changes of links in the order of
-//!    the plan, the end of the run;
+//!    the plan, readings of queues by balancers, the end of the run;
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
 //!    taken by its host, within the same event, and what the host sends in answer follows at once;
 //! 3. timers: flows in the order of the plan (groups, then flows in them), then connections by slot.
 //!
 //! Nothing else decides, so a run is a function of plan and seed.
 
+use crate::balance::{Balanced, Desk};
 use crate::captures::Captures;
 use crate::flow::{Driver, Flow, Packets};
 use crate::load::{Cargo, Datagram};
@@ -53,6 +54,8 @@ pub struct Engine<'a> {
     pub timers: Deadlines,
     /// All flows, group by group.
     pub flows: Vec<Flow>,
+    /// Balancers.
+    pub desks: Vec<Desk>,
     /// What is measured of each group.
     pub groups: Vec<GroupProbe>,
     /// TCP connections.
@@ -81,13 +84,14 @@ struct Ticks {
     sample: Nanos,
     audit: Nanos,
     change: Nanos,
+    reading: Nanos,
     step: Nanos,
     next: Nanos,
 }
 
 impl Ticks {
     fn schedule(&mut self, end: Nanos) {
-        self.next = [self.sample, self.audit, self.change, self.step, end]
+        self.next = [self.sample, self.audit, self.change, self.reading, self.step, end]
             .into_iter()
             .fold(self.warmup, Nanos::min);
     }
@@ -102,6 +106,7 @@ impl<'a> Engine<'a> {
         plan.validate()?;
         let mut net = Network::new(plan, seed, options, Captures::new(plan));
         plan.observe.capture.iter().for_each(|&link| net.witness_link(link));
+        let desks = Desk::all(plan, seed);
         let count = plan.groups.iter().map(|g| g.count as usize).sum();
         let mut flows = Vec::with_capacity(count);
         net.accounts.reserve_exact(2 * count);
@@ -119,6 +124,12 @@ impl<'a> Engine<'a> {
                     Transport::Tcp(_) => path(to, from)?,
                     Transport::Udp => 0,
                 };
+                for server in group.balancer.into_iter().flat_map(|b| desks[b].nodes()) {
+                    path(from, server)?;
+                    if back != 0 {
+                        path(server, from)?;
+                    }
+                }
                 let driver = driver(&mut path, group, &planned, planned.begins(plan.duration))?;
                 let account = net.open_account();
                 net.open_account();
@@ -127,6 +138,7 @@ impl<'a> Engine<'a> {
                     number: planned.number,
                     nodes: (node(from), node(to)),
                     places: (there, back),
+                    balanced: group.balancer.map(Balanced::new),
                     account,
                     start: planned.start.unwrap_or(NEVER),
                     stop: planned.stop.unwrap_or(NEVER),
@@ -157,6 +169,7 @@ impl<'a> Engine<'a> {
             sample: if interval > 0 { EPOCH } else { NEVER },
             audit: EPOCH + plan.duration.div_ceil(AUDITS),
             change: net.next_change().unwrap_or(NEVER),
+            reading: Desk::next_of(&desks),
             step: EPOCH,
             next: EPOCH,
         };
@@ -174,6 +187,7 @@ impl<'a> Engine<'a> {
             net,
             timers,
             flows,
+            desks,
             groups: plan.groups.iter().map(GroupProbe::new).collect(),
             since: EPOCH,
             complete: false,
@@ -268,6 +282,12 @@ impl<'a> Engine<'a> {
             self.net.change_links(now);
             self.ticks.change = self.net.next_change().unwrap_or(NEVER);
         }
+        if now == self.ticks.reading {
+            for desk in &mut self.desks {
+                desk.read_due(now, &self.net);
+            }
+            self.ticks.reading = Desk::next_of(&self.desks);
+        }
         let mut over = now == self.end;
         self.complete |= over;
         if now == self.ticks.step || over {
@@ -287,6 +307,7 @@ impl<'a> Engine<'a> {
         for group in &mut self.groups {
             group.restart(now);
         }
+        self.desks.iter_mut().for_each(Desk::restart);
         let mut tallies = self.tallies();
         for (flow, before) in self.flows.iter_mut().zip(&mut tallies) {
             flow.before = std::mem::take(before);
@@ -318,8 +339,24 @@ impl<'a> Engine<'a> {
             return;
         }
         match &self.flows[id as usize].driver {
-            Driver::Packets(packets) if packets.stream.is_none() => self.send_datagram(id),
+            Driver::Packets(packets) if packets.stream.is_none() => {
+                if self.is_assigned(id) {
+                    self.send_datagrams(id);
+                }
+            }
             _ => self.application_due(id),
+        }
+    }
+
+    /// Sends the datagram that is due, and those that have waited for a server.
+    #[inline]
+    fn send_datagrams(&mut self, id: u32) {
+        self.send_datagram(id);
+        while let Driver::Packets(packets) = &self.flows[id as usize].driver
+            && packets.next.at < self.now
+            && packets.next.at < self.flows[id as usize].stop
+        {
+            self.send_datagram(id);
         }
     }
 
@@ -330,16 +367,17 @@ impl<'a> Engine<'a> {
         if packets.seq == 0 {
             self.groups[flow.group as usize].begin(now);
         }
-        let payload = packets.next.payload;
+        let (emitted, payload) = (packets.next.at, packets.next.payload);
         let seq = packets.seq;
         packets.seq += 1;
         packets.next = packets.source.next_packet();
-        if packets.next.at < flow.stop {
-            self.timers.set(id, packets.next.at);
-        } else {
+        let over = packets.next.at >= flow.stop;
+        if over {
             self.timers.clear(id);
             flow.end = Some(now);
             self.groups[flow.group as usize].end(now);
+        } else {
+            self.timers.set(id, packets.next.at.max(now));
         }
         let tos = self.plan.groups[flow.group as usize].dscp << 2;
         let hash = hash(self.seed, id, 0, 0);
@@ -347,7 +385,7 @@ impl<'a> Engine<'a> {
         let packet = Packet::new(Class::Udp, flow.nodes, flow.places.0, hash, len, tos);
         let body = Body {
             number: 0,
-            sent_at: now,
+            sent_at: emitted,
             endpoint: id,
             connection: 0,
             flow: flow.account,
@@ -355,6 +393,9 @@ impl<'a> Engine<'a> {
             load: Cargo::Datagram(Datagram { seq, payload }),
         };
         self.net.send(now, packet, body);
+        if over {
+            self.release(id);
+        }
     }
 
     /// Hands packets that have reached their hosts to them.

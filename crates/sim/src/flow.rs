@@ -1,5 +1,6 @@
 //! Flows and their groups: who sends what to whom, and what was measured of it.
 
+use crate::balance::Balanced;
 use crate::stream::Stream;
 use sojourn_measure::{FlowAccount, Histogram};
 use sojourn_network::{Node, Place, Tally};
@@ -74,6 +75,8 @@ pub struct Flow {
     pub nodes: (Node, Node),
     /// Path of its data, and the way back.
     pub places: (Place, Place),
+    /// How it comes to its server, if a balancer chooses.
+    pub balanced: Option<Balanced>,
     /// Its books: data at this index, the other direction at the next.
     pub account: u32,
     /// When it begins.

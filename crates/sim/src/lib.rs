@@ -2,6 +2,7 @@
 //!
 //! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
 
+pub mod balance;
 pub mod captures;
 pub mod engine;
 pub mod flow;

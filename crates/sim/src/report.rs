@@ -57,6 +57,9 @@ impl Engine<'_> {
             let row = flow_report::group_row(group, probe, own, now, took);
             append(&mut summary, Some(&group.name), row);
         }
+        for (balancer, desk) in self.plan.balancers.iter().zip(&self.desks) {
+            append(&mut summary, Some(&balancer.name), desk.row());
+        }
         self.net.summarise_places(self.plan, &self.span(), &mut summary);
         summary
     }

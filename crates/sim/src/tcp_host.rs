@@ -218,6 +218,9 @@ impl Engine<'_> {
     /// A flow's application has something to do: it begins, stops, or starts the next transfer.
     pub(crate) fn application_due(&mut self, id: u32) {
         self.timers.clear(id);
+        if !self.is_assigned(id) {
+            return;
+        }
         let flow = &mut self.flows[id as usize];
         match &mut flow.driver {
             Driver::Packets(_) => self.stream_due(id),
@@ -419,6 +422,12 @@ impl Engine<'_> {
     /// All that a connection was to carry has come (or never will).
     fn delivered(&mut self, id: u32, purpose: Purpose, success: bool) {
         let now = self.now;
+        if purpose == Purpose::Data {
+            if success && !self.is_served(id) {
+                return;
+            }
+            self.release(id);
+        }
         let flow = &mut self.flows[id as usize];
         let group = &mut self.groups[flow.group as usize];
         match (purpose, &mut flow.driver) {
@@ -476,6 +485,11 @@ impl Engine<'_> {
             }
             _ => unreachable!("only Web flows have requests and answers"),
         }
+    }
+
+    /// A server has done its work on a transfer.
+    pub(crate) fn served(&mut self, id: u32) {
+        self.delivered(id, Purpose::Data, true);
     }
 
     /// One end of a connection is closed: if the other is too, the connection is gone.

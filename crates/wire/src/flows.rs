@@ -412,6 +412,7 @@ impl Flows {
         self.all.iter().zip(counted).map(|(flow, counted)| FlowLine {
             group: flow.group as usize,
             number: flow.number,
+            receiver: None,
             start: flow.start,
             end: flow.end,
             counted,

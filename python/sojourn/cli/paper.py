@@ -10,7 +10,7 @@ import typer
 
 from sojourn.cli import common
 
-PAPERS = ("taildrop", "daqm", "rrda")
+PAPERS = ("taildrop", "daqm", "queue-lb", "rrda")
 
 
 class Outcome(Protocol):
@@ -28,6 +28,10 @@ class Outcome(Protocol):
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command()(paper)
+
+
+def _module(name: str) -> Any:
+    return import_module(f"sojourn.papers.{name.replace('-', '_')}")
 
 
 @common.command
@@ -65,12 +69,12 @@ def paper(
         near = _core.nearest(name, list(PAPERS))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
         common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
-    study = import_module(f"sojourn.papers.{name}")
+    study = _module(name)
     parts = [name, *(word for word, asked in (("real", real), ("quick", quick)) if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     engine = common.engine_of(real, on, as_json)
     if engine is not None and getattr(study, "real", None) is None:
-        able = ", ".join(p for p in PAPERS if hasattr(import_module(f"sojourn.papers.{p}"), "real"))
+        able = ", ".join(p for p in PAPERS if hasattr(_module(p), "real"))
         common.fail(
             f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
         )

@@ -36,9 +36,15 @@ KINDS = {
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Everything with a name, by kind."""
     from sojourn import _core
-    from sojourn.scenario.models import TEMPLATES, Flow, Link, Model, Observe
+    from sojourn.scenario.models import TEMPLATES, Balancer, Flow, Link, Model, Observe
 
-    tables = {"scenario": Model, "links": Link, "flows": Flow, "observe": Observe}
+    tables = {
+        "scenario": Model,
+        "links": Link,
+        "balancers": Balancer,
+        "flows": Flow,
+        "observe": Observe,
+    }
     known: dict[str, Any] = json.loads(_core.describe())
     for app in known["app"]:
         app["presets"] = [p for p in known["presets"] if p["app"] == app["name"]]

@@ -47,7 +47,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> Path:
         if isinstance(at, dict) and step not in at:
             # A table that is allowed but not written, such as [observe] or `reverse`; a link or
             # flow that does not exist would otherwise be made of one key.
-            if path in {("links",), ("flows",)}:
+            if path in {("links",), ("flows",), ("balancers",)}:
                 near = _core.nearest(part, list(at))
                 raise _refuse(
                     key,

@@ -26,3 +26,6 @@ OPPORTUNITIES = 1_000_000
 DURATION_NS = 72 * 3600 * 10**9  # as the engine's
 PROBLEMS = 200
 """More are not told: nobody reads them."""
+
+BALANCERS = 1000
+"""Balancers."""

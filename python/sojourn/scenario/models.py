@@ -16,9 +16,11 @@ from sojourn.scenario.words import (
     Moment,
     Name,
     Netem,
+    Policy,
     Queue,
     Rate,
     Series,
+    Service,
     Size,
     Start,
     Tcp,
@@ -73,6 +75,8 @@ Names = Annotated[list[Name], BeforeValidator(_listed)]
 LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
 Netems = Annotated[list[Netem], BeforeValidator(_listed)]
 Rates = Annotated[list[Capacity], BeforeValidator(_listed)]
+Services = Annotated[list[Service], BeforeValidator(_listed)]
+Weights = Annotated[list[Annotated[int, *_whole(1, 1_000_000, "parts")]], BeforeValidator(_listed)]
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
 Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
@@ -298,6 +302,27 @@ TEMPLATES: dict[str, type[Part]] = {
 Topology = Annotated[Dumbbell | Pairs | Star | Lan, Field(discriminator="template")]
 
 
+class Balancer(Part):
+    """A balancer: flows to its name get a server of those behind it.
+
+    A switch asks its controller at a flow's first packet; the policy looks at the links that lead
+    to the servers, at their queues and counters. Lists are dealt out in turn among the servers.
+    """
+
+    servers: Names = Field(description="The servers: hosts, or a template's name for several.")
+    policy: Policy = Field(description="How a server is chosen.")
+    weights: Weights = Field([1], description="The servers' weights.")
+    delay: Time = Field("1ms", description="From the switch to the controller, and the same back.")
+    decision: Time = Field("0s", description="What a decision takes the controller.")
+    service: Services | None = Field(
+        None,
+        description=(
+            "How long a server works on a transfer that has come in, one after the other; the "
+            "transfer ends with that. No time by default."
+        ),
+    )
+
+
 class Flow(Part):
     """Flows of one kind."""
 
@@ -308,7 +333,7 @@ class Flow(Part):
         alias="from",
         description="Who sends, one or a list; flow i uses the i-th, beginning again at the end.",
     )
-    to: Names = Field(description="Who receives, likewise.")
+    to: Names = Field(description="Who receives, likewise; or one balancer.")
     app: App = Field(description="What is sent.")
     tcp: Tcp | None = Field(
         None,
@@ -366,6 +391,9 @@ class Model(Part):
     topology: Topology | None = Field(None, description="A template that brings hosts and links.")
     links: dict[Name, Link] = Field(
         default_factory=dict, description="Links by name.", max_length=limits.LINKS // 2
+    )
+    balancers: dict[Name, Balancer] = Field(
+        default_factory=dict, description="Balancers by name.", max_length=limits.BALANCERS
     )
     switch: Literal["openvswitch"] = Field(
         "openvswitch",

@@ -13,7 +13,7 @@ from sojourn import _core
 from sojourn.scenario import capture, limits, trace
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import Flow, Model
+from sojourn.scenario.models import Balancer, Flow, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import (
     OneWay,
@@ -48,6 +48,7 @@ class _Resolver:
         self.aliases = aliases_of(model)
         self.link_aliases = link_aliases_of(model)
         self.parsed: dict[tuple[Any, ...], Any] = {}
+        self.balancers: list[Json] = []
 
     def complain(self, path: Path, message: str, **details: Any) -> None:
         self.problems.append(self.source.problem(path, message, **details))
@@ -218,6 +219,7 @@ class _Resolver:
 
     def group_names(self) -> list[str]:
         given = {flow.name for flow in self.model.flows if flow.name}
+        balancers = self.model.balancers
         names: list[str] = []
         for i, flow in enumerate(self.model.flows):
             name = flow.name
@@ -235,6 +237,11 @@ class _Resolver:
                     ("flows", i, "name"),
                     f"`{name}` is a link's name already, and results are named after both",
                 )
+            elif name in balancers:
+                self.complain(
+                    ("flows", i, "name"),
+                    f"`{name}` is a balancer's name already, and results are named after both",
+                )
             elif name == self.bottleneck_name:
                 self.complain(
                     ("flows", i, "name"),
@@ -251,7 +258,7 @@ class _Resolver:
             elif name in self.node_index:
                 found.append(self.node_index[name])
             else:
-                known = [*self.aliases, *self.nodes]
+                known = [*self.aliases, *self.nodes, *self.model.balancers]
                 few = f"; known: {', '.join(known)}" if len(known) <= 12 else ""
                 near = self.nearest(name, known)
                 hint = "" if near["nearest"] else few
@@ -261,14 +268,20 @@ class _Resolver:
     def group(self, index: int, name: str, flow: Flow) -> Json:
         at: Path = ("flows", index)
         senders = self.hosts((*at, "from"), flow.from_)
-        receivers = self.hosts((*at, "to"), flow.to)
+        balancer = self.balancer_of(at, flow)
+        receivers = self.receivers(at, flow, balancer)
         pairs: list[tuple[int, int]] = []
         if senders and receivers:
             period = min(flow.count, math.lcm(len(senders), len(receivers)))
             pairs = [
                 (senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)
             ]
-            self.check_pairs(at, pairs)
+            if balancer is None:
+                self.check_pairs(at, pairs)
+            else:
+                servers = self.balancers[balancer]["servers"]
+                everyone = [(a, s["node"]) for a, _ in pairs for s in servers]
+                self.check_pairs(at, everyone)
         starts = starts_of(flow.start)
         stop = None if flow.stop is None else _time(flow.stop)
         duration = _time(self.model.duration)
@@ -278,9 +291,11 @@ class _Resolver:
             )
         if stop is not None and stop <= starts.first:
             self.complain((*at, "stop"), "stops before it starts")
+        balanced = {} if balancer is None else {"balancer": balancer}
         return {
             "name": name,
             "pairs": pairs,
+            **balanced,
             "count": flow.count,
             "start": starts.first,
             "start_spread": starts.spread,
@@ -290,6 +305,75 @@ class _Resolver:
             "transport": self.transport(at, flow),
             "app": self.application(at, flow),
         }
+
+    # Balancers
+
+    @property
+    def balancer_names(self) -> list[str]:
+        return list(self.model.balancers)
+
+    def balancer(self, name: str, given: Balancer) -> Json:
+        at: Path = ("balancers", name)
+        for taken, what in (
+            (self.node_index, "a host"),
+            (self.aliases, "the template's name for several hosts"),
+            (self.link_index, "a link"),
+            (self.link_aliases, "the template's name for several links"),
+            (self.media, "a medium"),
+        ):
+            if name in taken:
+                self.complain(at, f"`{name}` is {what} already")
+                break
+        nodes = self.hosts((*at, "servers"), given.servers)
+        servers = [self.server(at, i, node, given) for i, node in enumerate(nodes)]
+        for i, node in enumerate(nodes):
+            if node in nodes[:i]:
+                self.complain((*at, "servers"), f"`{self.nodes[node]}` is named twice")
+                break
+        return {
+            "name": name,
+            "policy": self.words((*at, "policy"), _core.parse_balancer, given.policy),
+            "servers": servers,
+            "delay": _time(given.delay),
+            "decision": _time(given.decision),
+        }
+
+    def server(self, at: Path, index: int, node: int, given: Balancer) -> Json:
+        ports = [i for i, link in enumerate(self.links) if link.target == self.nodes[node]]
+        if len(ports) != 1:
+            found = ", ".join(self.links[i].name for i in ports) or "none"
+            self.complain(
+                (*at, "servers"),
+                f"`{self.nodes[node]}` needs a single link that leads to it, whose queue is looked "
+                f"at; found {found}",
+            )
+        server: Json = {
+            "node": node,
+            "port": ports[0] if ports else 0,
+            "weight": given.weights[index % len(given.weights)],
+        }
+        if given.service is not None:
+            text = given.service[index % len(given.service)]
+            server["service"] = self.words((*at, "service"), _core.parse_span, text)
+        return server
+
+    def balancer_of(self, at: Path, flow: Flow) -> int | None:
+        """The balancer that the flows are sent to, if it is one."""
+        named = [name for name in flow.to if name in self.model.balancers]
+        if not named:
+            return None
+        if len(flow.to) > 1:
+            self.complain(
+                (*at, "to"), f"`{named[0]}` is a balancer: no other receiver may stand beside it"
+            )
+        if flow.app.split()[0] == "web":
+            self.complain((*at, "to"), "`web` chooses its servers itself, no balancer does")
+        return self.balancer_names.index(named[0])
+
+    def receivers(self, at: Path, flow: Flow, balancer: int | None) -> list[int]:
+        if balancer is None:
+            return self.hosts((*at, "to"), flow.to)
+        return [server["node"] for server in self.balancers[balancer]["servers"][:1]]
 
     def check_pairs(self, at: Path, pairs: list[tuple[int, int]]) -> None:
         for source, target in pairs:
@@ -385,14 +469,17 @@ class _Resolver:
         media = [self.medium(name) for name in self.media]
         links = [self.link(link) for link in self.links]
         names = self.group_names()
+        self.balancers = [self.balancer(name, given) for name, given in model.balancers.items()]
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
         captured = model.observe.capture or []
+        balancers = {"balancers": self.balancers} if self.balancers else {}
         plan = {
             "duration": duration,
             "warmup": warmup,
             "nodes": [{"name": name} for name in self.nodes],
             "media": media,
             "links": links,
+            **balancers,
             "groups": groups,
             "observe": {
                 "bottleneck": self.bottleneck(),
@@ -436,7 +523,7 @@ DEFAULT_TCP = "cubic"
 AUTO_SERIES = 100_000_000
 """The least spacing of time series, in ns, that is chosen where none is asked for."""
 
-_PLACE = re.compile(r"(links|groups|observe)(?:\[(\d+)\])?(?:\.(\w+))?")
+_PLACE = re.compile(r"(links|groups|balancers|observe)(?:\[(\d+)\])?(?:\.(\w+))?")
 
 
 def _time(text: str) -> int:
@@ -451,11 +538,12 @@ def resolve(model: Model, source: Source) -> Json:
         _core.validate_plan(json.dumps(plan))
     except _core.PlanError as error:
         at, _, message = str(error).partition(": ")
-        raise ScenarioError([source.problem(_origin(at, resolver.links), message)]) from None
+        origin = _origin(at, resolver.links, resolver.balancer_names)
+        raise ScenarioError([source.problem(origin, message)]) from None
     return plan
 
 
-def _origin(at: str, links: list[OneWay]) -> Path:
+def _origin(at: str, links: list[OneWay], balancers: list[str]) -> Path:
     """Where in the scenario a place in the plan, such as `groups[2].stop`, comes from."""
     match = _PLACE.match(at)
     if match is None:
@@ -466,6 +554,9 @@ def _origin(at: str, links: list[OneWay]) -> Path:
         return link.changes_at if key == "changes" else link.rate_at[:-1]
     if key == "bottleneck":
         return ("bottleneck",)
+    if table == "balancers" and index:
+        path = ("balancers", balancers[int(index)])
+        return (*path, key) if key in {"policy", "delay", "decision", "servers"} else path
     if table == "groups" and index:
         return (
             ("flows", int(index), key)

@@ -43,13 +43,33 @@ _GROUP = (
     ("page_p95", "95 %"),
     ("mos", "MOS"),
 )
+_BALANCER = (
+    ("choices", "choices"),
+    ("choices_refused", "refused"),
+    ("choices_repeated", "same as before"),
+    ("misplaced", "misplaced"),
+    ("excess_wait_mean", "wait beyond the least"),
+    ("age_mean", "age of information"),
+    ("decision_mean", "decision"),
+    ("decision_p99", "99 %"),
+)
 _QUIET = {
+    "choices_refused",
     *("goodput", "udp_goodput", "retransmissions", "marks"),
     *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement", "abandoned"),
 }
 """Not worth a word if nothing happened."""
 
-_SHARES = {"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"}
+_SHARES = {
+    "misplaced",
+    "choices_repeated",
+    "utilisation",
+    "loss",
+    "packet_loss",
+    "udp_loss",
+    "tcp_loss",
+    "mark_share",
+}
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
@@ -86,6 +106,9 @@ def summarise(run: Run) -> str:
         f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}",
     ]
     lines += _row(run, "", _LINK)
+    for name, balancer in scenario.model.balancers.items():
+        lines += ["", f"{name}: {balancer.policy}"]
+        lines += _row(run, f"{name}.", _BALANCER)
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", _GROUP)

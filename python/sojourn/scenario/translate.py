@@ -14,6 +14,7 @@ from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     TEMPLATES,
+    Balancer,
     Change,
     ChangedDirection,
     Direction,
@@ -121,6 +122,8 @@ def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
             return Link
         case ("flows", _):
             return Flow
+        case ("balancers", _):
+            return Balancer
         case ("observe",):
             return Observe
         case ("topology",):
@@ -178,6 +181,8 @@ _PURPOSES = {
     "to": "the name of a node",
     "at": 'when, such as "20s" or "every 40s from 20s"',
     "rate": 'the rate of the link, such as "20mbit"',
+    "servers": "the hosts that flows are given to",
+    "policy": 'how a server is chosen, such as "iqlb" (`sojourn list balancer`)',
     "app": 'what is sent, such as "bulk" (`sojourn list app`)',
 }
 

@@ -171,6 +171,18 @@ App = Annotated[
 ]
 
 
+Policy = Annotated[
+    str,
+    _checked("a balancing policy", "iqlb", _core.parse_balancer),
+    _schema("A policy that chooses servers, then options.", "iqlb", "qtm period 500ms", "maglev"),
+]
+Service = Annotated[
+    str,
+    _checked("a time or a distribution of times", "exp(5ms)", _core.parse_span),
+    _schema("A time, or a distribution of times.", "5ms", "exp(5ms)", "pareto2(5ms,1.5)"),
+]
+
+
 class Starts(NamedTuple):
     """When flows start, in ns: flow i at `first`, a draw up to `spread`, and i times `every`."""
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn.stats._arrays import StatisticsError
-    from sojourn.stats.anova import Anova, one_way, welch
+    from sojourn.stats.anova import Anova, blocks, one_way, welch
+    from sojourn.stats.assumptions import (
+        Check,
+        bartlett,
+        levene,
+        normal_residuals,
+        shapiro_wilk,
+    )
     from sojourn.stats.batch import BatchMeans, WarmUp, batch_means, mser, welch_plot
     from sojourn.stats.cells import Cell, ClaimError, by_seed
     from sojourn.stats.claim_data import claim_from_dict, claim_to_dict
@@ -41,13 +48,24 @@ if TYPE_CHECKING:
         welch_difference,
     )
     from sojourn.stats.multiple import bonferroni, holm, holm_alphas
-    from sojourn.stats.posthoc import KruskalWallis, Pair, PostHoc, dunn, kruskal_wallis, lsd, tukey
+    from sojourn.stats.posthoc import (
+        KruskalWallis,
+        Pair,
+        PostHoc,
+        dunn,
+        games_howell,
+        kruskal_wallis,
+        lsd,
+        tukey,
+    )
+    from sojourn.stats.ranks import Friedman, friedman, paired_tests
     from sojourn.stats.sample_size import power, seeds_for_power, seeds_for_width
     from sojourn.stats.verdict import Finding, Judgement, Verdict, judge, judge_components
 
 _MODULES = {
     "_arrays": ("StatisticsError",),
-    "anova": ("Anova", "one_way", "welch"),
+    "anova": ("Anova", "blocks", "one_way", "welch"),
+    "assumptions": ("Check", "bartlett", "levene", "normal_residuals", "shapiro_wilk"),
     "batch": ("BatchMeans", "WarmUp", "batch_means", "mser", "welch_plot"),
     "cells": ("Cell", "ClaimError", "by_seed"),
     "claim_data": ("claim_from_dict", "claim_to_dict"),
@@ -66,6 +84,7 @@ _MODULES = {
     "effect": ("cliffs_delta", "cohens_d", "paired_d", "standardised_mean"),
     "estimate": ("Region",),
     "fairness": ("jain",),
+    "ranks": ("Friedman", "friedman", "paired_tests"),
     "interval": (
         "Interval",
         "TTest",
@@ -78,7 +97,16 @@ _MODULES = {
         "welch_difference",
     ),
     "multiple": ("bonferroni", "holm", "holm_alphas"),
-    "posthoc": ("KruskalWallis", "Pair", "PostHoc", "dunn", "kruskal_wallis", "lsd", "tukey"),
+    "posthoc": (
+        "KruskalWallis",
+        "Pair",
+        "PostHoc",
+        "dunn",
+        "games_howell",
+        "kruskal_wallis",
+        "lsd",
+        "tukey",
+    ),
     "sample_size": ("power", "seeds_for_power", "seeds_for_width"),
     "verdict": ("Finding", "Judgement", "Verdict", "judge", "judge_components"),
 }
@@ -89,11 +117,13 @@ __all__ = [
     "Anova",
     "BatchMeans",
     "Cell",
+    "Check",
     "Claim",
     "ClaimError",
     "Difference",
     "Every",
     "Finding",
+    "Friedman",
     "Interval",
     "Judgement",
     "KruskalWallis",
@@ -110,7 +140,9 @@ __all__ = [
     "TTest",
     "Verdict",
     "WarmUp",
+    "bartlett",
     "batch_means",
+    "blocks",
     "bonferroni",
     "by_seed",
     "claim_from_dict",
@@ -118,24 +150,30 @@ __all__ = [
     "cliffs_delta",
     "cohens_d",
     "dunn",
+    "friedman",
+    "games_howell",
     "holm",
     "holm_alphas",
     "jain",
     "judge",
     "judge_components",
     "kruskal_wallis",
+    "levene",
     "lsd",
     "mean_interval",
     "median_interval",
     "mser",
+    "normal_residuals",
     "one_sample",
     "one_way",
     "paired_d",
     "paired_difference",
     "paired_ratio",
+    "paired_tests",
     "power",
     "seeds_for_power",
     "seeds_for_width",
+    "shapiro_wilk",
     "standardised_mean",
     "tost",
     "tukey",

@@ -1,4 +1,4 @@
-"""Analysis of variance: one-way, and Welch's for unequal variances."""
+"""Analysis of variance: one-way, Welch's for unequal variances, and of blocks of one seed each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Anova:
     @property
     def ms_within(self) -> float:
         """Mean square within groups (the residual variance)."""
+        if self.method == "blocks":
+            return self.ss_within / self.df_within
         return self.ss_within / (sum(self.sizes) - len(self.sizes))
 
     @property
@@ -55,6 +58,23 @@ class Anova:
         msw = self.ss_within / (n - k)
         bottom = self.ss_between + self.ss_within + msw
         return (self.ss_between - (k - 1) * msw) / bottom if bottom > 0 else math.nan
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table, a row a source of variation."""
+        import pandas as pd
+
+        nan = math.nan
+        within = self.ss_within / self.df_within if self.method != "Welch" else self.ms_within
+        return pd.DataFrame(
+            {
+                "df": [self.df_between, self.df_within],
+                "sum of squares": [self.ss_between, self.ss_within],
+                "mean square": [self.ms_between, within],
+                "F": [self.f, nan],
+                "p": [self.p, nan],
+            },
+            index=["between", "within"],
+        )
 
     def summary(self) -> str:
         """Return the table as statistics packages print it."""
@@ -135,4 +155,36 @@ def welch(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anov
         f,
         float(_st.f.sf(f, k - 1, df_within)),
         "Welch",
+    )
+
+
+def blocks(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Anova:
+    """ANOVA of groups whose i-th values belong together, as those of the same seed do.
+
+    What the seeds have in common is taken out of the residual (randomised complete blocks, a
+    two-way layout without replication): `ss_within` is what neither group nor seed explains.
+    """
+    named = grouped(groups, 2)
+    sizes = {g.size for g in named.values()}
+    if len(sizes) > 1:
+        raise StatisticsError("every group needs a value of every seed: they differ in size")
+    table = np.array(list(named.values()))
+    k, n = table.shape
+    grand = table.mean()
+    between = float(n * ((table.mean(axis=1) - grand) ** 2).sum())
+    residual = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + grand
+    within = float((residual**2).sum())
+    dfb, dfw = k - 1, (k - 1) * (n - 1)
+    f = (between / dfb) / (within / dfw) if within > 0 else (math.inf if between > 0 else math.nan)
+    return Anova(
+        tuple(named),
+        (n,) * k,
+        tuple(float(m) for m in table.mean(axis=1)),
+        dfb,
+        dfw,
+        between,
+        within,
+        f,
+        float(_st.f.sf(f, dfb, dfw)) if not math.isnan(f) else math.nan,
+        "blocks",
     )

@@ -1,4 +1,4 @@
-"""Which groups differ: Fisher's LSD, Tukey's HSD, Kruskal-Wallis with Dunn's test."""
+"""Which groups differ: Fisher's LSD, Tukey's HSD, Games-Howell, Kruskal-Wallis with Dunn's test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats as _st
 
 from sojourn.stats._arrays import check_level, grouped
-from sojourn.stats.anova import Anova, one_way
+from sojourn.stats.anova import Anova, one_way, welch
 from sojourn.stats.interval import t_critical, two_sided_p
 from sojourn.stats.letters import letters
 from sojourn.stats.multiple import holm
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,24 @@ class PostHoc:
         apart = {frozenset((p.a, p.b)) for p in self.pairs if p.differs}
         return letters(order, apart)
 
+    def frame(self) -> pd.DataFrame:
+        """All pairs, a row each."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "a": p.a,
+                "b": p.b,
+                "difference": p.difference,
+                "low": p.low,
+                "high": p.high,
+                "statistic": p.statistic,
+                "p": p.p,
+                "differs": p.differs,
+            }
+            for p in self.pairs
+        )
+
     def summary(self) -> str:
         """All pairs in a table, then the groups by letter."""
         wide = max(len(f"{p.b} - {p.a}") for p in self.pairs)
@@ -96,6 +115,12 @@ class KruskalWallis:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     mean_ranks: tuple[float, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """A row a group."""
+        import pandas as pd
+
+        return pd.DataFrame({"group": self.names, "n": self.sizes, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
         """One line."""
@@ -158,6 +183,32 @@ def tukey(
     return PostHoc(
         "Tukey's HSD", table.names, table.means, tuple(found), alpha, table, critical, least
     )
+
+
+def games_howell(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], alpha: float = 0.05
+) -> PostHoc:
+    """Games and Howell's test of all pairs, whatever the groups' variances and sizes.
+
+    Each pair has its own error and, by Welch and Satterthwaite, its own degrees of freedom; the
+    studentised range makes up for the number of pairs. `critical` is of no use here and NaN.
+    """
+    named = grouped(groups, 2)
+    check_level(1 - alpha)
+    table = welch(named)
+    k = len(named)
+    found = []
+    for a, b in combinations(named, 2):
+        x, y = named[a], named[b]
+        vx, vy = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
+        error = math.sqrt((vx + vy) / 2)
+        df = (vx + vy) ** 2 / (vx**2 / (x.size - 1) + vy**2 / (y.size - 1))
+        d = float(y.mean() - x.mean())
+        q = abs(d) / error
+        p = min(max(float(_st.studentized_range.sf(q, k, df)), 0.0), 1.0)
+        half = float(_st.studentized_range.ppf(1 - alpha, k, df)) * error
+        found.append(Pair(a, b, d, d - half, d + half, p, p <= alpha, q))
+    return PostHoc("Games-Howell", table.names, table.means, tuple(found), alpha, table, math.nan)
 
 
 def _ranks(named: Mapping[str, npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64], float]:

@@ -260,9 +260,11 @@ mod tests {
             nodes: Vec::new(),
             media: Vec::new(),
             links: Vec::new(),
+            balancers: Vec::new(),
             groups: vec![Group {
                 name: "g".to_owned(),
                 pairs: vec![(0, 1)],
+                balancer: None,
                 count: 2,
                 start: 0,
                 start_spread: 0,

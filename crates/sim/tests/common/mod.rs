@@ -49,6 +49,7 @@ impl Dumbbell {
             nodes: Vec::new(),
             media: Vec::new(),
             links: Vec::new(),
+            balancers: Vec::new(),
             groups: Vec::new(),
             observe: Observe {
                 bottleneck: Bottleneck { name: "bottleneck".into(), links: vec![0] },
@@ -94,6 +95,7 @@ impl Dumbbell {
         self.plan.groups.push(Group {
             name: name.into(),
             pairs: self.pairs.clone(),
+            balancer: None,
             count,
             start: 0,
             start_spread: 100 * MS,

@@ -1,0 +1,149 @@
+//! Balancers: who chooses a server for each flow that is sent to them, and what is known of the servers.
+
+use crate::validate::{PlanError, at_most, fail, limits};
+use crate::{Plan, Transport};
+use serde::{Deserialize, Serialize};
+use sojourn_control::balance::{self, MOST_SERVERS};
+use sojourn_random::{Distribution, Unit};
+use sojourn_traffic::App;
+use sojourn_units::{Nanos, SECOND};
+use std::collections::BTreeSet;
+
+/// A switch with an address of its own behind which servers stand, and the controller that chooses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Balancer {
+    /// Its name, which flows have for a destination.
+    pub name: String,
+    /// How it chooses.
+    pub policy: balance::Params,
+    /// The servers behind it.
+    pub servers: Vec<Server>,
+    /// From the switch to the controller, and the same back.
+    #[serde(default)]
+    pub delay: Nanos,
+    /// What a decision takes the controller.
+    #[serde(default)]
+    pub decision: Nanos,
+}
+
+/// A server behind a balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Index of its node.
+    pub node: usize,
+    /// Index of the link whose queue and counters are read.
+    pub port: usize,
+    /// Its weight.
+    pub weight: u32,
+    /// Nanoseconds that it works on a transfer that has come in, one after the other; none if it
+    /// takes no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Distribution>,
+}
+
+/// The longest delay of a control channel, and the longest decision: sums stay far from overflow.
+const LONGEST: Nanos = 60 * SECOND;
+/// The shortest period of readings.
+const SHORTEST_PERIOD: Nanos = 10_000;
+/// Readings on their way to a controller at once.
+const READINGS: Nanos = 10_000;
+/// Balancers.
+const BALANCERS: usize = 1000;
+
+impl Balancer {
+    fn check(&self, i: usize, plan: &Plan) -> Result<(), PlanError> {
+        let at = |field: &str| format!("balancers[{i}].{field}");
+        if let Err(why) = self.policy.check() {
+            return fail(at("policy"), why);
+        }
+        for (field, span) in [("delay", self.delay), ("decision", self.decision)] {
+            if span > LONGEST {
+                return fail(at(field), "is at most 60s");
+            }
+        }
+        if let Some(period) = self.policy.needs().fresh.period().filter(|&period| period > 0) {
+            if period < SHORTEST_PERIOD {
+                return fail(at("policy"), "`period` is at least 10us");
+            }
+            if self.delay / period > READINGS {
+                return fail(
+                    at("delay"),
+                    format!("more than {READINGS} readings would be on their way at once"),
+                );
+            }
+        }
+        if self.servers.is_empty() || self.servers.len() > MOST_SERVERS {
+            return fail(at("servers"), format!("1 to {MOST_SERVERS} are allowed"));
+        }
+        let mut nodes = BTreeSet::new();
+        for (j, server) in self.servers.iter().enumerate() {
+            let at = |field: &str| format!("balancers[{i}].servers[{j}].{field}");
+            if server.node >= plan.nodes.len() {
+                return fail(at("node"), format!("there is no node {}", server.node));
+            }
+            if !nodes.insert(server.node) {
+                return fail(at("node"), "stands there already");
+            }
+            if server.port >= plan.links.len() {
+                return fail(at("port"), format!("there is no link {}", server.port));
+            }
+            if server.weight == 0 {
+                return fail(at("weight"), "is at least 1");
+            }
+            if let Some(Err(why)) = server.service.map(|service| service.check()) {
+                let text = server.service.map(|service| service.format(Unit::Time));
+                return fail(at("service"), format!("{}: {why}", text.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    pub(crate) fn check_balancers(&self) -> Result<(), PlanError> {
+        at_most("balancers", "balancers", self.balancers.len(), BALANCERS)?;
+        let mut servers = 0;
+        for (i, balancer) in self.balancers.iter().enumerate() {
+            balancer.check(i, self)?;
+            servers += balancer.servers.len();
+        }
+        at_most("balancers", "servers", servers, limits::GROUPS)?;
+        for (g, group) in self.groups.iter().enumerate() {
+            let Some(balancer) = group.balancer else { continue };
+            let at = |field: &str| format!("groups[{g}].{field}");
+            if balancer >= self.balancers.len() {
+                return fail(at("balancer"), format!("there is no balancer {balancer}"));
+            }
+            if matches!(group.app, App::Web(_)) {
+                return fail(at("app"), "`web` chooses its servers itself");
+            }
+            let servers = &self.balancers[balancer].servers;
+            for &(from, to) in &group.pairs {
+                if to != servers[0].node {
+                    return fail(at("pairs"), "a balanced flow is written as to the first server");
+                }
+                if servers.iter().any(|server| server.node == from) {
+                    return fail(at("pairs"), "a server is behind the balancer and before it");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The ways that flows may take besides those to their receivers: from the senders of balanced
+    /// groups to all servers, and back where TCP needs it.
+    pub(crate) fn balanced_ways(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        self.groups.iter().enumerate().flat_map(move |(g, group)| {
+            let servers = group.balancer.map_or(&[][..], |b| &self.balancers[b].servers);
+            let back = matches!(group.transport, Transport::Tcp(_));
+            group.pairs.iter().flat_map(move |&(from, _)| {
+                servers.iter().flat_map(move |server| {
+                    let back = back.then_some((g, server.node, from));
+                    [Some((g, from, server.node)), back].into_iter().flatten()
+                })
+            })
+        })
+    }
+}

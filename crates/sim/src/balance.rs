@@ -1,0 +1,446 @@
+//! Flows to a balancer: who asks for a server, when it is known, and what the choice was worth.
+//!
+//! A flow's first packet goes no further than the switch, as if that stood at the sender: the switch
+//! asks the controller, whose answer lets the flow begin. What a policy looks at is read at the switch
+//! and tells of the time of its reading; it reaches the controller one delay later.
+//!
+//! | what | after the first packet, with a one-way delay d |
+//! |---|---|
+//! | the controller is asked | d |
+//! | queues are read, if the policy has them read for each choice | 2 d |
+//! | the server is chosen | d, or 3 d with a reading, and what a decision takes |
+//! | the flow begins | another d |
+//!
+//! Packets of a flow that begin meanwhile wait at the switch. A flow that is refused asks again
+//! after a second, as a TCP whose SYN is lost does; what UDP had to send meanwhile is never sent.
+
+use crate::engine::{Engine, NEVER, hash};
+use crate::flow::Driver;
+use sojourn_control::balance::{
+    Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known,
+};
+use sojourn_measure::{Histogram, Welford, jain};
+use sojourn_network::{Network, Row, Witness, node};
+use sojourn_plan::Plan;
+use sojourn_queue::Unit;
+use sojourn_random::{Distribution, Key, Stream};
+use sojourn_units::time::seconds;
+use sojourn_units::{EPOCH, Nanos, Rate, SECOND};
+use std::collections::VecDeque;
+
+/// When a refused flow asks again.
+const AGAIN: Nanos = SECOND;
+/// Bytes of a full frame: waits are told apart if they differ by more than one.
+const FRAME: u64 = 1514;
+
+/// How far a balanced flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has no server.
+    Idle,
+    /// Queues are about to be read for it.
+    Reading,
+    /// The controller is about to choose.
+    Deciding,
+    /// The answer is on its way to the switch.
+    Installing,
+    /// It has a server.
+    Open,
+    /// Its server works on what has come in.
+    Serving,
+}
+
+/// A flow's part in balancing.
+#[derive(Clone, Copy, Debug)]
+pub struct Balanced {
+    /// Index of its balancer.
+    pub balancer: usize,
+    /// How far it is.
+    pub stage: Stage,
+    /// When it asked.
+    asked: Nanos,
+    /// Its server, chosen last.
+    server: usize,
+    /// The server's node, once one has been chosen.
+    pub receiver: Option<usize>,
+}
+
+impl Balanced {
+    /// A flow that has not asked yet.
+    pub fn new(balancer: usize) -> Self {
+        Self { balancer, stage: Stage::Idle, asked: 0, server: 0, receiver: None }
+    }
+}
+
+/// What is on its way to the controller.
+#[derive(Clone, Debug)]
+enum News {
+    Read(Nanos, Vec<Reading>),
+    Finished(usize, Nanos),
+}
+
+/// A server behind a balancer.
+#[derive(Clone, Debug)]
+struct Server {
+    node: u32,
+    port: usize,
+    limit: Option<Limit>,
+    rate: Option<Rate>,
+    /// How long it works, and until when it is busy.
+    service: Option<(Distribution, Stream)>,
+    busy: Nanos,
+}
+
+impl Server {
+    fn read<T: Copy, W: Witness<T>>(&self, net: &Network<T, W>) -> Reading {
+        let backlog = net.link(self.port).backlog();
+        let sent = net.probe(self.port).all().departed;
+        Reading {
+            backlog: Some(Backlog {
+                packets: u64::from(backlog.packets),
+                bytes: backlog.bytes,
+                limit: self.limit,
+                rate: self.rate,
+            }),
+            counters: Some(Counters { bytes: sent.bytes, packets: sent.packets }),
+        }
+    }
+
+    /// Seconds that `bytes` take its port.
+    fn seconds_of(&self, bytes: u64) -> f64 {
+        self.rate.map_or(0.0, |rate| bytes as f64 * 8.0 / rate.bits() as f64)
+    }
+}
+
+/// What is measured of a balancer.
+#[derive(Clone, Debug)]
+struct Probe {
+    chosen: Vec<u64>,
+    refused: u64,
+    repeated: u64,
+    misplaced: u64,
+    excess: Welford,
+    age: Welford,
+    decision: Histogram,
+}
+
+impl Probe {
+    fn new(servers: usize) -> Self {
+        Self {
+            chosen: vec![0; servers],
+            refused: 0,
+            repeated: 0,
+            misplaced: 0,
+            excess: Welford::default(),
+            age: Welford::default(),
+            decision: Histogram::new(),
+        }
+    }
+
+    fn row(&self) -> Row {
+        let mut row = Row::default();
+        let choices: u64 = self.chosen.iter().sum();
+        let share = |n: u64| if choices == 0 { f64::NAN } else { n as f64 / choices as f64 };
+        row.integer("choices", choices);
+        row.integer("choices_refused", self.refused);
+        row.real("choices_jain", jain(self.chosen.iter().map(|&n| n as f64)));
+        row.real("choices_repeated", share(self.repeated));
+        row.real("misplaced", share(self.misplaced));
+        row.real("excess_wait_mean", self.excess.mean());
+        row.real("age_mean", self.age.mean());
+        row.real("decision_mean", self.decision.moments().mean() / SECOND as f64);
+        row.quantiles(&self.decision, &[("decision_p50", 0.5), ("decision_p99", 0.99)]);
+        row
+    }
+}
+
+/// A balancer in a run: switch and controller.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    balancer: Balancer,
+    servers: Vec<Server>,
+    draws: Stream,
+    delay: Nanos,
+    decision: Nanos,
+    fresh: Fresh,
+    /// When the queues are read next, of themselves.
+    next_reading: Nanos,
+    news: VecDeque<(Nanos, News)>,
+    /// Room for readings, used again.
+    spare: Vec<Vec<Reading>>,
+    last: Option<usize>,
+    probe: Probe,
+}
+
+impl Desk {
+    /// The balancers of a plan.
+    pub fn all(plan: &Plan, seed: u64) -> Vec<Self> {
+        let make = |planned: &sojourn_plan::Balancer| {
+            let key = Key::new(seed, &planned.name);
+            let known: Vec<Known> = planned
+                .servers
+                .iter()
+                .map(|server| Known::new(&plan.nodes[server.node].name, server.weight))
+                .collect();
+            let servers = planned.servers.iter().enumerate().map(|(i, server)| {
+                let params = &plan.links[server.port].params;
+                Server {
+                    node: server.node as u32,
+                    port: server.port,
+                    limit: params.queue.limit().map(|(unit, limit)| match unit {
+                        Unit::Packets => Limit::Packets(u64::from(limit)),
+                        Unit::Bytes => Limit::Bytes(u64::from(limit)),
+                    }),
+                    rate: params.rate,
+                    service: server.service.map(|s| (s, key.child(i as u64).stream("service"))),
+                    busy: 0,
+                }
+            });
+            let balancer = Balancer::new(&planned.policy, &known);
+            let fresh = balancer.needs().fresh;
+            Self {
+                next_reading: match fresh {
+                    Fresh::Sampled { .. } | Fresh::Averaged { .. } => EPOCH,
+                    Fresh::Unread | Fresh::Now => NEVER,
+                },
+                balancer,
+                servers: servers.collect(),
+                draws: key.stream("choice"),
+                delay: planned.delay,
+                decision: planned.decision,
+                fresh,
+                news: VecDeque::new(),
+                spare: Vec::new(),
+                last: None,
+                probe: Probe::new(known.len()),
+            }
+        };
+        plan.balancers.iter().map(make).collect()
+    }
+
+    /// When queues are read next, of all balancers.
+    pub fn next_of(desks: &[Self]) -> Nanos {
+        desks.iter().map(|desk| desk.next_reading).min().unwrap_or(NEVER)
+    }
+
+    /// Reads the queues if it is time.
+    pub fn read_due<T: Copy, W: Witness<T>>(&mut self, now: Nanos, net: &Network<T, W>) {
+        if self.next_reading == now {
+            self.read(now, net);
+            let period = self.fresh.period().expect("it has one");
+            self.next_reading = now.saturating_add(period);
+        }
+    }
+
+    fn read<T: Copy, W: Witness<T>>(&mut self, now: Nanos, net: &Network<T, W>) {
+        let mut readings = self.spare.pop().unwrap_or_default();
+        readings.clear();
+        readings.extend(self.servers.iter().map(|server| server.read(net)));
+        self.tell(now, News::Read(now, readings));
+    }
+
+    /// Something sets out from the switch to the controller. All take as long, so their order stays.
+    fn tell(&mut self, now: Nanos, news: News) {
+        self.news.push_back((now.saturating_add(self.delay), news));
+    }
+
+    /// The controller hears what has reached it.
+    fn hear(&mut self, now: Nanos) {
+        while self.news.front().is_some_and(|(at, _)| *at <= now) {
+            match self.news.pop_front() {
+                Some((_, News::Read(at, readings))) => {
+                    self.balancer.observe(at, &readings);
+                    self.spare.push(readings);
+                }
+                Some((at, News::Finished(server, latency))) => {
+                    self.balancer.finished(at, server, Some(latency));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn choose(&mut self, now: Nanos, flow: Flow) -> Option<usize> {
+        self.hear(now);
+        let draws = &mut self.draws;
+        let Some(choice) = self.balancer.choose(now, &flow, &mut |n| draws.below(n)) else {
+            self.probe.refused += 1;
+            return None;
+        };
+        let server = choice.server;
+        self.probe.chosen[server] += 1;
+        self.probe.repeated += u64::from(self.last == Some(server));
+        self.last = Some(server);
+        if let Some(age) = choice.age {
+            self.probe.age.add(seconds(age));
+        }
+        Some(server)
+    }
+
+    /// The flow begins: what the choice turned out to be worth.
+    fn begin<T: Copy, W: Witness<T>>(&mut self, server: usize, took: Nanos, net: &Network<T, W>) {
+        let wait = |s: &Server| s.seconds_of(net.link(s.port).backlog().bytes);
+        let least = self.servers.iter().map(wait).fold(f64::INFINITY, f64::min);
+        let chosen = &self.servers[server];
+        let excess = wait(chosen) - least;
+        self.probe.misplaced += u64::from(excess > chosen.seconds_of(FRAME));
+        self.probe.excess.add(excess);
+        self.probe.decision.record(took);
+    }
+
+    /// When `server` is done with what has come in now.
+    fn serve(&mut self, now: Nanos, server: usize) -> Nanos {
+        let server = &mut self.servers[server];
+        let Some((service, stream)) = &mut server.service else { return now };
+        server.busy = server.busy.max(now).saturating_add(service.sample_nanos(stream));
+        server.busy
+    }
+
+    /// The warm-up is over.
+    pub fn restart(&mut self) {
+        self.probe = Probe::new(self.servers.len());
+    }
+
+    /// What was measured of it.
+    pub fn row(&self) -> Row {
+        self.probe.row()
+    }
+
+    /// The nodes of its servers.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.servers.iter().map(|server| server.node)
+    }
+}
+
+impl Engine<'_> {
+    /// Whether a flow, whose time has come, may go on: it needs no server, or has one. If not, it
+    /// asks for one, and its timer is set.
+    #[inline]
+    pub(crate) fn is_assigned(&mut self, id: u32) -> bool {
+        match self.flows[id as usize].balanced {
+            None | Some(Balanced { stage: Stage::Open, .. }) => true,
+            Some(balanced) => self.assign(id, balanced),
+        }
+    }
+
+    #[cold]
+    fn assign(&mut self, id: u32, mut balanced: Balanced) -> bool {
+        let now = self.now;
+        let desk = &mut self.desks[balanced.balancer];
+        let (delay, decision) = (desk.delay, desk.decision);
+        let mut at = now;
+        // What takes no time is done at once.
+        while at == now {
+            (balanced.stage, at) = match balanced.stage {
+                Stage::Idle => {
+                    balanced.asked = now;
+                    match desk.fresh {
+                        Fresh::Now => (Stage::Reading, now + 2 * delay),
+                        _ => (Stage::Deciding, now + delay + decision),
+                    }
+                }
+                Stage::Reading => {
+                    desk.read(now, &self.net);
+                    (Stage::Deciding, now + delay + decision)
+                }
+                Stage::Deciding => {
+                    let count = self.flows[id as usize].connections;
+                    let parts = [0, 1].map(|way| hash(self.seed, id, count, way));
+                    let flow = Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) };
+                    let Some(server) = desk.choose(now, flow) else {
+                        balanced.stage = Stage::Idle;
+                        self.flows[id as usize].balanced = Some(balanced);
+                        self.ask_again(id);
+                        return false;
+                    };
+                    balanced.server = server;
+                    (Stage::Installing, now + delay)
+                }
+                Stage::Installing => {
+                    desk.begin(balanced.server, now - balanced.asked, &self.net);
+                    balanced.stage = Stage::Open;
+                    balanced.receiver = Some(desk.servers[balanced.server].node as usize);
+                    self.flows[id as usize].balanced = Some(balanced);
+                    return self.lead(id, balanced);
+                }
+                Stage::Serving => {
+                    self.flows[id as usize].balanced = Some(balanced);
+                    self.served(id);
+                    return false;
+                }
+                Stage::Open => unreachable!("it has a server"),
+            };
+        }
+        self.flows[id as usize].balanced = Some(balanced);
+        self.timers.set(id, at);
+        false
+    }
+
+    /// The flow leads to its server from now on, unless its application has stopped meanwhile.
+    fn lead(&mut self, id: u32, balanced: Balanced) -> bool {
+        let flow = &mut self.flows[id as usize];
+        if self.now >= flow.stop {
+            flow.end = Some(self.now);
+            self.timers.clear(id);
+            self.release(id);
+            return false;
+        }
+        let server = self.desks[balanced.balancer].servers[balanced.server].node;
+        let pairs = &self.plan.groups[flow.group as usize].pairs;
+        let sender = pairs[flow.number as usize % pairs.len()].0 as u32;
+        flow.nodes.1 = node(server);
+        let mut path = |from, to| self.net.routes.path(from, to).expect("the plan was checked");
+        flow.places.0 = path(sender, server);
+        if flow.places.1 != 0 {
+            flow.places.1 = path(server, sender);
+        }
+        true
+    }
+
+    /// A flow that was refused waits; what it had to send by its own schedule is not sent.
+    fn ask_again(&mut self, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        let mut again = self.now + AGAIN;
+        if let Driver::Packets(packets) = &mut flow.driver
+            && packets.stream.is_none()
+        {
+            while packets.next.at < again {
+                packets.next = packets.source.next_packet();
+            }
+            again = packets.next.at;
+        }
+        if again < flow.stop {
+            self.timers.set(id, again);
+        } else {
+            flow.end = Some(self.now);
+            self.timers.clear(id);
+        }
+    }
+
+    /// All of a transfer has come in. Says whether it is over; if not, its server works on it.
+    pub(crate) fn is_served(&mut self, id: u32) -> bool {
+        let Some(balanced) = self.flows[id as usize].balanced else { return true };
+        if balanced.stage == Stage::Serving {
+            return true;
+        }
+        let done = self.desks[balanced.balancer].serve(self.now, balanced.server);
+        if done == self.now {
+            return true;
+        }
+        self.flows[id as usize].balanced = Some(Balanced { stage: Stage::Serving, ..balanced });
+        self.timers.set(id, done);
+        false
+    }
+
+    /// A flow's connection, or the flow itself, is over: it has no server any more.
+    pub(crate) fn release(&mut self, id: u32) {
+        let now = self.now;
+        if let Some(balanced) = &mut self.flows[id as usize].balanced
+            && balanced.stage != Stage::Idle
+        {
+            balanced.stage = Stage::Idle;
+            let news = News::Finished(balanced.server, now - balanced.asked);
+            self.desks[balanced.balancer].tell(now, news);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Flows to a balancer: choices, their timing, what they are worth.
+#![allow(clippy::float_cmp, reason = "counts and shares that are exact")]
+
+mod common;
+
+use common::{MS, app, line, metric, run, tcp};
+use sojourn_control::balance::Params;
+use sojourn_measure::Values;
+use sojourn_plan::{Balancer, Bottleneck, Group, Link, Node, Plan, Server, Transport};
+use sojourn_random::{Distribution, Unit};
+use sojourn_sim::Record;
+use sojourn_units::{Nanos, SECOND};
+
+/// Clients and servers around a switch; the servers' links lead to them with these rates, and `queue`.
+struct Star {
+    plan: Plan,
+    clients: usize,
+}
+
+impl Star {
+    fn new(clients: usize, rates: &[u64], queue: &str, policy: &str) -> Self {
+        let mut plan = common::Dumbbell::new(1, 1_000_000, 0, queue).seconds(0, 20).plan;
+        plan.nodes = vec![Node { name: "switch".into() }];
+        plan.links.clear();
+        let mut host = |name: String, rate: u64, queue: &str| {
+            plan.nodes.push(Node { name: name.clone() });
+            let node = plan.nodes.len() - 1;
+            let access = line(1_000_000_000, 0, "pfifo limit 10000p");
+            for (name, from, to, params) in [
+                (name.clone(), 0, node, line(rate, 0, queue)),
+                (format!("{name}.reverse"), node, 0, access),
+            ] {
+                plan.links.push(Link {
+                    name,
+                    from,
+                    to: Some(to),
+                    medium: None,
+                    ring: 0,
+                    params,
+                    changes: Vec::new(),
+                });
+            }
+            node
+        };
+        for i in 0..clients {
+            host(format!("client{i}"), 1_000_000_000, "pfifo limit 10000p");
+        }
+        let nodes: Vec<usize> =
+            rates.iter().enumerate().map(|(i, &r)| host(format!("server{i}"), r, queue)).collect();
+        let port = |node: usize| 2 * (node - 1);
+        plan.observe.bottleneck =
+            Bottleneck { name: "servers".into(), links: nodes.iter().map(|&n| port(n)).collect() };
+        if nodes.len() == 1 {
+            plan.observe.bottleneck.name = "server0".into();
+        }
+        plan.balancers = vec![Balancer {
+            name: "lb".into(),
+            policy: Params::parse(policy).unwrap(),
+            servers: nodes
+                .iter()
+                .map(|&node| Server { node, port: port(node), weight: 1, service: None })
+                .collect(),
+            delay: MS,
+            decision: 0,
+        }];
+        plan.groups.clear();
+        Self { plan, clients }
+    }
+
+    fn flows(mut self, name: &str, count: u32, transport: Transport, text: &str) -> Self {
+        let first = self.plan.balancers[0].servers[0].node;
+        self.plan.groups.push(Group {
+            name: name.into(),
+            pairs: (1..=self.clients).map(|client| (client, first)).collect(),
+            balancer: Some(0),
+            count,
+            start: 0,
+            start_spread: 100 * MS,
+            start_every: 0,
+            stop: None,
+            dscp: 0,
+            transport,
+            app: app(text),
+        });
+        self
+    }
+
+    /// Starts spread over so long.
+    fn over(mut self, spread: Nanos) -> Self {
+        self.plan.groups.last_mut().unwrap().start_spread = spread;
+        self
+    }
+
+    fn service(mut self, text: &str) -> Self {
+        let service = Distribution::parse(text, Unit::Time).unwrap();
+        for server in &mut self.plan.balancers[0].servers {
+            server.service = Some(service);
+        }
+        self
+    }
+
+    fn run(&self, seed: u64) -> Record {
+        run(&self.plan, seed).unwrap()
+    }
+}
+
+/// How many flows lead to each server at the end.
+fn receivers(record: &Record) -> Vec<(String, usize)> {
+    let Values::Text(to) = &record.flows.column("to").unwrap().values else { panic!("no texts") };
+    let mut names: Vec<String> = to.clone();
+    names.sort();
+    names.dedup();
+    names.into_iter().map(|n| (n.clone(), to.iter().filter(|t| **t == n).count())).collect()
+}
+
+#[test]
+fn flows_of_packets_have_one_server_each() {
+    let star = Star::new(4, &[10_000_000; 2], "pfifo limit 100p", "round-robin").flows(
+        "udp",
+        8,
+        Transport::Udp,
+        "cbr rate 1mbit size 1000",
+    );
+    let record = star.run(1);
+    assert_eq!(receivers(&record), [("server0".to_owned(), 4), ("server1".to_owned(), 4)]);
+    assert_eq!(metric(&record, "lb.choices"), 8.0);
+    assert_eq!(metric(&record, "lb.choices_jain"), 1.0);
+    assert_eq!(metric(&record, "lb.choices_repeated"), 0.0);
+    for server in ["server0", "server1"] {
+        let throughput = metric(&record, &format!("{server}.throughput"));
+        assert!((throughput / 4e6 - 1.0).abs() < 0.01, "{server}: {throughput}");
+    }
+    assert_eq!(metric(&record, "udp.packet_loss"), 0.0);
+}
+
+/// Packets that follow the first wait with it: none is lost, and the first waits longest.
+#[test]
+fn packets_wait_for_the_decision() {
+    let mut star = Star::new(1, &[100_000_000], "pfifo limit 1000p", "random").flows(
+        "udp",
+        1,
+        Transport::Udp,
+        "cbr rate 8mbit size 1000",
+    );
+    star.plan.balancers[0].delay = 20 * MS;
+    star.plan.balancers[0].decision = 10 * MS;
+    let record = star.run(1);
+    assert_eq!(metric(&record, "udp.packet_loss"), 0.0);
+    let longest = common::real(&record.distributions, "high", {
+        let Values::Text(metrics) = &record.distributions.column("metric").unwrap().values else {
+            panic!("no texts")
+        };
+        metrics.iter().rposition(|name| name == "delay").unwrap()
+    });
+    assert!((0.050..0.0515).contains(&longest), "{longest}");
+    let sent = metric(&record, "udp.sent");
+    assert!((19_800.0..=20_001.0).contains(&sent), "{sent}");
+}
+
+/// 2 d without a reading, 4 d with one, and what a decision takes.
+#[test]
+fn decisions_take_their_time() {
+    for (policy, expected) in [("random", 5.0), ("qtm", 5.0), ("iqlb", 9.0), ("jsq", 9.0)] {
+        let mut star = Star::new(2, &[10_000_000; 2], "pfifo limit 100p", policy).flows(
+            "small",
+            20,
+            tcp("cubic"),
+            "transfer size 1kb",
+        );
+        star.plan.balancers[0].delay = 2 * MS;
+        star.plan.balancers[0].decision = MS;
+        let record = star.run(3);
+        assert_eq!(metric(&record, "small.finished"), 20.0);
+        for name in ["lb.decision_mean", "lb.decision_p50"] {
+            let took = metric(&record, name) * 1e3;
+            assert!((took / expected - 1.0).abs() < 0.02, "{policy} {name}: {took} ms");
+        }
+        let least = metric(&record, "small.fct_p50") * 1e3;
+        assert!(least > expected && least < expected + 10.0, "{policy}: {least}");
+        let age = metric(&record, "lb.age_mean") * 1e3;
+        match policy {
+            "random" => assert!(age.is_nan()),
+            // Read at 2 d, chosen at 3 d and the decision's time, if nobody asked meanwhile.
+            "iqlb" | "jsq" => assert!((2.5..3.0001).contains(&age), "{policy}: {age}"),
+            _ => assert!(age > 2.0, "{policy}: {age}"),
+        }
+    }
+}
+
+#[test]
+fn nothing_takes_time_that_has_none() {
+    let mut star = Star::new(2, &[10_000_000; 2], "pfifo limit 100p", "iqlb").flows(
+        "small",
+        20,
+        tcp("cubic"),
+        "transfer size 1kb repeat 5",
+    );
+    star.plan.balancers[0].delay = 0;
+    let record = star.run(3);
+    assert_eq!(metric(&record, "lb.decision_mean"), 0.0);
+    assert_eq!(metric(&record, "lb.choices"), 100.0);
+    assert_eq!(metric(&record, "lb.misplaced"), 0.0, "it sees what the oracle sees");
+    assert_eq!(metric(&record, "small.finished"), 100.0);
+}
+
+/// Background on one port: policies that look keep away from it.
+#[test]
+fn the_loaded_port_is_avoided() {
+    let mut shares = vec![];
+    for policy in ["random", "iqlb", "queue-delay", "least-bandwidth"] {
+        let mut star = Star::new(4, &[10_000_000; 2], "pfifo limit 50p", policy)
+            .flows("tcp", 200, tcp("cubic"), "transfer size 30kb")
+            .over(18 * SECOND);
+        let mut background = star.plan.groups[0].clone();
+        let port = star.plan.balancers[0].servers[1].node;
+        (background.name, background.balancer) = ("background".into(), None);
+        background.pairs = vec![(1, port)];
+        (background.count, background.start_spread) = (1, 0);
+        (background.transport, background.app) =
+            (Transport::Udp, app("cbr rate 9.9mbit size 1000"));
+        star.plan.groups.push(background);
+        let record = star.run(5);
+        shares.push(metric(&record, "lb.misplaced"));
+        assert_eq!(metric(&record, "lb.choices"), 200.0);
+    }
+    assert!(shares[0] > 0.3, "{shares:?}");
+    assert!(shares[1..].iter().all(|&share| share < 0.3), "{shares:?}");
+}
+
+/// The older the lengths, the more flows go to the same server, and the longer they wait; two drawn
+/// ones do not herd.
+#[test]
+fn old_information_herds() {
+    let star = |policy: &str| {
+        Star::new(8, &[20_000_000; 4], "pfifo limit 1000p", policy)
+            .flows("tcp", 4000, tcp("cubic"), "transfer size 35kb")
+            .over(19 * SECOND)
+            .run(2)
+    };
+    let policies = ["jsq", "jsq period 100ms", "qtm", "power-of-d memory 0 period 1s", "random"];
+    let records = policies.map(star);
+    let repeated = records.each_ref().map(|r| metric(r, "lb.choices_repeated"));
+    assert!(repeated[0] < 0.55 && repeated[2] > 0.9, "{repeated:?}");
+    assert!(repeated[3] < 0.5 && (repeated[4] - 0.25).abs() < 0.03, "{repeated:?}");
+    let fct = records.each_ref().map(|r| metric(r, "tcp.fct_p95"));
+    assert!(fct[0] < fct[1] && fct[1] < fct[2], "{fct:?}");
+    assert!(fct[0] < fct[4] && fct[4] < fct[2] && fct[3] < fct[2], "{fct:?}");
+}
+
+/// Two M/M/1 queues at half the load each: mean time in system 1 / (mu - lambda / 2). Knowing who is
+/// busy does better.
+#[test]
+fn service_times_queue_as_theory_says() {
+    let mean = |policy: &str| {
+        let mut star = Star::new(50, &[1_000_000_000; 2], "pfifo limit 1000p", policy)
+            .flows("jobs", 30_000, tcp("cubic"), "transfer size 100b")
+            .over(199 * SECOND)
+            .service("exp(8ms)");
+        star.plan.duration = 200 * SECOND;
+        star.plan.balancers[0].delay = 0;
+        let record = star.run(4);
+        assert!(metric(&record, "jobs.finished") > 29_900.0);
+        metric(&record, "jobs.fct_mean") * 1e3
+    };
+    let random = mean("random");
+    let lambda = 30_000.0 / 199.0 / 2.0;
+    let expected = 1e3 / (125.0 - lambda);
+    assert!((random / expected - 1.0).abs() < 0.06, "{random} ms for {expected} ms");
+    let known = mean("least-connections");
+    assert!(known < 0.75 * random, "{known} {random}");
+    let idle = mean("jiq");
+    assert!(idle < 0.8 * random, "{idle} {random}");
+}
+
+#[test]
+fn refused_flows_ask_again() {
+    for (transport, text) in [
+        (tcp("cubic"), "bulk"),
+        (tcp("cubic"), "transfer size 10kb"),
+        (Transport::Udp, "cbr rate 1mbit size 1000"),
+    ] {
+        let star =
+            Star::new(2, &[10_000_000; 2], "pfifo limit 50p", "iqlb threshold 0 full refuse")
+                .flows("flows", 4, transport, text);
+        let record = star.run(1);
+        assert_eq!(metric(&record, "lb.choices"), 0.0);
+        // Four flows, once a second.
+        let refused = metric(&record, "lb.choices_refused");
+        assert!((76.0..=80.0).contains(&refused), "{text}: {refused}");
+        assert_eq!(metric(&record, "flows.sent"), 0.0);
+    }
+}
+
+/// A flow's end is known: connections are counted down.
+#[test]
+fn ended_flows_are_counted_down() {
+    let star = Star::new(3, &[10_000_000, 1_000_000], "pfifo limit 100p", "least-connections")
+        .flows("tcp", 3, tcp("cubic"), "transfer size 100kb forever");
+    let record = star.run(6);
+    // Of three, one or two are at the slow server, which is ten times as long about each.
+    let (fast, slow) =
+        (metric(&record, "server0.throughput"), metric(&record, "server1.throughput"));
+    assert!(fast > 5.0 * slow, "{fast} {slow}");
+    assert!(slow > 0.8e6, "{slow}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_choices_and_starts_do_not_depend_on_the_policy() {
+    let star = |policy: &str| {
+        Star::new(4, &[10_000_000; 3], "pfifo limit 100p", policy)
+            .flows("tcp", 30, tcp("cubic"), "transfer size 50kb")
+            .over(10 * SECOND)
+            .run(9)
+    };
+    let (a, b, c) = (star("random"), star("random"), star("round-robin"));
+    assert_eq!(a.trace_hash, b.trace_hash);
+    assert_ne!(a.trace_hash, c.trace_hash);
+    for row in 0..30 {
+        let start = |record: &Record| common::real(&record.flows, "start", row);
+        assert_eq!(start(&a), start(&c));
+    }
+}
+
+#[test]
+fn plans_that_do_not_fit_are_refused() {
+    let star = || {
+        Star::new(2, &[10_000_000; 2], "pfifo limit 100p", "qtm")
+            .flows("tcp", 2, tcp("cubic"), "bulk")
+            .plan
+    };
+    let refused = |change: fn(&mut Plan), says: &str| {
+        let mut plan = star();
+        change(&mut plan);
+        let error = plan.validate().unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    assert_eq!(star().validate(), Ok(()));
+    refused(|plan| plan.groups[0].balancer = Some(3), "groups[0].balancer: there is no balancer 3");
+    refused(|plan| plan.balancers[0].servers.clear(), "balancers[0].servers");
+    refused(|plan| plan.balancers[0].servers[1].weight = 0, "balancers[0].servers[1].weight");
+    refused(|plan| plan.balancers[0].servers[1].port = 99, "there is no link 99");
+    refused(|plan| plan.balancers[0].name = "server0".into(), "`server0` is taken");
+    refused(|plan| plan.groups[0].app = app("web"), "`web` chooses its servers itself");
+    refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
+    refused(
+        |plan| {
+            plan.balancers[0].policy = Params::parse("qtm period 10us").unwrap();
+            plan.balancers[0].delay = SECOND;
+        },
+        "readings would be on their way",
+    );
+    refused(
+        |plan| {
+            plan.links.remove(6);
+            plan.balancers[0].servers[1].port = 0;
+        },
+        "no links lead from",
+    );
+}

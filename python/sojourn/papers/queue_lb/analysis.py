@@ -1,0 +1,277 @@
+"""The paper's statistics, and what they should have been.
+
+As published: the clients of one run pooled, ANOVA, Fisher's LSD. Clients of a run share its
+queues and its choices, so they are not independent. As it should have been: a run is one value, the
+mean of its clients; runs of all policies with one seed meet the same starts and are compared in
+pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, NETWORKS, POLICIES, TRANSPORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+#: The policies of the paper's two sets of experiments.
+SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
+
+
+def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
+    """Each network, transport and number of clients with its rows."""
+    for network in NETWORKS:
+        for transport in TRANSPORTS:
+            for clients in CLIENTS:
+                chosen = frame[
+                    (frame["network"] == network.name)
+                    & (frame["transport"] == transport)
+                    & (frame["clients"] == clients)
+                ]
+                if not chosen.empty:
+                    yield network.name, transport, clients, chosen
+
+
+def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Any]:
+    """Throughputs in Mbit/s by policy."""
+    by = {str(name): part for name, part in frame.groupby("policy", sort=False)}
+    return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies}
+
+
+def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
+    """One run of each policy, as the paper has it."""
+    chosen: pd.DataFrame = pooled[pooled["seed"] == pooled["seed"].min()]
+    return chosen
+
+
+def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
+    """The paper's tables 1 and 2: ANOVA of one run's clients, taken as independent."""
+    import pandas as pd
+    from scipy import stats
+
+    from sojourn.stats import one_way
+
+    rows = []
+    for name, policies in SETS.items():
+        for network, transport, clients, part in cells(first_seed(pooled)):
+            table = one_way(_groups(part, policies))
+            rows.append(
+                {
+                    "experiment": name,
+                    "network": network,
+                    "hosts": f"{clients}Hosts_{transport}",
+                    "n": table.sizes[0],
+                    "F": table.f,
+                    "F crit": float(stats.f.isf(0.05, table.df_between, table.df_within)),
+                    "P": table.p,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s, and the LSD."""
+    import pandas as pd
+
+    from sojourn.stats import lsd
+
+    policies = SETS[name]
+    rows = []
+    for network, transport, clients, part in cells(first_seed(pooled)):
+        found = lsd(_groups(part, policies), protected=False)
+        means = dict(zip(found.names, found.centres, strict=True))
+        least = found.least_difference or float("nan")
+        beaten = [p for p in policies[1:] if means[name] - means[p] >= least]
+        rows.append(
+            {
+                "network": network,
+                "hosts": f"{clients}Hosts_{transport}",
+                **means,
+                "LSD": least,
+                f"{name} above": ", ".join(beaten) or "none",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def proper(frame: pd.DataFrame) -> pd.DataFrame:
+    """ANOVA of runs, by the tests that suit; all policies."""
+    import pandas as pd
+
+    from sojourn.stats import (
+        StatisticsError,
+        blocks,
+        dunn,
+        friedman,
+        games_howell,
+        kruskal_wallis,
+        levene,
+        normal_residuals,
+        one_way,
+        tukey,
+        welch,
+    )
+
+    rows = []
+    for network, transport, clients, part in cells(frame):
+        groups = _groups(part, tuple(POLICIES))
+        normal, equal = normal_residuals(groups).p, levene(groups).p
+        try:
+            unequal = welch(groups).p
+        except StatisticsError:  # a policy whose runs are all alike
+            unequal = float("nan")
+        if normal < 0.05 or math.isnan(unequal):
+            method, after = "Kruskal-Wallis, Dunn", dunn(groups)
+        elif equal < 0.05:
+            method, after = "Welch, Games-Howell", games_howell(groups)
+        else:
+            method, after = "ANOVA, Tukey", tukey(groups)
+        letters = after.groups()
+        rows.append(
+            {
+                "network": network,
+                "hosts": f"{clients}Hosts_{transport}",
+                "runs": len(next(iter(groups.values()))),
+                "normal, p": normal,
+                "variances, p": equal,
+                "ANOVA, p": one_way(groups).p,
+                "paired ANOVA, p": blocks(groups).p,
+                "Welch, p": unequal,
+                "Kruskal-Wallis, p": kruskal_wallis(groups).p,
+                "Friedman, p": friedman(groups).p,
+                "suits": method,
+                "groups": "; ".join(f"{p} {letters[p]}" for p in letters),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
+    """Gains over each of the paper's other policies, paired by seed, with effect sizes."""
+    import pandas as pd
+
+    from sojourn.stats import paired_d, paired_difference, paired_ratio, seeds_for_power
+
+    rows = []
+    for network, transport, clients, part in cells(frame):
+        groups = _groups(part.sort_values("seed"), tuple(POLICIES))
+        for other in SETS["QTM"][1:] if who == "QTM" else BENCHMARKS:
+            a, b = groups[who], groups[other]
+            test, ratio = paired_difference(a, b), paired_ratio(a, b)
+            effect = paired_d(a, b)
+            spread = float((a - b).std(ddof=1))
+            rows.append(
+                {
+                    "network": network,
+                    "hosts": f"{clients}Hosts_{transport}",
+                    "against": other,
+                    "gain %": 100 * (ratio.estimate - 1),
+                    "from": 100 * (ratio.low - 1),
+                    "to": 100 * (ratio.high - 1),
+                    "p": test.p,
+                    "d_z": effect.estimate,
+                    "d_z from": effect.low,
+                    "d_z to": effect.high,
+                    "seeds to see 5 %": str(seeds_for_power(0.05 * float(b.mean()), spread) or "-"),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """How often one policy was found to differ from itself."""
+
+    tests: int
+    significant: int
+
+
+def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) -> Alarms:
+    """The paper's pooled ANOVA on runs of one policy, which differ in nothing but the seed."""
+    from sojourn.stats import one_way
+
+    tests = significant = 0
+    for *_, part in cells(pooled[pooled["policy"] == policy]):
+        runs = [one["throughput"].to_numpy() for _, one in part.groupby("seed")]
+        for i in range(0, len(runs) - groups + 1, groups):
+            tests += 1
+            significant += one_way(runs[i : i + groups]).p < 0.05
+    return Alarms(tests, significant)
+
+
+def why(frame: pd.DataFrame) -> str:
+    """What the gains follow from, in numbers of this study."""
+    two = frame[frame["policy"].isin(["random", "IQLB"])]
+    means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
+    used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
+    return (
+        "TCP fills both ports whoever is where: they are busy, idle moments between rounds "
+        f"counted, {used['random']:.1%} of the time with random and {used['IQLB']:.1%} with IQLB, "
+        f"so little is left to gain. UDP loses {lost['random']:.1%} with random and "
+        f"{lost['IQLB']:.1%} with IQLB: there, not overloading a port is throughput."
+    )
+
+
+def measured(frame: pd.DataFrame) -> pd.DataFrame:
+    """Metrics of all policies, averaged over seeds."""
+    import pandas as pd
+
+    by = ["network", "transport", "clients", "policy"]
+    means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
+    return pd.DataFrame(
+        {
+            "network": means["network"],
+            "hosts": means["clients"].astype(str) + "Hosts_" + means["transport"],
+            "policy": means["policy"],
+            "Mbit/s a client": means["throughput"] / 1e6,
+            "Jain's index": means["fairness"],
+            "utilisation": means["utilisation"],
+            "loss %": means["loss"] * 100,
+            "queueing delay ms": means["sojourn_mean"] * 1e3,
+            "p99 ms": means["sojourn_p99"] * 1e3,
+            "misplaced %": means["lb.misplaced"] * 100,
+            "decision ms": means["lb.decision_mean"] * 1e3,
+        }
+    )
+
+
+def ages(frame: pd.DataFrame) -> pd.DataFrame:
+    """The sweep over information age, averaged over seeds."""
+    import pandas as pd
+
+    metrics = (
+        *("lb.age_mean", "lb.choices_repeated", "lb.misplaced", "lb.excess_wait_mean", "loss"),
+        *(f"transfers.{m}" for m in ("fct_mean", "fct_p50", "fct_p99", "unfinished")),
+    )
+    means = frame[["policy", "age", *metrics]].groupby(["policy", "age"], sort=False).mean()
+    means = means.reset_index()
+    return pd.DataFrame(
+        {
+            "policy": means["policy"],
+            "period s": means["age"],
+            "age s": means["lb.age_mean"],
+            "FCT mean ms": means["transfers.fct_mean"] * 1e3,
+            "FCT p50 ms": means["transfers.fct_p50"] * 1e3,
+            "FCT p99 ms": means["transfers.fct_p99"] * 1e3,
+            "unfinished": means["transfers.unfinished"],
+            "loss %": means["loss"] * 100,
+            "same server as before %": means["lb.choices_repeated"] * 100,
+            "misplaced %": means["lb.misplaced"] * 100,
+            "wait beyond the least ms": means["lb.excess_wait_mean"] * 1e3,
+        }
+    )
+
+
+def spreads(frame: pd.DataFrame) -> pd.DataFrame:
+    """Throughput by how close together clients start, averaged over seeds, in Mbit/s a client."""
+    means = frame.assign(throughput=frame["throughput"] / 1e6).pivot_table(
+        index=["transport", "spread"], columns="policy", values="throughput", sort=False
+    )
+    means = means.reset_index().rename(columns={"spread": "starts within, share of a round"})
+    means.columns.name = None
+    return means

@@ -1,0 +1,156 @@
+"""Figures laid out as the paper's, and those that it lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.papers.queue_lb.scenarios import (
+    AGEING,
+    BENCHMARKS,
+    CLIENTS,
+    NETWORKS,
+    POLICIES,
+    TRANSPORTS,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.papers.queue_lb.study import Outcome
+
+_SHORT = {"queue delay": "q. delay", "connections": "conn."}
+
+
+def boxes(outcome: Outcome, network: str) -> Figure:
+    """The paper's figures 4 to 15: throughputs of clients, all policies, one network."""
+    from sojourn.show import style
+
+    frame = outcome.pooled[outcome.pooled["network"] == network]
+    with style.styled():
+        figure = style.figure(style.PAGE, 2.1 * len(CLIENTS))
+        grid = figure.subplots(len(CLIENTS), len(TRANSPORTS))
+        for row, clients in zip(grid, CLIENTS, strict=True):
+            for axes, transport in zip(row, TRANSPORTS, strict=True):
+                part = frame[(frame["clients"] == clients) & (frame["transport"] == transport)]
+                _boxes(axes, part)
+                axes.set_title(f"{clients} clients, {transport}")
+                axes.set_ylabel("Mbit/s a client")
+    return figure
+
+
+def _boxes(axes: Axes, part: pd.DataFrame) -> None:
+    from sojourn.show import style
+
+    values = [part[part["policy"] == p]["throughput"].to_numpy() / 1e6 for p in POLICIES]
+    names = [_SHORT.get(p, p) for p in POLICIES]
+    drawn: dict[str, Any] = axes.boxplot(
+        values, widths=0.6, patch_artist=True, showmeans=True, flierprops={"markersize": 2}
+    )
+    for i, box in enumerate(drawn["boxes"]):
+        box.set(facecolor=style.colour(1 if i in (4, 5) else 0), alpha=0.35)
+    for line in drawn["medians"]:
+        line.set(color="black")
+    for mean in drawn["means"]:
+        mean.set(marker="D", markersize=2.5, markerfacecolor="black", markeredgecolor="black")
+    axes.set_xticks(range(1, len(names) + 1), names, rotation=30, ha="right")
+    axes.set_ylim(bottom=0)
+
+
+def gains(outcome: Outcome) -> Figure:
+    """IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
+    from sojourn.show import style
+    from sojourn.stats import paired_ratio
+
+    frame = outcome.frame
+    shown = ("IQLB", "QTM", "queue delay", "connections")
+    with style.styled():
+        figure = style.figure(style.PAGE, 2.8)
+        panels = figure.subplots(1, len(NETWORKS), sharey=True)
+        for axes, network in zip(panels, NETWORKS, strict=True):
+            ticks = [(c, t) for t in TRANSPORTS for c in CLIENTS]
+            for i, policy in enumerate(shown):
+                points = []
+                for clients, transport in ticks:
+                    part = frame[
+                        (frame["network"] == network.name)
+                        & (frame["clients"] == clients)
+                        & (frame["transport"] == transport)
+                    ]
+                    by = part.pivot_table(index="seed", columns="policy", values="throughput")
+                    others = by[list(BENCHMARKS)].mean(axis=1)
+                    points.append(paired_ratio(by[policy].to_numpy(), others.to_numpy()))
+                x = [k + (i - 1.5) * 0.17 for k in range(len(ticks))]
+                y = [100 * (p.estimate - 1) for p in points]
+                low = [100 * (p.estimate - p.low) for p in points]
+                high = [100 * (p.high - p.estimate) for p in points]
+                axes.errorbar(
+                    x, y, yerr=[low, high], fmt=style.marker(i), color=style.colour(i),
+                    markersize=3, linewidth=0.8, label=policy,
+                )  # fmt: skip
+            axes.axhline(0, color="black", linewidth=0.6)
+            axes.set_title(f"{network.name} ports")
+            axes.set_xticks(range(len(ticks)), [f"{c} {t}" for c, t in ticks], rotation=45)
+        panels[0].set_ylabel("Gain over the four (%)")
+        style.legend_above(figure, panels[0], 4)
+    return figure
+
+
+def ages(outcome: Outcome) -> Figure:
+    """The sweep over information age: completion times, and how often flows herd."""
+    from sojourn.papers.queue_lb import analysis
+    from sojourn.show import style
+
+    table = analysis.ages(outcome.sweep.frame)
+    columns = (
+        ("FCT p99 ms", "Completion, p99 (ms)"),
+        ("FCT mean ms", "Completion, mean (ms)"),
+        ("same server as before %", "Same server as before (%)"),
+    )
+    least = 0.005
+    with style.styled():
+        figure = style.figure(style.PAGE, 2.6)
+        panels = figure.subplots(1, len(columns))
+        for axes, (column, label) in zip(panels, columns, strict=True):
+            for i, policy in enumerate(AGEING):
+                part = table[table["policy"] == policy]
+                if "{age}" in AGEING[policy]:
+                    axes.plot(
+                        part["period s"].clip(lower=least), part[column], label=policy,
+                        color=style.colour(i), marker=style.marker(i), markersize=3,
+                    )  # fmt: skip
+                else:
+                    axes.axhline(
+                        float(part[column].iloc[0]), label=policy, color=style.colour(i),
+                        linestyle="--", linewidth=0.9,
+                    )  # fmt: skip
+            axes.set_xscale("log")
+            axes.set_xlabel("Period of readings (s); left: at each choice")
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+        style.legend_above(figure, panels[0], 6)
+    return figure
+
+
+def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+    """Every figure with title and caption, by file name."""
+    found = {
+        f"throughput-{network.name}": (
+            boxes(outcome, network.name),
+            f"Throughput of clients, {network.name} ports",
+            "As the paper's figures 4 to 15: all clients, rounds and seeds; a diamond is the mean.",
+        )
+        for network in NETWORKS
+    }
+    found["gains"] = (
+        gains(outcome),
+        "Gain over the mean of random, round robin, LBW and SLPLB",
+        "Runs paired by seed, 95 % intervals (Fieller).",
+    )
+    found["ages"] = (
+        ages(outcome),
+        "How old information may be",
+        "Heavy-tailed transfers that begin at any time, 70 % load on four ports of 40 Mbit/s.",
+    )
+    return found

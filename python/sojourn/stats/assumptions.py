@@ -1,0 +1,81 @@
+"""Whether values look as a test assumes: normally distributed, with equal variances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats as _st
+
+from sojourn.stats._arrays import StatisticsError, grouped, sample
+from sojourn.stats.anova import one_way
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A test of an assumption; a small p speaks against it, a large one proves nothing."""
+
+    method: str
+    statistic: float
+    p: float
+    n: int
+
+    def frame(self) -> pd.DataFrame:
+        """One row."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [{"statistic": self.statistic, "p": self.p, "n": self.n}], [self.method]
+        )
+
+    def summary(self) -> str:
+        """One line."""
+        return f"{self.method}: {self.statistic:.5g}, p = {self.p:.4g}, n = {self.n}"
+
+
+def shapiro_wilk(values: npt.ArrayLike) -> Check:
+    """Shapiro and Wilk's test of normality, for 3 to 5000 values (Royston's AS R94)."""
+    x = sample(values, 3)
+    if x.size > 5000:
+        raise StatisticsError(f"{x.size} values: the test is known for at most 5000")
+    if float(np.ptp(x)) == 0.0:
+        raise StatisticsError("all values are equal: there is no distribution to look at")
+    found = _st.shapiro(x)
+    return Check("Shapiro-Wilk", float(found.statistic), float(found.pvalue), int(x.size))
+
+
+def normal_residuals(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Check:
+    """Shapiro and Wilk's test of what is left of the values without their groups' means."""
+    named = grouped(groups)
+    return shapiro_wilk(np.concatenate([g - g.mean() for g in named.values()]))
+
+
+def levene(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
+) -> Check:
+    """Test of equal variances about the medians (Brown and Forsythe's form of Levene's test)."""
+    named = grouped(groups, 2)
+    spread = {name: np.abs(g - np.median(g)) for name, g in named.items()}
+    table = one_way(spread)
+    p = table.p if not math.isnan(table.p) else 1.0
+    return Check("Levene", table.f, p, sum(table.sizes))
+
+
+def bartlett(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike],
+) -> Check:
+    """Bartlett's test of equal variances, for normally distributed values."""
+    named = grouped(groups, 2)
+    if any(float(np.ptp(g)) == 0.0 for g in named.values()):
+        raise StatisticsError("a group without any spread has no variance to compare")
+    found = _st.bartlett(*named.values())
+    n = sum(g.size for g in named.values())
+    return Check("Bartlett", float(found.statistic), float(found.pvalue), n)

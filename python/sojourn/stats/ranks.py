@@ -1,0 +1,105 @@
+"""Ranks within seeds: Friedman's test, and signed ranks of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats as _st
+
+from sojourn.stats._arrays import StatisticsError, grouped
+from sojourn.stats.multiple import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Friedman:
+    """Friedman's rank test of groups whose i-th values belong together, corrected for ties."""
+
+    chi2: float
+    df: int
+    p: float
+    names: tuple[str, ...]
+    blocks: int
+    mean_ranks: tuple[float, ...]
+
+    @property
+    def kendall_w(self) -> float:
+        """Kendall's coefficient of concordance: 0 if seeds rank at random, 1 if all alike."""
+        return self.chi2 / (self.blocks * self.df)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a group."""
+        import pandas as pd
+
+        return pd.DataFrame({"group": self.names, "mean rank": self.mean_ranks})
+
+    def summary(self) -> str:
+        """One line."""
+        return (
+            f"Friedman: chi-squared = {self.chi2:.5g}, df = {self.df}, p = {self.p:.4g}, "
+            f"W = {self.kendall_w:.3g}"
+        )
+
+
+def friedman(groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]) -> Friedman:
+    """Test whether groups differ in rank within seeds; needs no normal distribution."""
+    named = grouped(groups, 2)
+    if len({g.size for g in named.values()}) > 1:
+        raise StatisticsError("every group needs a value of every seed: they differ in size")
+    table = np.array(list(named.values())).T
+    n, k = table.shape
+    ranks = np.array([_st.rankdata(row) for row in table])
+    ties = sum(
+        float((counts.astype(float) ** 3 - counts).sum())
+        for counts in (np.unique(row, return_counts=True)[1] for row in table)
+    )
+    spread = float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
+    bottom = n * k * (k + 1) - ties / (k - 1)
+    chi2 = 12 * spread / bottom if bottom > 0 else 0.0
+    means = tuple(float(m) for m in ranks.mean(axis=0))
+    return Friedman(chi2, k - 1, float(_st.chi2.sf(chi2, k - 1)), tuple(named), n, means)
+
+
+def paired_tests(
+    groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], level: float = 0.95
+) -> pd.DataFrame:
+    """All pairs of groups by paired t tests, seed by seed, p values Holm-corrected.
+
+    A row a pair, b minus a: difference with its own interval, t, p, and Cohen's d of the
+    differences with its interval. Pairs that do not differ at any seed have p 1.
+    """
+    import pandas as pd
+
+    from sojourn.stats.effect import paired_d
+    from sojourn.stats.interval import paired_difference
+
+    named = grouped(groups, 2)
+    rows = []
+    for a, b in combinations(named, 2):
+        test = paired_difference(named[b], named[a], level)
+        effect = paired_d(named[b], named[a], level)
+        rows.append(
+            {
+                "a": a,
+                "b": b,
+                "difference": test.interval.estimate,
+                "low": test.interval.low,
+                "high": test.interval.high,
+                "t": test.t,
+                "p": test.p,
+                "d": effect.estimate,
+                "d low": effect.low,
+                "d high": effect.high,
+            }
+        )
+    frame = pd.DataFrame(rows)
+    frame["p Holm"] = holm(frame["p"].to_numpy())
+    return frame

@@ -1,0 +1,114 @@
+"""Balancers in scenarios: resolved, run, and refused with a place where they do not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+
+TEXT = """
+duration = "3s"
+bottleneck = "servers"
+
+[topology]
+template = "star"
+rate = "100mbit"
+clients = {hosts = 4}
+servers = {hosts = 3, queue = "pfifo limit 50p"}
+
+[balancers.lb]
+servers = "servers"
+policy = "iqlb threshold 70%"
+weights = [1, 2]
+delay = "2ms"
+decision = "1ms"
+service = ["1ms", "exp(2ms)"]
+
+[[flows]]
+name = "uploads"
+from = "clients"
+to = "lb"
+app = "transfer size 20kb forever think exp(50ms)"
+count = 8
+"""
+
+
+def test_a_balancer_is_resolved() -> None:
+    plan = Scenario.from_toml(TEXT).plan()
+    (lb,) = plan["balancers"]
+    assert lb["policy"] == {
+        "name": "iqlb",
+        "threshold": 0.7,
+        "full": "shortest",
+        "period": 0,
+    }
+    assert (lb["delay"], lb["decision"]) == (2_000_000, 1_000_000)
+    names = [plan["nodes"][server["node"]]["name"] for server in lb["servers"]]
+    ports = [plan["links"][server["port"]]["name"] for server in lb["servers"]]
+    assert names == ports == ["server1", "server2", "server3"]
+    assert [server["weight"] for server in lb["servers"]] == [1, 2, 1]
+    assert lb["servers"][0]["service"] == lb["servers"][2]["service"]
+    (group,) = plan["groups"]
+    assert group["balancer"] == 0
+    assert {to for _, to in group["pairs"]} == {lb["servers"][0]["node"]}
+    plain = Scenario.from_toml(TEXT).replace(**{"flows.0.to": "servers"}).plan()
+    assert "balancer" not in plain["groups"][0]
+
+
+def test_a_scenario_without_balancers_has_the_plan_that_it_had() -> None:
+    scenario = Scenario.from_toml(TEXT)
+    plan = scenario.replace(balancers=None, **{"flows.0.to": "servers"}).plan()
+    assert "balancers" not in plan
+    assert "balancer" not in plan["groups"][0]
+
+
+def test_it_runs_and_tells_its_metrics() -> None:
+    run = Scenario.from_toml(TEXT).run(seed=2)
+    assert run.metrics["lb.choices"] > 100
+    # 4 x 2 ms and the decision.
+    assert run.metrics["lb.decision_p50"] == pytest.approx(0.009, rel=0.02)
+    assert run.metrics["uploads.fct_p50"] > 0.009
+    assert set(run.flows["to"]) <= {"server1", "server2", "server3"}
+    assert run.units["lb.age_mean"] == "s"
+    assert "lb: iqlb threshold 70%" in run.summary()
+    again = Scenario.from_dict(Scenario.from_toml(TEXT).as_dict()).run(seed=2)
+    assert again.trace_hash == run.trace_hash
+
+
+@pytest.mark.parametrize(
+    ("change", "at", "says"),
+    [
+        ({"flows.0.to": "bl"}, "flows.0.to.0", "did you mean `lb`"),
+        ({"flows.0.to": ["lb", "server1"]}, "flows.0.to", "no other receiver"),
+        ({"flows.0.from": "server2"}, "flows.0.to", "to itself"),
+        ({"flows.0.app": "web"}, "flows.0.to", "chooses its servers itself"),
+        ({"flows.0.name": "lb"}, "flows.0.name", "a balancer's name already"),
+        ({"balancers.lb.policy": "iqbl"}, "balancers.lb.policy", "did you mean `iqlb`"),
+        ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "a single link"),
+        (
+            {"balancers.lb.servers": ["server1", "server1"]},
+            "balancers.lb.servers",
+            "`server1` is named twice",
+        ),
+        ({"balancers.lb.weights": 0}, "balancers.lb.weights", "from 1 to"),
+        ({"balancers.lb.service": "exp(2)"}, "balancers.lb.service", "needs a time with its unit"),
+        ({"balancers.lb.delay": "61s"}, "balancers.lb.delay", "at most 60s"),
+        ({"balancers.lb.polcy": "jsq"}, "balancers.lb.polcy", "did you mean `policy`"),
+        ({"balancers.bl.policy": "jsq"}, "balancers.bl.policy", "no `bl` in balancers"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_place(
+    change: dict[str, Any], at: str, says: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml(TEXT).replace(change)
+    told = str(caught.value)
+    assert at in told
+    assert says in told, told
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(ScenarioError, match="`server1` is a host already"):
+        Scenario.from_toml(TEXT.replace("balancers.lb", "balancers.server1"))
