@@ -66,7 +66,7 @@ def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
 def test_a_paper_without_a_real_part_says_so() -> None:
     result = CliRunner().invoke(app, ["paper", "daqm", "--real"])
     assert result.exit_code == 2
-    assert "`daqm` has no real part yet; with --real: taildrop, rrda" in result.output
+    assert "`daqm` has no real part yet; with --real: taildrop, queue-lb, rrda" in result.output
 
 
 @pytest.mark.needs("iperf3")

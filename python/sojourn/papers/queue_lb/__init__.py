@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sojourn.papers.queue_lb import real
     from sojourn.papers.queue_lb.report import show
     from sojourn.papers.queue_lb.study import run
 
-__all__ = ["run", "show"]
+__all__ = ["real", "run", "show"]
 
 
 def __getattr__(name: str) -> Any:
     # Loaded when used: the figures bring large libraries.
+    if name == "real":
+        from importlib import import_module
+
+        return import_module("sojourn.papers.queue_lb.real")
     if name == "run":
         from sojourn.papers.queue_lb import study
 

@@ -21,6 +21,7 @@ from sojourn.papers.queue_lb.study import PAPER as REFERENCE
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sojourn.scenario import Scenario
     from sojourn.stats import Judgement
     from sojourn.stats.claims import Claim
     from sojourn.study import Table
@@ -42,25 +43,28 @@ class Size:
     """Of a round."""
     rounds: int | None = None
     """Of a run; `None`: the paper's."""
+    transports: tuple[str, ...] = TRANSPORTS
+    policies: tuple[str, ...] = tuple(PAPER)
 
     @property
     def cells(self) -> list[tuple[str, str, int]]:
         """Networks, transports and numbers of clients."""
-        return [(n, t, c) for n in self.networks for t in TRANSPORTS for c in self.clients]
+        return [(n, t, c) for n in self.networks for t in self.transports for c in self.clients]
 
     @property
     def runs(self) -> int:
         """Number of real runs."""
-        return len(self.cells) * len(PAPER) * self.seeds
+        return len(self.cells) * len(self.policies) * self.seeds
 
     @property
     def length(self) -> float:
         """About how long they take, in seconds."""
-        return sum(
+        one = sum(
             (self.rounds or scenarios.ROUNDS[clients, transport]) * (self.seconds + scenarios.GAP)
             + BETWEEN
             for _, transport, clients in self.cells
-        ) * (len(PAPER) * self.seeds)
+        )
+        return float(one * len(self.policies) * self.seeds)
 
 
 FULL = Size(tuple(network.name for network in NETWORKS), scenarios.CLIENTS, 8, 10)
@@ -148,8 +152,7 @@ class Outcome:
 def means(pooled: pd.DataFrame) -> pd.DataFrame:
     """A row a run: the mean throughput of its clients."""
     keys = [*FACTORS, "seed"]
-    found: pd.DataFrame = pooled.groupby(keys, sort=False, as_index=False)["throughput"].mean()
-    return found
+    return pooled.groupby(keys, sort=False)["throughput"].mean().reset_index()
 
 
 def rows(outcome: Outcome) -> list[dict[str, str]]:
@@ -179,9 +182,9 @@ def suffices(claim: Claim, size: Size) -> bool:
 
     there: dict[str, set[Any]] = {
         "network": set(size.networks),
-        "transport": set(TRANSPORTS),
+        "transport": set(size.transports),
         "clients": set(size.clients),
-        "policy": set(PAPER),
+        "policy": set(size.policies),
     }
     return not any(levels(claim, factor) - there[factor] for factor in there)
 
@@ -202,15 +205,20 @@ def run(
     from sojourn.study import Study
 
     networks = {network.name: network for network in NETWORKS}
-    cells = [
+    cells: list[tuple[Mapping[str, str | int], Scenario]] = [
         (
             {"network": name, "transport": transport, "clients": clients, "policy": policy},
             scenarios.iperf(
-                networks[name], transport, clients, words, size.seconds, rounds=size.rounds
+                networks[name],
+                transport,
+                clients,
+                PAPER[policy],
+                size.seconds,
+                rounds=size.rounds,
             ),
         )
         for name, transport, clients in size.cells
-        for policy, words in PAPER.items()
+        for policy in size.policies
     ]
     check = getattr(engine, "check", None)
     if check is not None:  # what this machine cannot do is said before anything is simulated

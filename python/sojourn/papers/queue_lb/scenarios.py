@@ -123,15 +123,17 @@ def iperf(
     policy: str,
     seconds: float,
     spread: float = STARTS,
+    rounds: int | None = None,
 ) -> Scenario:
     """Rounds of `seconds` each, in which every client sends to the server that it is given.
 
-    They start in the first part of a round, of which `spread` is the share.
+    They start in the first part of a round, of which `spread` is the share. There are as many
+    rounds as the paper measured each client, unless `rounds` says otherwise.
     """
     app = "bulk"
     if transport == "UDP":
         app = f"cbr rate {UDP_LOAD * network.free / clients:.6g}mbit size 1514 jitter 5%"
-    rounds = ROUNDS[clients, transport]
+    rounds = rounds or ROUNDS[clients, transport]
     text = _NETWORK.format(
         clients=clients, rates=network.rates, policy=policy, channel=CHANNEL, decision=DECISION
     )
