@@ -31,7 +31,7 @@ pub use link_report::{rate, share};
 pub use network::{Network, Options, Witness};
 pub use probe::{LinkProbe, Work};
 pub use record::Record;
-pub use report::Span;
+pub use report::{Span, append_times};
 pub use routes::{Place, Routes};
 pub use series::LinkSeries;
 pub use slab::{Body, Class, Copies, Node, Packet, Slab, node};

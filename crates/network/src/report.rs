@@ -114,6 +114,20 @@ impl<T: Copy, W: Witness<T>> Network<T, W> {
     }
 }
 
+/// Appends the distribution of a histogram of nanoseconds to a table of distributions.
+pub fn append_times(table: &mut Table, place: &str, metric: &str, histogram: &Histogram) {
+    let mut bins = Bins::default();
+    bins.times(place, metric, histogram);
+    for (column, added) in table.columns.iter_mut().zip(bins.into_table().columns) {
+        match (&mut column.values, added.values) {
+            (Values::Text(v), Values::Text(more)) => v.extend(more),
+            (Values::Real(v), Values::Real(more)) => v.extend(more),
+            (Values::Integer(v), Values::Integer(more)) => v.extend(more),
+            _ => unreachable!("both are tables of distributions"),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Bins {
     places: Vec<String>,

@@ -8,6 +8,7 @@ pub mod address;
 mod balancers;
 pub mod changes;
 mod flows;
+pub mod store;
 pub mod validate;
 
 pub use balancers::{Balancer, Server};
@@ -15,6 +16,7 @@ pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+pub use store::Store;
 pub use validate::PlanError;
 
 /// One run's description.
@@ -37,6 +39,9 @@ pub struct Plan {
     pub balancers: Vec<Balancer>,
     /// Groups of flows.
     pub groups: Vec<Group>,
+    /// A replicated store on some of the nodes, and its clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Box<Store>>,
     /// What is recorded beyond the defaults.
     pub observe: Observe,
 }

@@ -86,6 +86,7 @@ impl Plan {
         self.check_groups()?;
         self.check_balancers()?;
         self.check_routes()?;
+        self.check_store()?;
         self.check_observe()
     }
 
@@ -316,6 +317,26 @@ impl Plan {
     fn no_way(&self, at: String, from: usize, to: usize) -> Result<(), PlanError> {
         let (a, b) = (&self.nodes[from].name, &self.nodes[to].name);
         fail(at, format!("no links lead from {a} to {b}"))
+    }
+
+    fn check_store(&self) -> Result<(), PlanError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.check(self)?;
+        let links = self.links.iter().map(|link| link.name.as_str());
+        let media = self.media.iter().map(|medium| medium.name.as_str());
+        let groups = self.groups.iter().map(|group| group.name.as_str());
+        let mut names: BTreeSet<&str> = links.chain(media).chain(groups).collect();
+        names.insert(self.observe.bottleneck.name.as_str());
+        check_name(|| "store.name".to_owned(), &store.name, &mut names)?;
+        let reach = Reach::new(self);
+        let first = store.nodes[0].node;
+        for host in store.nodes.iter().chain(&store.clients).map(|host| host.node) {
+            if host != first && !(reach.reaches(first, host) && reach.reaches(host, first)) {
+                let (a, b) = (&self.nodes[first].name, &self.nodes[host].name);
+                return fail("store.nodes", format!("no links lead from {a} to {b}"));
+            }
+        }
+        Ok(())
     }
 
     fn check_observe(&self) -> Result<(), PlanError> {

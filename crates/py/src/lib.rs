@@ -42,6 +42,7 @@ mod _core {
     use crate::parse::{
         app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
         parse_quantity, parse_queue, parse_span, parse_tcp, queue_to_tc, queue_warnings,
+        store_words,
     };
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};

@@ -140,6 +140,19 @@ pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
+/// The names of a store's consistency levels (`consistency`) or of the ways to choose a coordinator
+/// (`coordinator`).
+#[pyfunction]
+#[pyo3(signature = (kind, /))]
+pub(crate) fn store_words(kind: &str) -> PyResult<Vec<&'static str>> {
+    use sojourn_control::store::{Level, Policy};
+    match kind {
+        "consistency" => Ok(Level::NAMES.iter().map(|(name, _)| *name).collect()),
+        "coordinator" => Ok(Policy::NAMES.iter().map(|(name, _)| *name).collect()),
+        _ => Err(PyValueError::new_err(format!("no such words of a store: {kind}"))),
+    }
+}
+
 /// A transport in one line as the JSON of TCP's parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]

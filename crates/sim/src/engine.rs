@@ -6,17 +6,20 @@
 //!    the plan, readings of queues by balancers, the end of the run;
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
 //!    taken by its host, within the same event, and what the host sends in answer follows at once;
-//! 3. timers: flows in the order of the plan (groups, then flows in them), then connections by slot.
+//! 3. timers: flows in the order of the plan (groups, then flows in them), the store, then
+//!    connections by slot.
 //!
 //! Nothing else decides, so a run is a function of plan and seed.
 
 use crate::balance::{Balanced, Desk};
 use crate::captures::Captures;
+use crate::channel::Channels;
 use crate::flow::{Driver, Flow, Packets};
 use crate::load::{Cargo, Datagram};
 use crate::monitor::Monitor;
 use crate::record::{Control, Progress, RunError};
 use crate::series::Series;
+use crate::store::Store;
 use crate::stream::Stream;
 use crate::tcp_host::Connections;
 use sojourn_link::Medium;
@@ -60,6 +63,10 @@ pub struct Engine<'a> {
     pub groups: Vec<GroupProbe>,
     /// TCP connections.
     pub connections: Connections,
+    /// Those of them that carry messages.
+    pub(crate) channels: Channels,
+    /// The store; taken out while it acts.
+    pub(crate) store: Option<Box<Store>>,
     /// Time series.
     pub series: Series,
     /// Counts of each flow over time.
@@ -156,11 +163,16 @@ impl<'a> Engine<'a> {
                 });
             }
         }
-        let mut timers = Deadlines::new(flows.len() as u32);
+        let store = plan.store.as_deref().map(|of| Store::new(of, plan, seed)).transpose()?;
+        let first_connection = (flows.len() + usize::from(store.is_some())) as u32;
+        let mut timers = Deadlines::new(first_connection);
         for (i, flow) in flows.iter().enumerate() {
             if let Some(at) = flow.first_event(EPOCH + plan.duration) {
                 timers.set(i as u32, at);
             }
+        }
+        if let Some(at) = store.as_ref().and_then(Store::next_event) {
+            timers.set(flows.len() as u32, at);
         }
         let end = EPOCH + plan.duration;
         let interval = plan.observe.series_interval;
@@ -180,7 +192,9 @@ impl<'a> Engine<'a> {
             seed,
             now: EPOCH,
             events: 0,
-            connections: Connections::new(plan, flows.len() as u32),
+            connections: Connections::new(plan, first_connection),
+            channels: Channels::new(plan, seed),
+            store: store.map(Box::new),
             series: Series::new(plan),
             monitor: Monitor::default(),
             media_before: net.media().to_vec(),
@@ -251,7 +265,7 @@ impl<'a> Engine<'a> {
                 stream.audit(&packets.receiver, || format!("writes of {group}.{}", flow.number))?;
             }
         }
-        Ok(())
+        self.store.as_ref().map_or(Ok(()), |store| store.audit(&self.channels))
     }
 
     fn progress(&self) -> Progress {
@@ -334,8 +348,15 @@ impl<'a> Engine<'a> {
     /// Something whose time has come: a flow's application or a connection.
     #[inline]
     fn fire(&mut self, id: u32) {
-        if id as usize >= self.flows.len() {
+        if id >= self.connections.first_timer() {
             self.connection_due(id);
+            if self.channels.has_news() {
+                self.serve();
+            }
+            return;
+        }
+        if id as usize == self.flows.len() {
+            self.store_due();
             return;
         }
         match &self.flows[id as usize].driver {

@@ -4,6 +4,7 @@
 
 pub mod balance;
 pub mod captures;
+mod channel;
 pub mod engine;
 pub mod flow;
 mod flow_report;
@@ -14,6 +15,7 @@ pub mod record;
 mod report;
 pub mod series;
 pub mod server;
+mod store;
 pub mod stream;
 pub mod tcp_host;
 

@@ -17,7 +17,8 @@ impl Engine<'_> {
         });
         let flows = table(rows.collect());
         let queues = self.net.queue_table(self.plan, &self.span());
-        let distributions = self.net.distributions(self.plan, &self.groups);
+        let mut distributions = self.net.distributions(self.plan, &self.groups);
+        self.distribute_store(&mut distributions);
         let captures: &mut Captures = &mut self.net.witness;
         Record {
             summary,
@@ -61,6 +62,7 @@ impl Engine<'_> {
             append(&mut summary, Some(&balancer.name), desk.row());
         }
         self.net.summarise_places(self.plan, &self.span(), &mut summary);
+        self.summarise_store(&mut summary);
         summary
     }
 }

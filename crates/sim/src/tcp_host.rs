@@ -29,6 +29,8 @@ pub enum Purpose {
     Request(u32),
     /// A Web server's answer.
     Answer(u32),
+    /// Messages, in both directions, of a channel instead of a flow.
+    Channel,
 }
 
 impl Purpose {
@@ -42,6 +44,7 @@ impl Purpose {
 #[derive(Clone, Debug)]
 struct End {
     tcp: Connection,
+    /// Index of its flow, or of its channel.
     flow: u32,
     /// Number of the connection in the run; 0 if the slot is free.
     number: u32,
@@ -94,6 +97,20 @@ impl End {
     }
 }
 
+/// What a connection is opened with; of pairs, the opener's comes first.
+pub(crate) struct Opening<'a> {
+    pub(crate) params: &'a Arc<Params>,
+    /// Index of the flow or channel.
+    pub(crate) owner: u32,
+    pub(crate) purpose: Purpose,
+    /// The opener's node, the other's, the path and the way back.
+    pub(crate) ends: (Node, Node, Place, Place),
+    pub(crate) accounts: [u32; 2],
+    pub(crate) hashes: [u32; 2],
+    pub(crate) phase: u32,
+    pub(crate) tos: u8,
+}
+
 /// All connections.
 #[derive(Clone, Debug)]
 pub struct Connections {
@@ -107,8 +124,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// None yet; their timers come after those of `flows` flows.
-    pub fn new(plan: &Plan, flows: u32) -> Self {
+    /// None yet; their timers begin at number `first_timer`.
+    pub fn new(plan: &Plan, first_timer: u32) -> Self {
         let is_tcp = |group: &Group| matches!(group.transport, Transport::Tcp(_));
         let params = plan.groups.iter().map(|group| match &group.transport {
             Transport::Tcp(params) => Some(Arc::new(params.clone())),
@@ -123,7 +140,7 @@ impl Connections {
             free: Vec::new(),
             opened: 0,
             params: params.collect(),
-            first_timer: flows,
+            first_timer,
         }
     }
 
@@ -141,6 +158,16 @@ impl Connections {
         (tcp.cwnd() as f64, srtt)
     }
 
+    /// The end of a channel's connection in a slot.
+    pub(crate) fn end(&mut self, slot: u32) -> &mut Connection {
+        &mut self.ends[slot as usize].tcp
+    }
+
+    /// Number of the first end's timer.
+    pub(crate) fn first_timer(&self) -> u32 {
+        self.first_timer
+    }
+
     /// Slots in use or free.
     pub fn slots(&self) -> usize {
         self.ends.len()
@@ -151,34 +178,49 @@ impl Engine<'_> {
     /// Opens a connection for a flow. `ends` are the opener's node, the other's, the path and the
     /// way back.
     fn open(&mut self, flow: u32, purpose: Purpose, ends: (Node, Node, Place, Place)) -> u32 {
-        let now = self.now;
         let state = &mut self.flows[flow as usize];
         let group = &self.plan.groups[state.group as usize];
         let count = state.connections;
         state.connections += 1;
-        let connections = &mut self.connections;
-        connections.opened += 1;
-        let params =
-            connections.params[state.group as usize].clone().expect("the group is of TCP flows");
-        let (near, far, there, back) = ends;
+        let params = self.connections.params[state.group as usize]
+            .clone()
+            .expect("the group is of TCP flows");
         let ways = if purpose.is_forward() { [0, 1] } else { [1, 0] };
         let key =
             Key::new(self.seed, &group.name).child(u64::from(state.number)).child(u64::from(count));
-        let phase = key.stream("tcp").next_u32();
-        let end = |role, way: u32, nodes, place| {
-            let mut tcp = Connection::new(&params, role, now);
-            tcp.set_phase(phase);
+        let (accounts, tos) = (ways.map(|way| state.account + way), group.dscp << 2);
+        self.install(&Opening {
+            params: &params,
+            owner: flow,
+            purpose,
+            ends,
+            accounts,
+            hashes: ways.map(|way| hash(self.seed, flow, count, way)),
+            phase: key.stream("tcp").next_u32(),
+            tos,
+        })
+    }
+
+    /// Puts both ends of a connection into slots.
+    pub(crate) fn install(&mut self, opening: &Opening) -> u32 {
+        let now = self.now;
+        let connections = &mut self.connections;
+        connections.opened += 1;
+        let (near, far, there, back) = opening.ends;
+        let end = |role, i: usize, nodes, place| {
+            let mut tcp = Connection::new(opening.params, role, now);
+            tcp.set_phase(opening.phase);
             End {
                 cwnd: tcp.cwnd(),
                 tcp,
-                flow,
+                flow: opening.owner,
                 number: connections.opened,
-                purpose,
-                account: state.account + way,
+                purpose: opening.purpose,
+                account: opening.accounts[i],
                 nodes,
                 place,
-                hash: hash(self.seed, flow, count, way),
-                tos: group.dscp << 2,
+                hash: opening.hashes[i],
+                tos: opening.tos,
                 armed: NEVER,
                 expected: u64::MAX,
                 acked: 0,
@@ -188,10 +230,8 @@ impl Engine<'_> {
                 opened: now,
             }
         };
-        let pair = [
-            end(Role::Active, ways[0], (near, far), there),
-            end(Role::Passive, ways[1], (far, near), back),
-        ];
+        let pair =
+            [end(Role::Active, 0, (near, far), there), end(Role::Passive, 1, (far, near), back)];
         if let Some(slot) = connections.free.pop() {
             for (i, end) in pair.into_iter().enumerate() {
                 connections.ends[slot as usize + i] = end;
@@ -372,7 +412,18 @@ impl Engine<'_> {
         if end.number != body.connection {
             return;
         }
+        let channel = end.purpose == Purpose::Channel;
+        if channel && self.channels.is_cut(end.flow) {
+            return;
+        }
         end.tcp.on_segment(now, segment, packet.is_ce());
+        if channel {
+            let (channel, delivered) = (end.flow, end.tcp.bytes_delivered());
+            self.channels.deliver(channel, slot & 1, delivered);
+            self.pump(slot);
+            self.serve();
+            return;
+        }
         end.follow_window(now);
         let flow = &mut self.flows[end.flow as usize];
         let group = &mut self.groups[flow.group as usize];
@@ -506,6 +557,11 @@ impl Engine<'_> {
         let now = self.now;
         let (flow, purpose) = (ends[this].flow, ends[this].purpose);
         let pair = slot & !1;
+        if purpose == Purpose::Channel {
+            self.free_pair(pair);
+            self.channels.broke(flow);
+            return;
+        }
         // What was to come and has not is lost with the connection.
         let unfinished = ends[pair as usize + 1].expected != u64::MAX;
         for (i, sends) in [(pair, true), (pair + 1, false)] {
@@ -523,10 +579,39 @@ impl Engine<'_> {
         }
     }
 
+    /// Frees the slots of a channel's connection without another word.
+    pub(crate) fn free_pair(&mut self, pair: u32) {
+        for slot in [pair, pair + 1] {
+            let end = &mut self.connections.ends[slot as usize];
+            let counters = end.tcp.counters();
+            self.channels.tally.retransmissions += counters.retransmits;
+            self.channels.tally.timeouts += counters.rtos;
+            self.channels.tally.recoveries += counters.recoveries;
+            end.number = 0;
+            end.armed = NEVER;
+            self.timers.clear(self.connections.first_timer + slot);
+        }
+        self.connections.free.push(pair);
+    }
+
+    /// What TCP did for all channels since the start.
+    pub(crate) fn channel_tally(&self) -> Tally {
+        let mut tally = self.channels.tally;
+        let ends = self.connections.ends.iter();
+        for end in ends.filter(|end| end.number != 0 && end.purpose == Purpose::Channel) {
+            let counters = end.tcp.counters();
+            tally.retransmissions += counters.retransmits;
+            tally.timeouts += counters.rtos;
+            tally.recoveries += counters.recoveries;
+        }
+        tally
+    }
+
     /// What TCP did for each flow since the start, open connections included.
     pub(crate) fn tallies(&self) -> Vec<Tally> {
         let mut tallies: Vec<_> = self.flows.iter().map(|flow| flow.closed).collect();
-        for (i, end) in self.connections.ends.iter().enumerate().filter(|(_, e)| e.number != 0) {
+        let ends = self.connections.ends.iter().enumerate();
+        for (i, end) in ends.filter(|(_, e)| e.number != 0 && e.purpose != Purpose::Channel) {
             tallies[end.flow as usize].add(&end.tally(self.now, i.is_multiple_of(2)));
         }
         tallies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from sojourn.cli import (
+    advise,
     compare,
     deploy,
     lab,
@@ -50,6 +51,7 @@ def root(
 
 
 for family in (
-    run, compare, deploy, study, report, paper, tune, lab, wire, lb, udp, rcvbuf, verify, words,
+    run, compare, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf, verify,
+    words,
 ):  # fmt: skip
     family.register(app)

@@ -10,7 +10,7 @@ import typer
 
 from sojourn.cli import common
 
-PAPERS = ("taildrop", "daqm", "queue-lb", "rrda")
+PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
 
 
 class Outcome(Protocol):

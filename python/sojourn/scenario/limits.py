@@ -18,6 +18,11 @@ RING = 1_000_000  # as the engine's
 CHANGES = 10_000
 """Written for one link."""
 GROUPS = 1_000
+MESH = 128
+"""Nodes that are all joined to each other; stars carry more."""
+REPLICAS = 255  # as the engine's
+REQUESTS = 1_000_000_000
+FAULTS = 1_000
 FLOWS = 1_000_000
 CAPTURE_BYTES = 256 * 1024**2
 TRACE_BYTES = 16 * 1024**2

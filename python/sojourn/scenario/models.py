@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.words import (
     Access,
@@ -16,6 +17,7 @@ from sojourn.scenario.words import (
     Moment,
     Name,
     Netem,
+    Patience,
     Policy,
     Queue,
     Rate,
@@ -293,13 +295,47 @@ class Lan(Part):
     access: Access = Field("csma", description="How the hosts share the bus.")
 
 
+class MeshClients(Part):
+    """Clients of a mesh, joined to every node, and what their links have that others have not."""
+
+    hosts: HostCount = Field(1, description="Number of clients.")
+    rate: Rate | None = Field(None, description="Rate of both directions.")
+    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the direction towards the node.")
+    forward: Direction = Field(Direction(), description="Only from clients to nodes.")
+    reverse: Direction = Field(Direction(), description="Only from nodes to clients.")
+
+
+class Mesh(Part):
+    """Hosts `node1`, `node2`, …, each joined to every other by a link of its own, `node1-node2`, ….
+
+    Clients `client1`, … are joined to every node likewise: `client1-node1`, …. `nodes` and
+    `clients` name all of a kind. Forward is from the node with the lower number.
+    """
+
+    template: Literal["mesh"]
+    nodes: Annotated[int, *_whole(2, limits.MESH, "nodes")] = Field(
+        3, description="Number of nodes."
+    )
+    clients: MeshClients | None = Field(None, description="Clients joined to every node.")
+    rate: Rate = Field(description="Rate of both directions.")
+    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the forward direction.")
+    overhead: Overhead = Field(0, description=OVERHEAD)
+    ring: Ring = Field(0, description=RING)
+    forward: Direction = Field(Direction(), description="Only from lower to higher numbers.")
+    reverse: Direction = Field(Direction(), description="Only from higher to lower numbers.")
+    changes: list[Change] = _changes("all links, those of clients too")
+
+
 TEMPLATES: dict[str, type[Part]] = {
     "dumbbell": Dumbbell,
     "pairs": Pairs,
     "star": Star,
     "lan": Lan,
+    "mesh": Mesh,
 }
-Topology = Annotated[Dumbbell | Pairs | Star | Lan, Field(discriminator="template")]
+Topology = Annotated[Dumbbell | Pairs | Star | Lan | Mesh, Field(discriminator="template")]
 
 
 class Balancer(Part):
@@ -351,6 +387,232 @@ class Flow(Part):
     dscp: Dscp = Field(0, description="Code point of their packets.")
 
 
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "insert": {"insert": 1.0},
+    "update": {"update": 1.0},
+    "read": {"read": 1.0},
+    "ycsb-a": {"read": 0.5, "update": 0.5},
+    "ycsb-b": {"read": 0.95, "update": 0.05},
+    "ycsb-c": {"read": 1.0},
+    "ycsb-d": {"read": 0.95, "insert": 0.05},
+    "ycsb-e": {"scan": 0.95, "insert": 0.05},
+    "ycsb-f": {"read": 0.5, "modify": 0.5},
+}
+"""Shares of the requests of each workload that has a name; A to F are those of YCSB."""
+
+SHARES = ("read", "update", "insert", "scan", "modify")
+
+
+def _one_of(kind: str, names: list[str]) -> tuple[BeforeValidator, WithJsonSchema]:
+    """What makes a `str` one of these names, whatever its case."""
+
+    def check(value: object) -> str:
+        text = text_of(value, kind, names[0]).strip().lower()
+        if text in names:
+            return text
+        raise complaint(
+            f"unknown {kind.removeprefix('a ')} {shown(value)}",
+            found=str(value),
+            allowed=names,
+            nearest=_core.nearest(text, names),
+        )
+
+    return BeforeValidator(check), WithJsonSchema({"enum": names})
+
+
+def _workload(value: object) -> object:
+    if isinstance(value, dict):
+        for name, share in value.items():
+            if name not in SHARES:
+                raise complaint(
+                    f"unknown kind of request {shown(name)}",
+                    found=str(name),
+                    allowed=list(SHARES),
+                    nearest=_core.nearest(str(name), list(SHARES)),
+                )
+            if isinstance(share, bool) or not isinstance(share, int | float):
+                raise complaint(f"needs a share from 0 to 1; found {shown(share)}")
+        if any(not 0 <= s <= 1 for s in value.values()) or abs(sum(value.values()) - 1) > 1e-9:
+            raise complaint("shares lie from 0 to 1, and add up to 1")
+        return value
+    text = text_of(value, "a workload", "ycsb-a").strip().lower()
+    if text not in WORKLOADS:
+        raise complaint(
+            f"unknown workload {shown(value)}",
+            found=text,
+            allowed=list(WORKLOADS),
+            nearest=_core.nearest(text, list(WORKLOADS)),
+        )
+    return text
+
+
+def _replication(value: object) -> object:
+    if isinstance(value, dict):
+        counts = value.values()
+        if counts and all(
+            isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts
+        ):
+            return value
+        raise complaint("needs a number of replicas for each data centre, such as { dc1 = 3 }")
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= limits.REPLICAS:
+        return value
+    raise complaint(
+        f"needs a number of replicas, such as 3, or one for each data centre; found {shown(value)}",
+        found=shown(value),
+        allowed=[f"1..{limits.REPLICAS}"],
+    )
+
+
+Replication = Annotated[
+    int | dict[str, int],
+    BeforeValidator(_replication),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": limits.REPLICAS},
+                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+            ]
+        }
+    ),
+]
+Workload = Annotated[
+    str | dict[str, float],
+    BeforeValidator(_workload),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(WORKLOADS)},
+                {
+                    "type": "object",
+                    "properties": {
+                        name: {"type": "number", "description": f"Share of `{name}`."}
+                        for name in SHARES
+                    },
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+Consistency = Annotated[str, *_one_of("a consistency level", _core.store_words("consistency"))]
+Coordinator = Annotated[str, *_one_of("a coordinator policy", _core.store_words("coordinator"))]
+Keys = Annotated[str, *_one_of("a choice of keys", ["uniform", "zipfian", "latest"])]
+Requests = Annotated[int, *_whole(1, limits.REQUESTS, "requests")]
+Warmup = Annotated[int, *_whole(0, limits.REQUESTS, "requests")]
+Outstanding = Annotated[int, *_whole(0, 1 << 20, "requests")]
+Tokens = Annotated[int, *_whole(1, 1024, "tokens")]
+Records = Annotated[int, *_whole(0, 1_000_000_000, "records")]
+Scan = Annotated[int, *_whole(1, 100_000, "records")]
+Threads = Annotated[int, *_whole(1, 1024, "threads")]
+Waiting = Annotated[int, *_whole(0, 1 << 24, "things to do")]
+
+
+class StoreService(Part):
+    """Time that the nodes of a simulated store take.
+
+    The defaults make about what small Cassandra nodes on one machine take without impairments.
+    """
+
+    coordinate: Service = Field("exp(1200us)", description="A coordinator with a request.")
+    write: Service = Field("exp(600us)", description="A replica with a write.")
+    read: Service = Field("exp(800us)", description="A replica with a read, for each record.")
+    threads: Threads = Field(32, description="Things that a node does at a time.")
+    queue: Waiting = Field(1024, description="Things that wait at a node; further ones fail.")
+
+
+class Fault(Part):
+    """What befalls a store: a node stops, or hosts hear from the others no more."""
+
+    crash: Name | None = Field(None, description="The node that stops dead.")
+    partition: Names | None = Field(
+        None, description="Hosts of the store that only hear from each other."
+    )
+    at: Time = Field(description="When it begins.")
+    until: Time | None = Field(None, description="When it is over; never by default.")
+
+
+class Store(Part):
+    """A replicated store of Cassandra's kind, and its clients."""
+
+    name: Name = Field("store", description="Name in results.")
+    nodes: Names = Field(description="Its nodes, in the order of the ring.")
+    clients: Names = Field(description="Its clients.")
+    data_centres: dict[Name, Names] = Field(
+        default_factory=dict,
+        description="Which hosts stand in which data centre; by default all in `dc1`.",
+    )
+    racks: dict[Name, Names] = Field(
+        default_factory=dict,
+        description="Which nodes stand in which rack; by default all of a data centre in one.",
+    )
+    replication: Replication = Field(
+        3,
+        description=(
+            "Replication factor: a number places replicas on the next nodes of the ring "
+            "(`SimpleStrategy`), a table of numbers by data centre also minds racks "
+            "(`NetworkTopologyStrategy`)."
+        ),
+    )
+    tokens: Tokens = Field(
+        1, description="Tokens of a node: one stands evenly on the ring, more are drawn."
+    )
+    consistency: Consistency = Field("quorum", description="Consistency level.")
+    write_consistency: Consistency | None = Field(None, description="Of writes only.")
+    read_consistency: Consistency | None = Field(None, description="Of reads only.")
+    coordinator: Coordinator = Field("round-robin", description="Which node a client asks.")
+    tcp: Tcp = Field("cubic", description="The hosts' TCP.")
+    workload: Workload = Field(
+        "insert",
+        description=(
+            "What is asked: a name, or a table of shares of `read`, `update`, `insert`, `scan` and "
+            "`modify` (a read, then a write of the same record) that add up to 1."
+        ),
+    )
+    records: Records | None = Field(
+        None,
+        description="Records that are there at the beginning; 10000 if any are read or updated.",
+    )
+    keys: Keys | None = Field(
+        None,
+        description="Which of them are asked for: uniform, zipfian, latest; YCSB's by default.",
+    )
+    value: Size = Field("200b", description="Length of a record.")
+    scan: Scan = Field(100, description="Records of the longest scan.")
+    requests: Requests | None = Field(
+        None, description="Requests of all clients together; until the run's end by default."
+    )
+    warmup: Warmup = Field(0, description="Of them so many at the beginning are not measured.")
+    start: Time = Field("0s", description="When clients begin.")
+    every: Service | None = Field(
+        None,
+        description=(
+            "Time between the requests of a client, which then do not wait for answers (an open "
+            "loop); latency counts from the time at which a request was to be made."
+        ),
+    )
+    think: Time = Field(
+        "0s", description="Time from an answer to the next request, without `every`."
+    )
+    outstanding: Outstanding | None = Field(
+        None,
+        description=(
+            "Requests of a client under way at most: 1 by default, without limit (0) with `every`."
+        ),
+    )
+    service: StoreService = Field(StoreService(), description="Time that simulated nodes take.")
+    write_timeout: Time = Field("2s", description="How long a coordinator waits for a write.")
+    read_timeout: Time = Field("5s", description="How long it waits for a read.")
+    client_timeout: Time = Field("10s", description="How long a client waits.")
+    speculative: Patience = Field(
+        "none", description="After this time another replica is asked for the data of a read."
+    )
+    read_repair: Flag = Field(True, description="Reads bring replicas that are behind up to date.")
+    hints: Flag = Field(True, description="Writes are kept for replicas that are away.")
+    detect: Time = Field("10s", description="After this time all know that a node is away.")
+    recover: Time = Field("1s", description="After this time all know that it is back.")
+    faults: list[Fault] = Field([], description="What befalls it.", max_length=limits.FAULTS)
+
+
 class Observe(Part):
     """What is recorded beyond the defaults."""
 
@@ -399,5 +661,10 @@ class Model(Part):
         "openvswitch",
         description="The switch that balanced flows pass in real runs (`sojourn lab run`).",
     )
-    flows: list[Flow] = Field(description="The traffic.", min_length=1, max_length=limits.GROUPS)
+    flows: list[Flow] = Field(
+        default_factory=list,
+        description="The traffic; needed unless there is a store.",
+        max_length=limits.GROUPS,
+    )
+    store: Store | None = Field(None, description="A replicated store and its clients.")
     observe: Observe = Field(Observe(), description="What is recorded.")

@@ -15,6 +15,7 @@ from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Balancer, Flow, Model
 from sojourn.scenario.source import Source
+from sojourn.scenario.store import STORE_PLACES, store_of
 from sojourn.scenario.topology import (
     OneWay,
     Turn,
@@ -471,6 +472,9 @@ class _Resolver:
         names = self.group_names()
         self.balancers = [self.balancer(name, given) for name, given in model.balancers.items()]
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
+        if not model.flows and model.store is None:
+            self.complain((), "no traffic: describe some as [[flows]], or a [store]")
+        store = None if model.store is None else store_of(self, model.store, names)
         captured = model.observe.capture or []
         balancers = {"balancers": self.balancers} if self.balancers else {}
         plan = {
@@ -494,6 +498,8 @@ class _Resolver:
                 "trace_hash": model.observe.trace_hash,
             },
         }
+        if store is not None:
+            plan["store"] = store
         if self.problems:
             raise ScenarioError(self.problems)
         return plan
@@ -545,6 +551,9 @@ def resolve(model: Model, source: Source) -> Json:
 
 def _origin(at: str, links: list[OneWay], balancers: list[str]) -> Path:
     """Where in the scenario a place in the plan, such as `groups[2].stop`, comes from."""
+    if at.startswith("store."):
+        key = at.removeprefix("store.").partition("[")[0]
+        return ("store", *STORE_PLACES.get(key, (key,)))
     match = _PLACE.match(at)
     if match is None:
         return (at,) if at in {"duration", "warmup"} else ()

@@ -130,7 +130,7 @@ class Scenario:
     def as_dict(self) -> dict[str, Any]:
         """What was written, as plain data; `from_dict` reads it back, in any folder."""
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
-        for flow in data["flows"]:
+        for flow in data.get("flows", []):
             flow["app"] = capture.anchored(flow["app"], self._source.folder)
         _anchor_rates([data.get("links"), data.get("topology")], self._source.folder)
         return data

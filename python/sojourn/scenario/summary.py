@@ -53,7 +53,27 @@ _BALANCER = (
     ("decision_mean", "decision"),
     ("decision_p99", "99 %"),
 )
+_STORE = (
+    ("requests", "requests"),
+    ("acknowledged", "acknowledged"),
+    ("unavailable", "unavailable"),
+    ("errors", "failed"),
+    ("timed_out", "timed out"),
+    ("pending", "pending"),
+    ("latency_mean", "latency, mean"),
+    ("latency_p50", "50 %"),
+    ("latency_p95", "95 %"),
+    ("latency_p99", "99 %"),
+    ("latency_max", "max"),
+    ("retransmissions", "sent again"),
+    ("speculations", "speculative reads"),
+    ("mismatches", "reads that differed"),
+    ("hints", "hints"),
+    ("unconverged", "records that differ at the end"),
+)
 _QUIET = {
+    *("unavailable", "errors", "timed_out", "pending", "speculations", "mismatches", "hints"),
+    "unconverged",
     "choices_refused",
     *("goodput", "udp_goodput", "retransmissions", "marks"),
     *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement", "abandoned"),
@@ -112,6 +132,9 @@ def summarise(run: Run) -> str:
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", _GROUP)
+    if "store" in plan:
+        name = plan["store"]["name"]
+        lines += ["", f"{name}:", *_row(run, f"{name}.", _STORE)]
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")

@@ -13,6 +13,7 @@ from sojourn.scenario.models import (
     Dumbbell,
     Lan,
     Link,
+    Mesh,
     Model,
     Pairs,
     Part,
@@ -190,6 +191,25 @@ def _lan(t: Lan) -> list[OneWay]:
     ]
 
 
+def _mesh_links(t: Mesh) -> list[tuple[str, str]]:
+    """Which hosts are joined, in the order of the links."""
+    nodes = _named("node", t.nodes)
+    pairs = [(a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
+    clients = _named("client", t.clients.hosts) if t.clients else []
+    return pairs + [(client, node) for client in clients for node in nodes]
+
+
+def _mesh(t: Mesh) -> list[OneWay]:
+    mesh: Layer = (t, ("topology",))
+    links = []
+    for a, b in _mesh_links(t):
+        layers = [mesh]
+        if t.clients is not None and a.startswith("client"):
+            layers = [(t.clients, ("topology", "clients")), mesh]
+        links += _both(f"{a}-{b}", (a, b), layers)
+    return links
+
+
 def links_of(model: Model) -> list[OneWay]:
     """Every direction of every link, the template's first, in the order of the text."""
     links: list[OneWay] = []
@@ -202,6 +222,8 @@ def links_of(model: Model) -> list[OneWay]:
             links += _star(t)
         case Lan() as t:
             links += _lan(t)
+        case Mesh() as t:
+            links += _mesh(t)
     for name, link in model.links.items():
         links += _link(name, link)
     return links
@@ -254,6 +276,11 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
                 "clients": _named("client", t.clients),
                 "servers": _named("server", t.servers),
             }
+        case Mesh() as t:
+            kinds = {"nodes": _named("node", t.nodes)}
+            if t.clients:
+                kinds["clients"] = _named("client", t.clients.hosts)
+            return kinds
         case _:
             return {}
 
@@ -272,6 +299,8 @@ def link_aliases_of(model: Model) -> dict[str, list[str]]:
             return {"ports": ports + [name for names in kinds.values() for name in names], **kinds}
         case Lan():
             return {LAN: hosts["clients"] + hosts["servers"], **hosts}
+        case Mesh() as t:
+            return {"mesh": [f"{a}-{b}" for a, b in _mesh_links(t)]}
         case _:
             return {}
 

@@ -181,6 +181,11 @@ Service = Annotated[
     _checked("a time or a distribution of times", "exp(5ms)", _core.parse_span),
     _schema("A time, or a distribution of times.", "5ms", "exp(5ms)", "pareto2(5ms,1.5)"),
 ]
+Patience = Annotated[
+    str,
+    _checked("a time", "50ms", lambda t: t == "none" or _core.parse_quantity("time", t)),
+    _schema("A time with its unit, or none.", "none", "50ms"),
+]
 
 
 class Starts(NamedTuple):

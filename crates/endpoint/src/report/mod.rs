@@ -277,6 +277,7 @@ mod tests {
                 },
                 app: App::parse(app).unwrap(),
             }],
+            store: None,
             observe: Observe {
                 bottleneck: Bottleneck { name: String::new(), links: Vec::new() },
                 series_interval: 0,

@@ -51,6 +51,7 @@ impl Dumbbell {
             links: Vec::new(),
             balancers: Vec::new(),
             groups: Vec::new(),
+            store: None,
             observe: Observe {
                 bottleneck: Bottleneck { name: "bottleneck".into(), links: vec![0] },
                 series_interval: 0,

@@ -17,13 +17,12 @@ from sojourn.papers.rrda import claims, scenarios
 from sojourn.papers.rrda.study import (
     NAME,
     PAPER,
-    Row,
-    Runs,
     Stage,
     frame_of,
     samples_of,
     simulate,
 )
+from sojourn.papers.runs import Row, Runs
 
 if TYPE_CHECKING:
     from pathlib import Path

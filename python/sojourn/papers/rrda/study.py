@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.rrda import scenarios
-from sojourn.study.machine import cores
+from sojourn.papers.runs import Row, Runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +46,6 @@ class Size:
 #: RRDA discards in its first epochs: nothing is cut.
 FULL = Size(260, 0, 10, 60, 5, 40)
 QUICK = Size(60, 0, 5, 60, 2, 40)
-
-Row = tuple[dict[str, Any], dict[str, Any], int]
-"""Factors, what is simulated, and the seed."""
 
 
 @dataclass(frozen=True)
@@ -168,73 +162,12 @@ def _grid(size: Size) -> Iterator[Row]:
                 yield {"point": point, "policy": name}, {**told, "policy": policy}, seed
 
 
-Make = Callable[[dict[str, Any], int], dict[str, Any]]
-"""Makes a run of what it is told, with a seed."""
-
-
 def simulate(told: dict[str, Any], seed: int) -> dict[str, Any]:
     """A run in virtual time."""
     from sojourn import _core
 
     outcome: dict[str, Any] = json.loads(_core.simulate_server(json.dumps(told), seed))
     return outcome
-
-
-class Runs:
-    """Outcomes of servers in a folder; what is there is not made again.
-
-    `engine` tells what decides the outcomes besides what `make` is told.
-    """
-
-    def __init__(self, folder: Path, make: Make = simulate, engine: str | None = None) -> None:
-        from sojourn import _core
-
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / "runs.jsonl"
-        self._make = make
-        self._engine = engine or _core.fingerprint()
-        self._known: dict[str, dict[str, Any]] = {}
-        if self._file.exists():
-            for line in self._file.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["key"]] = entry["outcome"]
-                except (ValueError, KeyError, TypeError):
-                    continue  # a line cut short: it is made again
-
-    def key(self, told: Mapping[str, Any], seed: int) -> str:
-        """What names a run: all that decides its outcome."""
-        text = json.dumps([self._engine, told, seed], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    def run(
-        self, rows: list[Row], workers: int | None, report: Report | None
-    ) -> list[dict[str, Any]]:
-        """The outcome of each row, with its factors and seed."""
-        from sojourn.study.progress import Progress
-
-        begin, done = time.perf_counter(), 0
-        keys = [self.key(told, seed) for _, told, seed in rows]
-        missing = {k: row for k, row in zip(keys, rows, strict=True) if k not in self._known}
-        reused = len(rows) - len(missing)
-
-        def one(item: tuple[str, Row]) -> tuple[str, dict[str, Any]]:
-            key, (_, told, seed) = item
-            return key, self._make(told, seed)
-
-        with ThreadPoolExecutor(workers or cores()) as pool, self._file.open("a") as file:
-            for key, outcome in pool.map(one, missing.items()):
-                self._known[key] = outcome
-                file.write(json.dumps({"key": key, "outcome": outcome}) + "\n")
-                file.flush()
-                done += 1
-                if report is not None:
-                    seconds = time.perf_counter() - begin
-                    report(Progress(reused + done, len(rows), reused, 0.0, seconds, 0))
-        return [
-            {**factors, "seed": seed, **self._known[key]}
-            for key, (factors, _, seed) in zip(keys, rows, strict=True)
-        ]
 
 
 def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -288,7 +221,7 @@ def run(
     if on is not None:
         raise ValueError("`paper rrda` takes minutes on one machine: it does not run on a cluster")
     size = size or (QUICK if quick else FULL)
-    runs = Runs(out)
+    runs = Runs(out, simulate)
     frame = frame_of(runs.run(list(_experiments(size)), workers, stage("the paper's experiments")))
     grid = frame_of(runs.run(list(_grid(size)), workers, stage("policies compared")))
     grid = grid.rename(columns={"exhaustion": "discards"})

@@ -1,0 +1,147 @@
+//! Consistency levels: how many replicas must have answered before a request has succeeded.
+//!
+//! Source: Cassandra 5.0's `ConsistencyLevel.blockFor` and the handlers of write responses. A quorum of
+//! n is n / 2 + 1. LOCAL levels count the replicas of the coordinator's data centre only; `EACH_QUORUM`
+//! wants a quorum in every data centre that keeps the key. Where the placement does not tell data
+//! centres apart, the quorums are of all replicas.
+
+use super::Placement;
+use serde::{Deserialize, Serialize};
+
+/// A consistency level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// One replica.
+    One,
+    /// Two.
+    Two,
+    /// Three.
+    Three,
+    /// More than half of all.
+    Quorum,
+    /// One of the coordinator's data centre.
+    LocalOne,
+    /// More than half of the coordinator's data centre.
+    LocalQuorum,
+    /// More than half of each data centre.
+    EachQuorum,
+    /// All.
+    All,
+}
+
+impl Level {
+    /// All levels, with the names that people write.
+    pub const NAMES: [(&str, Self); 8] = [
+        ("one", Self::One),
+        ("two", Self::Two),
+        ("three", Self::Three),
+        ("quorum", Self::Quorum),
+        ("local_one", Self::LocalOne),
+        ("local_quorum", Self::LocalQuorum),
+        ("each_quorum", Self::EachQuorum),
+        ("all", Self::All),
+    ];
+
+    /// Whether only replicas of the coordinator's data centre count.
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::LocalOne | Self::LocalQuorum)
+    }
+
+    /// What a request coordinated in data centre `local` needs.
+    pub fn need(self, placement: &Placement, local: u32) -> Need {
+        let all = placement.factor();
+        let here = placement.factor_in(local).unwrap_or(all);
+        let of_all = |count| Need::Any { count };
+        match (self, placement) {
+            (Self::One, _) => of_all(1),
+            (Self::Two, _) => of_all(2),
+            (Self::Three, _) => of_all(3),
+            (Self::All, _) => of_all(all),
+            (Self::LocalOne, _) => Need::Local { data_centre: local, count: 1 },
+            (Self::LocalQuorum, _) => Need::Local { data_centre: local, count: quorum(here) },
+            (Self::EachQuorum, Placement::NetworkTopology { factors }) => {
+                let each =
+                    factors.iter().map(|&factor| if factor > 0 { quorum(factor) } else { 0 });
+                Need::Each { counts: each.collect() }
+            }
+            (Self::Quorum | Self::EachQuorum, _) => of_all(quorum(all)),
+        }
+    }
+}
+
+/// More than half of `replicas`.
+pub fn quorum(replicas: u32) -> u32 {
+    replicas / 2 + 1
+}
+
+/// What a request waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// So many replicas.
+    Any {
+        /// How many.
+        count: u32,
+    },
+    /// So many of one data centre.
+    Local {
+        /// Which.
+        data_centre: u32,
+        /// How many.
+        count: u32,
+    },
+    /// So many of each data centre.
+    Each {
+        /// How many, by the data centre's number.
+        counts: Vec<u32>,
+    },
+}
+
+impl Need {
+    /// Answers needed in all.
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::Any { count } | Self::Local { count, .. } => *count,
+            Self::Each { counts } => counts.iter().sum(),
+        }
+    }
+
+    /// Whether replicas that stand in these data centres could satisfy it.
+    pub fn met_by(&self, data_centres: impl Iterator<Item = u32> + Clone) -> bool {
+        let here = |dc: u32| data_centres.clone().filter(|&d| d == dc).count();
+        match self {
+            Self::Any { count } => data_centres.count() >= *count as usize,
+            Self::Local { data_centre, count } => here(*data_centre) >= *count as usize,
+            Self::Each { counts } => {
+                counts.iter().enumerate().all(|(dc, &count)| here(dc as u32) >= count as usize)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_need_what_cassandra_says() {
+        let simple = Placement::Simple { factor: 5 };
+        let count = |level: Level, placement: &Placement| level.need(placement, 0).count();
+        let of = |p: &Placement| Level::NAMES.map(|(_, level)| count(level, p));
+        assert_eq!(of(&simple), [1, 2, 3, 3, 1, 3, 3, 5]);
+        let topology = Placement::NetworkTopology { factors: vec![3, 2] };
+        assert_eq!(of(&topology), [1, 2, 3, 3, 1, 2, 4, 5]);
+        assert_eq!([1, 2, 3, 4, 5].map(quorum), [1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn local_levels_need_local_replicas() {
+        let topology = Placement::NetworkTopology { factors: vec![3, 2] };
+        let local = Level::LocalQuorum.need(&topology, 1);
+        assert!(!local.met_by([0, 0, 0, 1].into_iter()));
+        assert!(local.met_by([1, 1].into_iter()));
+        let each = Level::EachQuorum.need(&topology, 0);
+        assert!(!each.met_by([0, 0, 0, 1].into_iter()));
+        assert!(each.met_by([0, 0, 1, 1].into_iter()));
+    }
+}

@@ -1,0 +1,126 @@
+//! Which node a client asks.
+//!
+//! Source: the load-balancing policies of the DataStax driver for Python, `RoundRobinPolicy`,
+//! `DCAwareRoundRobinPolicy`, `TokenAwarePolicy`. `round-robin` goes over all nodes that are up in turn;
+//! `dc-aware` over those of the client's data centre, and over the others only if none of it is up;
+//! `token-aware` asks the key's replicas before them.
+
+use super::NodeId;
+use serde::{Deserialize, Serialize};
+
+/// How a coordinator is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Every node in turn.
+    RoundRobin,
+    /// Every node of the client's data centre in turn.
+    DcAware,
+    /// A replica of the key, in turn; any node if none is up.
+    TokenAware,
+    /// A replica of the key in the client's data centre; else as `dc-aware`.
+    TokenDcAware,
+}
+
+impl Policy {
+    /// All of them, with the names that people write.
+    pub const NAMES: [(&str, Self); 4] = [
+        ("round-robin", Self::RoundRobin),
+        ("dc-aware", Self::DcAware),
+        ("token-aware", Self::TokenAware),
+        ("token-dc-aware", Self::TokenDcAware),
+    ];
+}
+
+/// A client's turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Chooser {
+    policy: Policy,
+    turn: u32,
+}
+
+impl Chooser {
+    /// One whose first turn is node `turn`'s.
+    pub fn new(policy: Policy, turn: u32) -> Self {
+        Self { policy, turn }
+    }
+
+    /// The coordinator of the next request, for a key that `replicas` keep; `None` if no node is up.
+    /// Nodes are told by their data centres; `local` is the client's.
+    pub fn choose(
+        &mut self,
+        places: &[(u32, u32)],
+        local: u32,
+        replicas: &[NodeId],
+        up: impl Fn(NodeId) -> bool,
+    ) -> Option<NodeId> {
+        let turn = self.turn;
+        self.turn = turn.wrapping_add(1);
+        let here = |&node: &NodeId| places[node as usize].0 == local;
+        let nodes = 0..places.len() as NodeId;
+        let any = || pick(turn, nodes.clone().filter(|&n| up(n)));
+        let near = || pick(turn, nodes.clone().filter(here).filter(|&n| up(n))).or_else(any);
+        match self.policy {
+            Policy::RoundRobin => any(),
+            Policy::DcAware => near(),
+            Policy::TokenAware => {
+                pick(turn, replicas.iter().copied().filter(|&n| up(n))).or_else(any)
+            }
+            Policy::TokenDcAware => {
+                pick(turn, replicas.iter().copied().filter(here).filter(|&n| up(n))).or_else(near)
+            }
+        }
+    }
+}
+
+/// The one whose turn it is.
+fn pick(turn: u32, candidates: impl Iterator<Item = NodeId> + Clone) -> Option<NodeId> {
+    let count = candidates.clone().count();
+    if count == 0 {
+        return None;
+    }
+    let mut candidates = candidates;
+    candidates.nth(turn as usize % count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACES: [(u32, u32); 5] = [(0, 0), (0, 0), (1, 0), (1, 0), (1, 0)];
+
+    fn chosen(policy: Policy, down: &[NodeId]) -> Vec<Option<NodeId>> {
+        let mut chooser = Chooser::new(policy, 0);
+        let up = |node| !down.contains(&node);
+        (0..6).map(|_| chooser.choose(&PLACES, 0, &[1, 2], up)).collect()
+    }
+
+    #[test]
+    fn each_policy_has_its_order() {
+        let some = |nodes: [NodeId; 6]| nodes.map(Some).to_vec();
+        assert_eq!(chosen(Policy::RoundRobin, &[]), some([0, 1, 2, 3, 4, 0]));
+        assert_eq!(chosen(Policy::DcAware, &[]), some([0, 1, 0, 1, 0, 1]));
+        assert_eq!(chosen(Policy::TokenAware, &[]), some([1, 2, 1, 2, 1, 2]));
+        assert_eq!(chosen(Policy::TokenDcAware, &[]), some([1; 6]));
+    }
+
+    #[test]
+    fn nodes_that_are_down_are_passed_over() {
+        let some = |nodes: [NodeId; 6]| nodes.map(Some).to_vec();
+        assert_eq!(chosen(Policy::RoundRobin, &[1]), some([0, 2, 3, 4, 0, 2]));
+        assert_eq!(chosen(Policy::DcAware, &[0, 1]), some([2, 3, 4, 2, 3, 4]));
+        assert_eq!(chosen(Policy::TokenAware, &[1, 2]), some([0, 3, 4, 0, 3, 4]));
+        assert_eq!(chosen(Policy::TokenDcAware, &[1]), some([0; 6]));
+        assert_eq!(chosen(Policy::RoundRobin, &[0, 1, 2, 3, 4]), [None; 6]);
+    }
+
+    #[test]
+    fn a_thousand_requests_are_two_hundred_of_each_of_five() {
+        let mut chooser = Chooser::new(Policy::RoundRobin, 3);
+        let mut counts = [0; 5];
+        for _ in 0..1000 {
+            counts[chooser.choose(&PLACES, 0, &[], |_| true).unwrap() as usize] += 1;
+        }
+        assert_eq!(counts, [200; 5]);
+    }
+}

@@ -1,0 +1,240 @@
+//! The state of a request: acknowledged, failed, timed out or pending, and nothing else.
+//!
+//! Source: Cassandra's `AbstractWriteResponseHandler` and `ReadCallback`. A request that the replicas
+//! known to be up cannot satisfy is refused at once (*unavailable*) and changes nothing. One that so many
+//! replicas have failed that the rest cannot satisfy it ends with an *error*. One that was not answered
+//! in time has *timed out*: it may or may not have taken effect, and nobody knows.
+
+use super::{Need, NodeId};
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As many replicas answered as the consistency level wants.
+    Acknowledged,
+    /// Too few replicas are known to be up: nothing was tried.
+    Unavailable,
+    /// Too many replicas failed, or no node could be asked.
+    Error,
+    /// Not answered in time: the outcome is unknown.
+    TimedOut,
+}
+
+/// What the coordinator knows of a request.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    need: Need,
+    /// The replicas asked, with their data centres; answered ones are taken out.
+    waiting: Vec<(NodeId, u32)>,
+    /// Answers that count, by data centre for `Each`, else in all at 0.
+    counted: Vec<u32>,
+    over: bool,
+}
+
+impl Tally {
+    /// A request to replicas that are up, with their data centres.
+    ///
+    /// # Errors
+    /// [`Outcome::Unavailable`] if they cannot satisfy the need.
+    pub fn new(need: Need, asked: &[(NodeId, u32)]) -> Result<Self, Outcome> {
+        if !need.met_by(asked.iter().map(|&(_, dc)| dc)) {
+            return Err(Outcome::Unavailable);
+        }
+        let slots = match &need {
+            Need::Each { counts } => counts.len(),
+            _ => 1,
+        };
+        Ok(Self { need, waiting: asked.to_vec(), counted: vec![0; slots], over: false })
+    }
+
+    /// A replica is asked besides, as speculative retries do.
+    pub fn ask(&mut self, node: NodeId, data_centre: u32) {
+        self.waiting.push((node, data_centre));
+    }
+
+    /// A replica answered. Gives the outcome if that decides it; answers that nobody waits for are
+    /// passed over.
+    pub fn answer(&mut self, node: NodeId) -> Option<Outcome> {
+        let data_centre = self.take(node)?;
+        match &self.need {
+            Need::Any { .. } => self.counted[0] += 1,
+            Need::Local { data_centre: local, .. } => {
+                self.counted[0] += u32::from(*local == data_centre);
+            }
+            Need::Each { .. } => {
+                if let Some(count) = self.counted.get_mut(data_centre as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        let met = match &self.need {
+            Need::Any { count } | Need::Local { count, .. } => self.counted[0] >= *count,
+            Need::Each { counts } => {
+                self.counted.iter().zip(counts).all(|(have, want)| have >= want)
+            }
+        };
+        self.end(met, Outcome::Acknowledged)
+    }
+
+    /// A replica failed. Gives the outcome if the rest cannot satisfy the need.
+    pub fn fail(&mut self, node: NodeId) -> Option<Outcome> {
+        self.take(node)?;
+        let hopeless = match &self.need {
+            Need::Any { count } => self.counted[0] as usize + self.waiting.len() < *count as usize,
+            Need::Local { data_centre, count } => {
+                let left = self.waiting.iter().filter(|w| w.1 == *data_centre).count();
+                self.counted[0] as usize + left < *count as usize
+            }
+            Need::Each { counts } => counts.iter().enumerate().any(|(dc, &want)| {
+                let left = self.waiting.iter().filter(|w| w.1 as usize == dc).count();
+                self.counted[dc] as usize + left < want as usize
+            }),
+        };
+        self.end(hopeless, Outcome::Error)
+    }
+
+    /// Time is up. Gives the outcome unless there is one already.
+    pub fn expire(&mut self) -> Option<Outcome> {
+        self.end(true, Outcome::TimedOut)
+    }
+
+    /// Whether its outcome is known.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The replicas that have not answered.
+    pub fn waiting(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.waiting.iter().map(|&(node, _)| node)
+    }
+
+    fn take(&mut self, node: NodeId) -> Option<u32> {
+        let at = self.waiting.iter().position(|w| w.0 == node)?;
+        Some(self.waiting.swap_remove(at).1)
+    }
+
+    fn end(&mut self, now: bool, outcome: Outcome) -> Option<Outcome> {
+        if !now || self.over {
+            return None;
+        }
+        self.over = true;
+        Some(outcome)
+    }
+}
+
+/// Requests by what became of them. They add up: what is offered and has no outcome is pending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// All that were made.
+    pub offered: u64,
+    /// Acknowledged.
+    pub acknowledged: u64,
+    /// Refused because too few replicas were up.
+    pub unavailable: u64,
+    /// Failed otherwise.
+    pub errors: u64,
+    /// Not answered in time.
+    pub timed_out: u64,
+}
+
+impl Ledger {
+    /// Books an outcome.
+    pub fn book(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Acknowledged => self.acknowledged += 1,
+            Outcome::Unavailable => self.unavailable += 1,
+            Outcome::Error => self.errors += 1,
+            Outcome::TimedOut => self.timed_out += 1,
+        }
+    }
+
+    /// Requests with an outcome.
+    pub fn ended(&self) -> u64 {
+        self.acknowledged + self.unavailable + self.errors + self.timed_out
+    }
+
+    /// Requests without one; `None` if there are more outcomes than requests.
+    pub fn pending(&self) -> Option<u64> {
+        self.offered.checked_sub(self.ended())
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.acknowledged += other.acknowledged;
+        self.unavailable += other.unavailable;
+        self.errors += other.errors;
+        self.timed_out += other.timed_out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Level, Placement};
+    use proptest::prelude::*;
+
+    const THREE: [(NodeId, u32); 3] = [(0, 0), (1, 0), (2, 0)];
+
+    fn quorum_of_three() -> Tally {
+        let placement = Placement::Simple { factor: 3 };
+        Tally::new(Level::Quorum.need(&placement, 0), &THREE).unwrap()
+    }
+
+    #[test]
+    fn the_second_of_three_decides() {
+        let mut tally = quorum_of_three();
+        assert_eq!(tally.answer(2), None);
+        assert_eq!(tally.answer(2), None, "nobody answers twice");
+        assert_eq!(tally.answer(0), Some(Outcome::Acknowledged));
+        assert_eq!((tally.answer(1), tally.expire()), (None, None));
+    }
+
+    #[test]
+    fn failures_decide_when_the_rest_cannot() {
+        let mut tally = quorum_of_three();
+        assert_eq!(tally.fail(0), None);
+        assert_eq!(tally.fail(1), Some(Outcome::Error));
+        let mut slow = quorum_of_three();
+        slow.answer(0);
+        assert_eq!(slow.expire(), Some(Outcome::TimedOut));
+        assert_eq!(slow.answer(1), None);
+    }
+
+    #[test]
+    fn each_quorum_waits_for_every_data_centre() {
+        let placement = Placement::NetworkTopology { factors: vec![3, 1] };
+        let need = Level::EachQuorum.need(&placement, 0);
+        let asked = [(0, 0), (1, 0), (2, 0), (3, 1)];
+        let mut tally = Tally::new(need.clone(), &asked).unwrap();
+        assert_eq!([0, 1, 2].map(|n| tally.answer(n)), [None; 3]);
+        assert_eq!(tally.answer(3), Some(Outcome::Acknowledged));
+        assert_eq!(Tally::new(need, &asked[..3]).unwrap_err(), Outcome::Unavailable);
+    }
+
+    proptest! {
+        #[test]
+        fn there_is_one_outcome_and_the_books_balance(
+            steps in proptest::collection::vec((0u32..5, 0u8..3), 0..40),
+            level in 0usize..8,
+        ) {
+            let placement = Placement::NetworkTopology { factors: vec![3, 2] };
+            let asked = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)];
+            let mut ledger = Ledger { offered: 1, ..Ledger::default() };
+            let need = Level::NAMES[level].1.need(&placement, 0);
+            let mut tally = Tally::new(need, &asked).unwrap();
+            for (node, step) in steps {
+                let outcome = match step {
+                    0 => tally.answer(node),
+                    1 => tally.fail(node),
+                    _ => if node == 0 { tally.expire() } else { None },
+                };
+                if let Some(outcome) = outcome {
+                    ledger.book(outcome);
+                }
+                prop_assert_eq!(ledger.ended(), u64::from(tally.is_over()));
+                prop_assert_eq!(ledger.pending(), Some(u64::from(!tally.is_over())));
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Clients: when they ask, for what, and whom.
+
+use super::coordinator::Operation;
+use super::{Event, Id, Message, Store};
+use crate::channel::Host;
+use crate::engine::Engine;
+use sojourn_control::store::{Chooser, Outcome};
+use sojourn_plan::store::Arrivals;
+use sojourn_random::Stream;
+use sojourn_units::{EPOCH, MILLISECOND, Nanos};
+use std::collections::VecDeque;
+
+/// A client that finds no node up asks again after this time at the earliest.
+const RETRY: Nanos = MILLISECOND;
+
+/// One client.
+pub(super) struct Client {
+    data_centre: u32,
+    chooser: Chooser,
+    work: Stream,
+    gaps: Stream,
+    /// Requests under way.
+    active: u32,
+    /// Those that wait until fewer are.
+    backlog: VecDeque<Id>,
+}
+
+impl Store {
+    /// The clients, each before its first request.
+    pub(super) fn begin_clients(&mut self) {
+        let start = EPOCH + self.params.load.start;
+        let nodes = self.ring.nodes() as u64;
+        for i in 0..self.params.clients.len() as u32 {
+            let key = self.key.child(u64::from(self.client_host(i)));
+            let mut client = Client {
+                data_centre: self.params.clients[i as usize].data_centre,
+                chooser: Chooser::new(
+                    self.params.coordinator,
+                    key.stream("turn").below(nodes) as u32,
+                ),
+                work: key.stream("work"),
+                gaps: key.stream("gaps"),
+                active: 0,
+                backlog: VecDeque::new(),
+            };
+            match self.params.load.arrivals {
+                Arrivals::Closed { .. } => {
+                    for _ in 0..self.params.load.outstanding {
+                        self.at(start, Event::Issue { client: i });
+                    }
+                }
+                Arrivals::Open { every } => {
+                    let first = start.saturating_add(every.sample_nanos(&mut client.gaps));
+                    self.at(first, Event::Arrive { client: i });
+                }
+            }
+            self.clients.push(client);
+        }
+    }
+
+    fn may_issue(&self) -> bool {
+        self.params.load.requests.is_none_or(|requests| self.issued < requests)
+    }
+
+    /// A closed loop goes on.
+    pub(super) fn issue(&mut self, engine: &mut Engine, client: u32) {
+        if self.may_issue() {
+            let id = self.draw(client);
+            self.dispatch(engine, id);
+        }
+    }
+
+    /// A request comes due in an open loop.
+    pub(super) fn arrive(&mut self, engine: &mut Engine, client: u32) {
+        let Arrivals::Open { every } = self.params.load.arrivals else { return };
+        if !self.may_issue() {
+            return;
+        }
+        let outstanding = self.params.load.outstanding;
+        let state = &mut self.clients[client as usize];
+        let next = self.now.saturating_add(every.sample_nanos(&mut state.gaps));
+        let full = outstanding > 0 && state.active >= outstanding;
+        self.at(next, Event::Arrive { client });
+        let id = self.draw(client);
+        if full {
+            self.clients[client as usize].backlog.push_back(id);
+        } else {
+            self.dispatch(engine, id);
+        }
+    }
+
+    /// Draws what the next request of a client is.
+    fn draw(&mut self, client: u32) -> Id {
+        let w = &self.params.workload;
+        let draws = &mut self.clients[client as usize].work;
+        let mut u = draws.uniform();
+        let mut below = |share: f64| {
+            let hit = u < share;
+            u -= share;
+            hit
+        };
+        let (mut records, mut modify) = (1, false);
+        let (operation, insert) = if below(w.insert) {
+            (Operation::Write, true)
+        } else if below(w.update) {
+            (Operation::Write, false)
+        } else if below(w.scan) {
+            records = 1 + draws.below(u64::from(w.scan_length)) as u32;
+            (Operation::Scan, false)
+        } else if w.modify > 0.0 && (below(w.modify) || w.read == 0.0) {
+            modify = true;
+            (Operation::Read, false)
+        } else if w.read > 0.0 {
+            (Operation::Read, false)
+        } else {
+            // The shares' sum may fall short of 1 by a rounding.
+            (Operation::Write, w.insert > 0.0)
+        };
+        let key = if insert { self.keys.insert() } else { self.keys.choose(draws) };
+        self.make(operation, (key, records), client, modify)
+    }
+
+    fn make(&mut self, operation: Operation, what: (u64, u32), client: u32, modify: bool) -> Id {
+        self.issued += 1;
+        let measured = self.report.offer(operation.kind(), self.now, self.issued);
+        self.slots.insert(operation, what, client, self.now, (measured, modify))
+    }
+
+    /// Sends a request to a coordinator.
+    fn dispatch(&mut self, engine: &mut Engine, id: Id) {
+        let Some(request) = self.slots.get(id) else { return };
+        let (key, client, operation) = (request.key, request.client, request.operation);
+        self.find_replicas(key);
+        let (now, viewer) = (self.now, self.client_host(client));
+        let faults = &self.faults;
+        let state = &mut self.clients[client as usize];
+        state.active += 1;
+        let up = |node| faults.seen_up(viewer, node, now);
+        let chosen = state.chooser.choose(self.ring.places(), state.data_centre, &self.found, up);
+        let Some(node) = chosen else {
+            self.finish(engine, id, Outcome::Error);
+            return;
+        };
+        let wait = self.params.patience.client;
+        self.at(now.saturating_add(wait), Event::ClientExpires { id });
+        if let Some(request) = self.slots.get(id) {
+            (request.coordinator, request.open) = (node, true);
+        }
+        let bytes = if operation == Operation::Write { self.params.workload.value } else { 0 };
+        self.send(engine, viewer, node, Message::Ask { id, bytes });
+    }
+
+    /// A coordinator has answered.
+    pub(super) fn answered(&mut self, engine: &mut Engine, id: Id, outcome: Outcome) {
+        self.finish(engine, id, outcome);
+    }
+
+    /// A client has waited long enough.
+    pub(super) fn client_expires(&mut self, engine: &mut Engine, id: Id) {
+        self.finish(engine, id, Outcome::TimedOut);
+    }
+
+    /// A channel broke: what its client was waiting for there has an unknown outcome.
+    pub(super) fn broken(&mut self, engine: &mut Engine, from: Host, to: Host) {
+        let Some(client) = from.checked_sub(self.replicas.len() as Host) else { return };
+        for id in self.slots.matching(|r| r.client == client && r.coordinator == to) {
+            self.finish(engine, id, Outcome::TimedOut);
+            // Not begun: the question itself is lost.
+            if let Some(request) = self.slots.get(id).filter(|r| !r.is_begun()) {
+                request.open = false;
+                self.slots.settle(id);
+            }
+        }
+    }
+
+    /// A client knows what became of its request, and goes on.
+    fn finish(&mut self, engine: &mut Engine, id: Id, outcome: Outcome) {
+        let now = self.now;
+        let Some(request) = self.slots.get(id).filter(|r| r.waiting) else { return };
+        request.waiting = false;
+        let (client, key) = (request.client, request.key);
+        let modify = request.modify && outcome == Outcome::Acknowledged;
+        let (kind, latency) = (request.operation.kind(), now - request.intended);
+        let measured = request.measured;
+        self.slots.settle(id);
+        self.report.finish(kind, outcome, latency, measured, now);
+        let state = &mut self.clients[client as usize];
+        state.active -= 1;
+        if modify {
+            let write = self.make(Operation::Write, (key, 1), client, false);
+            self.dispatch(engine, write);
+        } else if let Some(next) = state.backlog.pop_front() {
+            self.dispatch(engine, next);
+        } else if let Arrivals::Closed { think } = self.params.load.arrivals {
+            let pause = if outcome == Outcome::Error { think.max(RETRY) } else { think };
+            self.at(now.saturating_add(pause), Event::Issue { client });
+        }
+    }
+}

@@ -1,0 +1,231 @@
+"""Figures laid out as the paper's, its own points beside ours, and the tables beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.papers.edge_store import published, study
+from sojourn.papers.edge_store.scenarios import LOSSES, NODES
+from sojourn.stats.quorum import phi_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.papers.edge_store.study import Outcome
+
+_DELAY = "Delay between nodes (ms)"
+_LATENCY = "Mean latency of a write (ms)"
+
+
+def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
+    """The paper's own points, hollow, without lines."""
+    from sojourn.show import style
+
+    for i, series in enumerate(values):
+        axes.plot(
+            published.DELAYS,
+            series,
+            linestyle="none",
+            marker=style.marker(i),
+            markerfacecolor="none",
+            markeredgewidth=0.7,
+            color=style.colour(i),
+            markersize=4,
+        )
+
+
+def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -> None:
+    """Our means over seeds with 95 % intervals."""
+    from sojourn.show import style
+    from sojourn.stats import mean_interval
+
+    for i, (value, name) in enumerate(names.items()):
+        part = frame[frame[by] == value]
+        delays = sorted(set(part["delay"]))
+        spans = [
+            mean_interval(
+                part[part["delay"] == d].groupby("seed")["latency"].mean().to_numpy(), 0.95
+            )
+            for d in delays
+        ]
+        axes.errorbar(
+            delays,
+            [s.estimate for s in spans],
+            yerr=[[s.estimate - s.low for s in spans], [s.high - s.estimate for s in spans]],
+            label=name,
+            color=style.colour(i),
+            linewidth=1,
+        )
+
+
+def _finish(axes: Axes) -> None:
+    axes.set_xlabel(_DELAY)
+    axes.set_ylabel(_LATENCY)
+    axes.set_ylim(bottom=0)
+
+
+def _by_factor(
+    outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ...]] | None, nodes: int = 5
+) -> Figure:
+    from sojourn.show import style
+
+    with style.styled():
+        figure = style.figure(style.COLUMN, 3.0)
+        axes = figure.subplots()
+        frame = outcome.latency
+        frame = frame[(frame["nodes"] == nodes) & (frame["loss"] == loss)]
+        factors = range(1, nodes + 1)
+        _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in factors})
+        if points is not None:
+            _points(axes, [points[rf] for rf in factors])
+        _finish(axes)
+        style.legend_above(figure, axes, 5)
+    return figure
+
+
+def _by_loss(outcome: Outcome) -> Figure:
+    from sojourn.show import style
+
+    with style.styled():
+        figure = style.figure(style.COLUMN, 3.0)
+        axes = figure.subplots()
+        frame = outcome.latency
+        frame = frame[(frame["nodes"] == 5) & (frame["rf"] >= 3)]
+        _lines(axes, frame, "loss", {name: name for name in published.FIGURE_4})
+        _points(axes, published.FIGURE_4.values())
+        _finish(axes)
+        style.legend_above(figure, axes, 3)
+    return figure
+
+
+def _clusters(outcome: Outcome) -> Figure:
+    """RF3 in clusters of three sizes, which the paper describes and does not draw."""
+    from sojourn.show import style
+
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 2.6)
+        frame = outcome.latency
+        frame = frame[frame["rf"] == 3]
+        losses = list(LOSSES)
+        panels = figure.subplots(1, len(losses), sharey=True)
+        for axes, loss in zip(panels, losses, strict=True):
+            part = frame[frame["loss"] == loss]
+            _lines(axes, part, "nodes", {n: f"{n} nodes" for n in NODES})
+            _finish(axes)
+            axes.set_title(f"{loss} loss")
+        style.legend_above(figure, panels[0], 3)
+    return figure
+
+
+def _explanations(outcome: Outcome) -> Figure:
+    """Latency over phi, and over the order-statistics model's prediction."""
+    from sojourn.show import style
+
+    table = outcome.explanations()
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 2.8)
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, column in zip(panels, ("phi", "order statistics"), strict=True):
+            for i, (level, part) in enumerate(table.groupby("level", sort=False)):
+                axes.plot(
+                    part[column],
+                    part["simulated"],
+                    linestyle="none",
+                    marker=style.marker(i),
+                    color=style.colour(i),
+                    label=str(level).upper(),
+                )
+                for _, row in part.iterrows():
+                    axes.annotate(
+                        f"RF{row['rf']}",
+                        (row[column], row["simulated"]),
+                        textcoords="offset points",
+                        xytext=(4, -9) if level == "quorum" else (4, 3),
+                        fontsize=6,
+                    )
+            axes.set_ylabel("Simulated mean latency (ms)")
+        panels[0].set_xlabel("phi")
+        panels[1].set_xlabel("Order statistics of retransmission timeouts (ms)")
+        low, high = table["simulated"].min(), table["simulated"].max()
+        panels[1].plot([low, high], [low, high], color="#999999", linewidth=0.8, zorder=0)
+        style.legend_above(figure, panels[0], 3)
+    return figure
+
+
+def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+    """Every figure with title and caption, by file name."""
+    beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's."
+    return {
+        "figure-2": (
+            _by_factor(outcome, "high", published.FIGURE_2),
+            "Five nodes, high loss",
+            f"As the paper's figure 2. {beside}",
+        ),
+        "figure-3": (
+            _by_factor(outcome, "low", published.FIGURE_3),
+            "Five nodes, low loss",
+            f"As the paper's figure 3. {beside}",
+        ),
+        "figure-4": (
+            _by_loss(outcome),
+            "RF3 to RF5 by loss",
+            f"As the paper's figure 4: the mean of RF3, RF4 and RF5. {beside}",
+        ),
+        "clusters": (
+            _clusters(outcome),
+            "RF3 in three, four and five nodes",
+            "No points were published.",
+        ),
+        "explanations": (
+            _explanations(outcome),
+            "What explains the latency",
+            (
+                f"Five nodes, {study.WHERE[0]} loss, {study.WHERE[1]} ms: three consistency "
+                "levels, RF2 to RF5. Left over phi, right over the order-statistics model."
+            ),
+        ),
+    }
+
+
+def phi_rows() -> pd.DataFrame:
+    """Table 1 as fractions, laid out as the paper's table 1."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {"RF": rf, **{f"{n} nodes": str(row[n]) if n in row else "-" for n in NODES}}
+            for rf, row in phi_table(NODES).items()
+        ]
+    )
+
+
+def claim_rows(outcome: Outcome) -> pd.DataFrame:
+    """Each claim on the paper's own points and on ours."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {
+                "claim": j.claim.id,
+                "on the paper's points": outcome.on_paper[j.claim.id].text,
+                "on ours": j.verdict,
+            }
+            for j in outcome.judgements
+        ]
+    )
+
+
+def beside_rows(outcome: Outcome) -> pd.DataFrame:
+    """The paper's points beside ours and the model's, five nodes."""
+    table = outcome.departures()
+    known = published.frame().set_index(["nodes", "rf", "loss", "delay"])["latency"]
+    table = table[(table["nodes"] == 5) & (table["loss"] != "medium")].copy()
+    keys = list(zip(table["nodes"], table["rf"], table["loss"], table["delay"], strict=True))
+    table["paper"] = [known[key] for key in keys]
+    table["simulated / paper"] = table["simulated"] / table["paper"]
+    columns = ["rf", "loss", "delay", "paper", "simulated", "simulated / paper", "model"]
+    return table[[*columns, "model / simulated"]].round(3)

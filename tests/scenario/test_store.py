@@ -1,0 +1,142 @@
+"""Stores in scenarios: what is said becomes the plan, and what cannot be is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sojourn.scenario import Scenario, ScenarioError
+
+EDGE = """
+duration = "600s"
+
+[topology]
+template = "mesh"
+nodes = 4
+rate = "1gbit"
+netem = "delay 20ms loss 2.5%"
+
+[topology.clients]
+hosts = 2
+netem = "delay 10ms"
+
+[store]
+nodes = "nodes"
+clients = "clients"
+requests = 200
+warmup = 20
+"""
+
+
+def edge(**changes: Any) -> Scenario:
+    return Scenario.from_toml(EDGE).replace({f"store.{k}": v for k, v in changes.items()})
+
+
+def test_a_mesh_joins_all_and_clients_to_all() -> None:
+    links = edge().plan()["links"]
+    names = [link["name"] for link in links if not link["name"].endswith(".reverse")]
+    assert len(names) == 6 + 8
+    assert names[:4] == ["node1-node2", "node1-node3", "node1-node4", "node2-node3"]
+    by_name = {link["name"]: link["params"] for link in links}
+    assert by_name["node2-node4.reverse"]["delay"] == 20_000_000
+    assert by_name["client2-node1"]["delay"] == 10_000_000
+    assert (
+        by_name["client2-node1.reverse"]["impairments"]["loss"]
+        != (by_name["node1-node2"]["impairments"]["loss"])
+    )
+
+
+def test_it_runs_and_its_requests_add_up() -> None:
+    run = edge(replication=3, workload="ycsb-a", records=100).run(seed=3)
+    m = run.metrics
+    assert m["store.requests"] == 180
+    ended = ("acknowledged", "unavailable", "errors", "timed_out", "pending")
+    assert sum(m[f"store.{name}"] for name in ended) == 180
+    assert m["store.reads.requests"] + m["store.writes.requests"] == 180
+    assert sum(m[f"store.node{i}.coordinated"] for i in range(1, 5)) == 200
+    assert run.units["store.latency_p99"] == "s"
+    places = set(run.distributions["place"])
+    assert {"store.reads", "store.writes"} <= places
+    assert "acknowledged 180" in run.summary()
+    assert edge(replication=3).run(seed=3).trace_hash == edge(replication=3).run(seed=3).trace_hash
+
+
+def test_an_open_loop_has_no_limit_by_default() -> None:
+    load = edge(every="exp(10ms)").plan()["store"]["load"]
+    assert load["arrivals"]["kind"] == "open"
+    assert load["outstanding"] == 0
+    closed = edge().plan()["store"]["load"]
+    assert closed["arrivals"] == {"kind": "closed", "think": 0}
+    assert closed["outstanding"] == 1
+
+
+def test_data_centres_racks_and_faults() -> None:
+    store = edge(
+        data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
+        racks={"r": ["node2", "node4"]},
+        replication={"a": 2, "b": 1},
+        consistency="LOCAL_QUORUM",
+        read_consistency="one",
+        faults=[
+            {"crash": "node3", "at": "10s", "until": "20s"},
+            {"partition": ["node1", "client2"], "at": "30s"},
+        ],
+    ).plan()["store"]
+    assert [h["data_centre"] for h in store["nodes"]] == [0, 0, 1, 1]
+    assert [h["rack"] for h in store["nodes"]] == [0, 1, 0, 1]
+    assert store["placement"] == {"strategy": "network-topology", "factors": [2, 1]}
+    assert (store["write_level"], store["read_level"]) == ("local_quorum", "one")
+    assert store["faults"] == [
+        {"at": 10**10, "until": 2 * 10**10, "what": {"kind": "crash", "node": 2}},
+        {"at": 3 * 10**10, "until": None,
+         "what": {"kind": "partition", "nodes": [0], "clients": [1]}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "message"),
+    [
+        ({"consistency": "quorom"}, "store.consistency", "did you mean `quorum`"),
+        ({"coordinator": "random"}, "store.coordinator", "unknown coordinator policy"),
+        ({"workload": "ycsb-g"}, "store.workload", "unknown workload"),
+        ({"workload": {"read": 0.5}}, "store.workload", "add up to 1"),
+        ({"workload": {"raed": 1}}, "store.workload", "did you mean `read`"),
+        ({"replication": 5}, "store.replication", "above the 4 nodes"),
+        ({"replication": 0}, "store.replication", "number of replicas"),
+        ({"replication": {"dc9": 1}}, "store.replication.dc9", "unknown data centre"),
+        ({"replication": 2, "consistency": "three"}, "store.consistency", "needs 3 replicas"),
+        ({"nodes": ["node1", "node9"]}, "store.nodes.1", "no link ends at `node9`"),
+        ({"clients": ["node1"]}, "store", "named twice"),
+        ({"every": "exp(10)"}, "store.every", "10"),
+        ({"every": "1ms", "think": "1ms"}, "store.think", "does not think"),
+        ({"warmup": 200}, "store.warmup", "no request to be measured"),
+        ({"faults": [{"at": "1s"}]}, "store.faults.0", "either a `crash` or a `partition`"),
+        ({"faults": [{"at": "2s", "until": "1s", "crash": "node1"}]}, "store.faults.0.until",
+         "before it begins"),
+        ({"faults": [{"at": "2s", "crash": "client1"}]}, "store.faults.0.crash", "no node"),
+        ({"name": "node1-node2"}, "store.name", "taken"),
+        ({"data_centres": {"a": ["node1"]}}, "store.data_centres", "in no data centre"),
+        ({"service": {"write": "1"}}, "store.service.write", "unit"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told_with_its_place(
+    changes: dict[str, Any], key: str, message: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        edge(**changes)
+    told = str(caught.value)
+    assert message in told, told
+    assert any(problem.key.startswith(key) for problem in caught.value.problems), told
+
+
+def test_neither_flows_nor_a_store_is_told() -> None:
+    with pytest.raises(ScenarioError, match=r"no traffic: describe some as \[\[flows\]\]"):
+        Scenario.from_toml(EDGE.partition("[store]")[0])
+
+
+def test_a_store_does_not_run_for_real_yet() -> None:
+    from sojourn.lab.programs import NotPossible, prepare
+
+    with pytest.raises(NotPossible, match="simulated only"):
+        prepare(edge().plan_json, 1, None)
