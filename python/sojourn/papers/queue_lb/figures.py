@@ -30,7 +30,7 @@ def boxes(outcome: Outcome, network: str) -> Figure:
     frame = outcome.pooled[outcome.pooled["network"] == network]
     with style.styled():
         figure = style.figure(style.PAGE, 2.1 * len(CLIENTS))
-        grid = figure.subplots(len(CLIENTS), len(TRANSPORTS))
+        grid = figure.subplots(len(CLIENTS), len(TRANSPORTS), squeeze=False)
         for row, clients in zip(grid, CLIENTS, strict=True):
             for axes, transport in zip(row, TRANSPORTS, strict=True):
                 part = frame[(frame["clients"] == clients) & (frame["transport"] == transport)]
@@ -67,7 +67,7 @@ def gains(outcome: Outcome) -> Figure:
     shown = ("IQLB", "QTM", "queue delay", "connections")
     with style.styled():
         figure = style.figure(style.PAGE, 2.8)
-        panels = figure.subplots(1, len(NETWORKS), sharey=True)
+        panels = figure.subplots(1, len(NETWORKS), sharey=True, squeeze=False)[0]
         for axes, network in zip(panels, NETWORKS, strict=True):
             ticks = [(c, t) for t in TRANSPORTS for c in CLIENTS]
             for i, policy in enumerate(shown):
@@ -126,9 +126,12 @@ def ages(outcome: Outcome) -> Figure:
                         linestyle="--", linewidth=0.9,
                     )  # fmt: skip
             axes.set_xscale("log")
-            axes.set_xlabel("Period of readings (s); left: at each choice")
+            axes.set_xlabel("Period (s); left: each choice")
             axes.set_ylabel(label)
-            axes.set_ylim(bottom=0)
+            if "FCT" in column:
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(bottom=0)
         style.legend_above(figure, panels[0], 6)
     return figure
 

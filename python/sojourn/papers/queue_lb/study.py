@@ -84,6 +84,7 @@ class Outcome:
                 "significant at 5 %."
             ),
             analysis.why(self.frame),
+            analysis.herding(self.frame),
         ]
 
     def as_dict(self) -> dict[str, Any]:
