@@ -215,7 +215,7 @@ def test_another_network_namespace(state: Path) -> None:
                 until(lambda: of(lowly.snapshot(), server.inode))
 
                 def larger() -> bool:
-                    server.say("fill 300")
+                    server.say("fill 1000")
                     return bool(server.ask()[0]["size"] > DEFAULT)
 
                 until(larger)

@@ -1,14 +1,15 @@
 //! The tuner without its thread: looks for sockets, asks their policies, changes them.
 
+mod change;
+
 use crate::budget::{Claim, divide};
 use crate::diag::Reading;
 use crate::drops::Split;
 use crate::holders::{Failure, Holders};
-use crate::journal::{Entry, Journal};
+use crate::journal::Journal;
 use crate::memory::Room;
 use crate::refusal::{Missing, Refusal};
-use crate::restore::{self, Action, Outcome};
-use crate::socket::{self, Setting};
+use crate::socket;
 use crate::space::Space;
 use crate::target::{Finder, Who, ephemeral_range, is_ephemeral, own_network};
 use crate::tracked::Tracked;
@@ -341,7 +342,7 @@ impl Core {
             && !gone.is_empty()
             && let Err(error) = journal.remove(&gone)
         {
-            note(&mut self.notes, &error);
+            change::note(&mut self.notes, &error);
         }
     }
 
@@ -374,160 +375,11 @@ impl Core {
             self.change(&changes);
         }
     }
-
-    /// A size that we have not set is the program's own wish, and what it is to have in the end.
-    fn adopt(&mut self) {
-        let mut entries = Vec::new();
-        for (_, socket) in self.sockets.values_mut() {
-            if socket.program_has_set()
-                && let (Some(size), Some(cookie)) = (socket.size, socket.cookie)
-            {
-                let locked = socket.before.and_then(|before| before.locked).map(|_| true);
-                let before = Setting { size, locked };
-                (socket.before, socket.set) = (Some(before), Some(size));
-                entries.push(entry(&socket.reading, cookie, before));
-            }
-        }
-        if let Some(journal) = &mut self.journal
-            && !entries.is_empty()
-            && let Err(error) = journal.add(&entries)
-        {
-            note(&mut self.notes, &error);
-        }
-    }
-
-    fn change(&mut self, inodes: &[u64]) {
-        self.prepare(inodes);
-        for inode in inodes {
-            let Some((_, socket)) = self.sockets.get_mut(inode) else { continue };
-            let (Some(cookie), Some(_), None) = (socket.cookie, socket.before, &socket.refusal)
-            else {
-                continue;
-            };
-            let (wanted, expected) = (socket.wanted, socket.set);
-            let done = self.holders.with(*inode, |copy| {
-                if socket::cookie(copy)? != cookie {
-                    return Ok(None);
-                }
-                let now = socket::setting(copy)?.size;
-                if expected.is_some_and(|size| size != now) {
-                    // Set by the program since we looked: `adopt` sees to it the next time.
-                    return Ok(Some((now, false, false)));
-                }
-                let granted = socket::resize(copy, wanted)?;
-                Ok(Some((granted.size, granted.bounded, true)))
-            });
-            match done {
-                Ok(Some((size, bounded, ours))) => {
-                    socket.size = Some(size);
-                    if ours {
-                        socket.set = Some(size);
-                        socket.changes += 1;
-                        socket.peak_size = socket.peak_size.max(size);
-                        if bounded && size < wanted {
-                            socket.most = size;
-                        }
-                    }
-                }
-                Ok(None) | Err(Failure::Nobody) => self.search_at = 0,
-                Err(Failure::Refused(refusal)) => socket.refusal = Some(refusal),
-            }
-        }
-    }
-
-    /// Notes on disk what sockets are like that have not been changed yet.
-    fn prepare(&mut self, inodes: &[u64]) {
-        let mut entries = Vec::new();
-        for inode in inodes {
-            let Some((_, socket)) = self.sockets.get_mut(inode) else { continue };
-            if socket.before.is_some() {
-                continue;
-            }
-            let asked = self
-                .holders
-                .with(*inode, |copy| Ok((socket::cookie(copy)?, socket::setting(copy)?)));
-            match asked {
-                Ok((cookie, before)) if is_same(socket.cookie, Some(cookie)) => {
-                    socket.cookie = Some(cookie);
-                    if let Err(refusal) = restore::refuse_unless_restorable(before, self.most) {
-                        socket.refusal = Some(refusal);
-                    } else {
-                        entries.push(entry(&socket.reading, cookie, before));
-                    }
-                }
-                Ok(_) | Err(Failure::Nobody) => self.search_at = 0,
-                Err(Failure::Refused(refusal)) => socket.refusal = Some(refusal),
-            }
-        }
-        let Some(journal) = &mut self.journal else { return };
-        if entries.is_empty() {
-            return;
-        }
-        match journal.add(&entries) {
-            Ok(taken) => {
-                for entry in &entries {
-                    let Some((_, socket)) = self.sockets.get_mut(&entry.inode) else { continue };
-                    if let Some((_, pid)) = taken.iter().find(|(id, _)| *id == entry.cookie) {
-                        let text = format!("process {pid} tunes it already");
-                        socket.refusal = Some(Refusal::new(Missing::Taken, text));
-                    } else {
-                        socket.before = Some(entry.before);
-                        socket.set = Some(entry.before.size);
-                    }
-                }
-            }
-            // Without a journal nothing is changed.
-            Err(error) => note(&mut self.notes, &error),
-        }
-    }
-
-    /// Puts everything back.
-    pub(crate) fn finish(&mut self) -> Vec<Outcome> {
-        let mut tuned = Vec::new();
-        for (_, socket) in self.sockets.values() {
-            if let (Some(cookie), Some(before)) = (socket.cookie, socket.before) {
-                tuned.push((entry(&socket.reading, cookie, before), socket.set));
-            }
-        }
-        let (mut outcomes, mut lost) = (Vec::new(), Vec::new());
-        for (entry, ours) in tuned {
-            match restore::one(&self.holders, &entry, ours) {
-                // Another process may have it, such as systemd.
-                None => lost.push((entry, ours)),
-                Some(outcome) => outcomes.push(outcome),
-            }
-        }
-        outcomes.extend(restore::anywhere(&lost));
-        let done: Vec<u64> = outcomes
-            .iter()
-            .filter(|outcome| outcome.action != Action::Failed)
-            .map(|outcome| outcome.cookie)
-            .collect();
-        if let Some(journal) = &mut self.journal
-            && let Err(error) = journal.remove(&done)
-        {
-            note(&mut self.notes, &error);
-        }
-        self.sockets.clear();
-        outcomes
-    }
-}
-
-fn entry(reading: &Reading, cookie: u64, before: Setting) -> Entry {
-    Entry { cookie, inode: reading.inode, local: reading.local, before }
 }
 
 /// Cookies that are known differ between sockets.
 fn is_same(a: Option<u64>, b: Option<u64>) -> bool {
     a.is_none() || b.is_none() || a == b
-}
-
-/// Journals that cannot be written are said once.
-fn note(notes: &mut Vec<Refusal>, error: &io::Error) {
-    let said = Refusal::new(Missing::Other, format!("the journal cannot be written: {error}"));
-    if !notes.contains(&said) {
-        notes.push(said);
-    }
 }
 
 /// One socket's part of what was dropped at several; what helps is rounded up.

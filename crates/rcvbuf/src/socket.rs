@@ -1,5 +1,8 @@
 //! A descriptor of a UDP socket, ours or copied out of another process: asked and changed.
-#![expect(unsafe_code, reason = "two options of sockets that no library offers")]
+#![expect(
+    unsafe_code,
+    reason = "what no library offers safely: two options of sockets, a duplicate by number"
+)]
 
 use nix::libc;
 use nix::sys::socket::{getsockopt, setsockopt};
