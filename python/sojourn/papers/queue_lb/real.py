@@ -116,6 +116,9 @@ class Outcome:
             for mine, other in zip(self.judgements, self.in_simulation, strict=True)
             if mine.verdict != other.verdict
         ]
+        lacking = [str(n) for n in scenarios.CLIENTS if n not in self.size.clients]
+        if lacking:
+            lines.append(f"not run, so verdicts are without them: {', '.join(lacking)} clients")
         if self.open:
             lines.append(
                 f"not judged, for want of what they name: {', '.join(c.id for c in self.open)}"
