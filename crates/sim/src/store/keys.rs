@@ -115,9 +115,9 @@ mod tests {
         for _ in 0..n {
             counts[999 - keys.choose(&mut draws) as usize] += 1;
         }
-        for rank in 0..2 {
+        for (rank, &count) in counts.iter().enumerate().take(2) {
             let share = libm::pow((rank + 1) as f64, -THETA) / zeta(1000);
-            let found = f64::from(counts[rank]) / f64::from(n);
+            let found = f64::from(count) / f64::from(n);
             assert!((found / share - 1.0).abs() < 0.03, "rank {rank}: {found} of {share}");
         }
         let tail: u32 = counts[100..].iter().sum();
