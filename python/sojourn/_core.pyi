@@ -14,6 +14,7 @@ __all__ = [
     "PlanError",
     "RcvbufTuner",
     "Record",
+    "StoreParts",
     "UdpServer",
     "WebSession",
     "Wire",
@@ -177,6 +178,17 @@ class WireOutcome:
     def agreements(self) -> str: ...
     @property
     def captures(self) -> str: ...
+
+@final
+class StoreParts:
+    def __new__(cls, plan_json: str, seed: int, /) -> StoreParts: ...
+    @property
+    def tokens(self) -> list[list[int]]: ...
+    @property
+    def first_key(self) -> int: ...
+    @property
+    def write_need(self) -> int: ...
+    def script(self, client: int, most: int, /) -> list[tuple[str, int, int, int]]: ...
 
 @final
 class Endpoint:

@@ -133,10 +133,3 @@ def test_what_cannot_be_is_told_with_its_place(
 def test_neither_flows_nor_a_store_is_told() -> None:
     with pytest.raises(ScenarioError, match=r"no traffic: describe some as \[\[flows\]\]"):
         Scenario.from_toml(EDGE.partition("[store]")[0])
-
-
-def test_a_store_does_not_run_for_real_yet() -> None:
-    from sojourn.lab.programs import NotPossible, prepare
-
-    with pytest.raises(NotPossible, match="simulated only"):
-        prepare(edge().plan_json, 1, None)

@@ -216,23 +216,39 @@ fn fail<T>(at: impl Into<String>, message: impl Into<String>) -> Result<T, PlanE
 }
 
 impl Store {
+    /// Tokens of each node in the run with this `seed`.
+    pub fn node_tokens(&self, seed: u64) -> Vec<Vec<i64>> {
+        let key = Key::new(seed, &self.name);
+        let nodes = self.nodes.len() as u32;
+        let tokens = |i: u32| {
+            if self.tokens == 1 {
+                return vec![ring::even(i, nodes)];
+            }
+            let mut draws = key.child(u64::from(i)).stream("tokens");
+            (0..self.tokens).map(|_| draws.next_u64() as i64).collect()
+        };
+        (0..nodes).map(tokens).collect()
+    }
+
+    /// What is added to a record's number to make its key, which is a `bigint`, in the run with this `seed`.
+    pub fn first_key(&self, seed: u64) -> u64 {
+        Key::new(seed, &self.name).stream("keys").next_u64()
+    }
+
     /// The ring of its nodes in the run with this `seed`.
     ///
     /// # Errors
     /// If there is none.
     pub fn ring(&self, seed: u64) -> Result<Ring, String> {
-        let key = Key::new(seed, &self.name);
-        let nodes = self.nodes.len() as u32;
-        let members = self.nodes.iter().enumerate().map(|(i, host)| {
-            let tokens = if self.tokens == 1 {
-                vec![ring::even(i as u32, nodes)]
-            } else {
-                let mut draws = key.child(i as u64).stream("tokens");
-                (0..self.tokens).map(|_| draws.next_u64() as i64).collect()
-            };
+        let members = self.node_tokens(seed).into_iter().zip(&self.nodes).map(|(tokens, host)| {
             Member { tokens, data_centre: host.data_centre, rack: host.rack }
         });
         Ring::new(&members.collect::<Vec<_>>())
+    }
+
+    /// Replicas that have a write before it is acknowledged, seen from the first node.
+    pub fn write_need(&self) -> u32 {
+        self.write_level.need(&self.placement, self.nodes[0].data_centre).count()
     }
 
     /// Checks everything that a run relies on.

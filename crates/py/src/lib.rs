@@ -14,6 +14,7 @@ mod parse;
 mod rcvbuf;
 mod simulate;
 mod stats;
+mod store;
 mod udp;
 mod verify;
 mod web;
@@ -50,6 +51,8 @@ mod _core {
     use crate::simulate::{Record, simulate, simulate_server, validate_plan};
     #[pymodule_export]
     use crate::stats::summarize;
+    #[pymodule_export]
+    use crate::store::StoreParts;
     #[pymodule_export]
     use crate::udp::{UdpServer, udp_clients, udp_send};
     #[pymodule_export]

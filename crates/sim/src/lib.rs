@@ -15,7 +15,7 @@ pub mod record;
 mod report;
 pub mod series;
 pub mod server;
-mod store;
+pub mod store;
 pub mod stream;
 pub mod tcp_host;
 

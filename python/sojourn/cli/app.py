@@ -14,6 +14,7 @@ from sojourn.cli import (
     rcvbuf,
     report,
     run,
+    store,
     study,
     tune,
     udp,
@@ -51,7 +52,7 @@ def root(
 
 
 for family in (
-    run, compare, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf, verify,
-    words,
+    run, compare, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf, store,
+    verify, words,
 ):  # fmt: skip
     family.register(app)

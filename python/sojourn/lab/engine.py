@@ -11,32 +11,29 @@ import io
 import json
 import os
 import platform
-import sys
 import tempfile
 import zipfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from sojourn import _core
+from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
 from sojourn.lab.validity import Doubt, doubts
+from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
     from sojourn.lab.programs import Collected, Lineup, Options, Stage
     from sojourn.lab.sandbox import Privilege, Sandbox
     from sojourn.lab.wiring import Outcome
     from sojourn.study.engine import Column, RunProgress
 
-DEVICE = "eth0"
-QUEUE = 20_000
-"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
 END_SECONDS = 30.0
 """How long the wire may take to write its outcome."""
 
@@ -114,7 +111,9 @@ class WireEngine:
 
     def fingerprint(self) -> str:
         """Return a hash of what decides results: the engine, the kernel, and that it is real."""
-        parts = (_core.fingerprint(), self.name, platform.release(), platform.version())
+        parts = (
+            _core.fingerprint(), self.name, platform.release(), platform.version(), CASSANDRA,
+        )  # fmt: skip
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def version(self) -> str:
@@ -133,10 +132,14 @@ class WireEngine:
         Raises `NotPossible` or `Unavailable` before anything is started, `LabError` if a part
         fails.
         """
-        lineup = self.check(plan_json, seed)
+        plan = json.loads(plan_json)
+        lineup = None if plan.get("store") else self.check(plan_json, seed)
         with ExitStack() as stack:
-            raw = self._raw(stack, plan_json, seed)
-            record = self.make(lineup, raw, stack, progress)
+            if lineup is None:
+                record = self.make_store(plan_json, seed, stack, progress)
+            else:
+                raw = self._raw(stack, plan_json, seed)
+                record = self.make(lineup, raw, stack, progress)
         self.made += 1
         if record.doubts:
             self.doubtful.append(record.doubts)
@@ -152,6 +155,16 @@ class WireEngine:
             return SwitchedRun(self, lineup, raw, stack, lineup.balanced).make(progress)
         return Run(self, lineup, raw, stack).make(progress)
 
+    def make_store(
+        self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
+    ) -> LabRecord:
+        """Make one run of a plan with a store."""
+        from sojourn.lab.store_run import StoreRun, require
+
+        require(json.loads(plan_json), self.name)
+        raw = self._raw(stack, plan_json, seed)
+        return StoreRun(self, plan_json, seed, raw, stack).make(progress)
+
     def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
         if self.keep is None:
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
@@ -159,20 +172,6 @@ class WireEngine:
         folder = self.keep / f"{key}-{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-
-def _realtime(pid: int) -> bool:
-    """Let a process run before all others, so that packets leave in time; false if that is refused.
-
-    We may be allowed to, where the process itself, in its user namespace, is not.
-    """
-    try:
-        # Not so the threads that it starts, which answer others and write captures.
-        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-        os.sched_setscheduler(pid, policy, os.sched_param(1))
-    except PermissionError:
-        return False
-    return True
 
 
 class Run:
@@ -185,12 +184,6 @@ class Run:
         self.stack = stack
         self.plan = lineup.run.plan
         self.hosts: dict[int, Host] = {}
-        self.realtime = False
-        self.captures: list[IO[bytes]] = []
-
-    def _file(self) -> IO[bytes]:
-        """Return a new file without a name, which goes with the run."""
-        return cast("IO[bytes]", self.stack.enter_context(tempfile.TemporaryFile()))
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the record's tables are those of a simulated run."""
@@ -203,7 +196,11 @@ class Run:
             self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
         told, tell_fd = os.pipe()
         tell = self.stack.enter_context(os.fdopen(tell_fd, "wb", buffering=0))
-        wire, output = self._wire(sandbox, told)
+        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
+        wire = start_wire(
+            sandbox, self.stack, self.plan, self.lineup.run.seed, self.devices(sandbox),
+            mtu=self.lineup.mtu, stdin=told, journals=links, control=self.control(),
+        )  # fmt: skip
         os.close(told)
         self.settle(sandbox)
         stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
@@ -213,8 +210,8 @@ class Run:
         duration = self.lineup.run.duration
 
         def tick(now: int) -> bool:
-            if not wire.running:
-                raise LabError(f"the wire ended too early{wire.complaint()}")
+            if not wire.process.running:
+                raise LabError(f"the wire ended too early{wire.process.complaint()}")
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
         stage.play(tick)
@@ -224,10 +221,9 @@ class Run:
         lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
         offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
         tell.close()  # programs have taken leave of each other
-        if wire.wait(END_SECONDS) != 0:
-            raise LabError(f"the wire failed{wire.complaint()}")
-        output.seek(0)
-        return self._record(sandbox, collected, output, lost, offloads)
+        if wire.process.wait(END_SECONDS) != 0:
+            raise LabError(f"the wire failed{wire.process.complaint()}")
+        return self._record(sandbox, collected, wire, lost, offloads)
 
     def nodes(self) -> list[int]:
         """Hosts that send or receive."""
@@ -238,19 +234,8 @@ class Run:
 
     def devices(self, sandbox: Sandbox) -> list[dict[str, Any]]:
         """The wire's devices: one in each host."""
-        from sojourn.lab.programs.plan import address
-
         del sandbox
-        return [
-            {
-                "node": node,
-                "network": host.path,
-                "kind": "tun",
-                "name": DEVICE,
-                "addresses": [address(node)],
-            }
-            for node, host in self.hosts.items()
-        ]
+        return devices_of(self.hosts)
 
     def control(self) -> int | None:
         """A listening socket for who asks the wire."""
@@ -275,60 +260,23 @@ class Run:
         """What else is told of the run."""
         return {}
 
-    def _wire(self, sandbox: Sandbox, told: int) -> tuple[Process, Any]:
-        from sojourn.lab.wiring import READY
-
-        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
-        devices, control = self.devices(sandbox), self.control()
-        given: dict[str, Any] = {
-            "plan": self.plan,
-            "seed": self.lineup.run.seed,
-            "mtu": self.lineup.mtu,
-            "journals": links,
-            "devices": devices,
-            "control": None if control is None else 5,
-            "name": "lab",
-            "captures": [],
-        }
-        configuration, output = self._file(), self._file()
-        fds = [configuration.fileno(), output.fileno()]
-        if control is not None:
-            fds.append(control)
-        for link in self.plan["observe"]["capture"]:
-            self.captures.append(self._file())
-            given["captures"].append([link, 3 + len(fds)])
-            fds.append(self.captures[-1].fileno())
-        configuration.write(json.dumps(given).encode())
-        configuration.seek(0)
-        command = [sys.executable, "-m", "sojourn.lab.wiring", "3", "4"]
-        wire = sandbox.spawn(command, fds=fds, stdin=told)
-        self.realtime = _realtime(wire.pid)
-        wire.wait_output(READY, END_SECONDS)
-        return wire, output
-
     def settle(self, sandbox: Sandbox) -> None:
         """Bring all hosts' devices up, with their addresses."""
-        from sojourn.lab.programs.plan import address
-
         del sandbox
-        for node, host in self.hosts.items():
-            host.sysctl(
-                {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
-            )
-            host.set_link(DEVICE, up=True, mtu=self.lineup.mtu, queue=QUEUE)
-            host.add_address(DEVICE, f"{address(node)}/8")
+        settle(self.hosts, self.lineup.mtu)
 
     def _record(
         self,
         sandbox: Sandbox,
         collected: Collected,
-        output: Any,
+        wire: WireProcess,
         lost: dict[str, int],
         offloads: dict[str, list[str]],
     ) -> LabRecord:
         from sojourn.lab.wiring import read_outcome
 
-        outcome = read_outcome(output)
+        wire.output.seek(0)
+        outcome = read_outcome(wire.output)
         against = [*doubts(self.plan, outcome.health, lost, collected), *self.against()]
         real = {
             "engine": self.engine.name,
@@ -336,7 +284,7 @@ class Run:
             "doubts": [doubt.as_dict() for doubt in against],
             "privilege": sandbox.privilege,
             "privilege_reason": sandbox.reason,
-            "realtime": self.realtime,
+            "realtime": wire.realtime,
             "kernel": platform.release(),
             "programs": dict(self.lineup.versions),
             "settings": self.settings(),
@@ -346,7 +294,7 @@ class Run:
             "captures": outcome.captures,
             **self.more(),
         }
-        captures = [file.read() for file in self.captures]
+        captures = [file.read() for file in wire.captures]
         tables = self.tables(
             with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
         )

@@ -20,13 +20,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.lab.engine import DEVICE, QUEUE, Run
+from sojourn.lab.engine import Run
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.programs.play import NICE
+from sojourn.lab.temporary import nameless
 from sojourn.lab.validity import Doubt
+from sojourn.lab.wire_process import DEVICE, QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,7 +142,7 @@ class SwitchedRun(Run):
                 self.switch.flows("add-flow", f"{match},actions=output:{number}")
         told, tell = os.pipe()
         self._begin = self.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
-        given = self._file()
+        given = self.stack.enter_context(nameless())
         given.write(json.dumps(self._service()).encode())
         given.seek(0)
         self.controller = self.bench.spawn(

@@ -1,8 +1,9 @@
 """The wire of a laboratory: a process of the sandbox that carries all packets between its hosts.
 
 The process opens a device in each host's namespace, says `ready`, and waits for the run's start on
-its standard input. At the end it writes what it measured to a file that was handed to it;
-`read_outcome` reads that. This module is both sides: the process runs `main`.
+its standard input, where it is told of links' changes afterwards. At the end it writes what it
+measured to a file that was handed to it; `read_outcome` reads that.
+This module is both sides: the process runs `main`.
 """
 
 from __future__ import annotations
@@ -137,9 +138,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _until_told(wire: _core.Wire) -> None:
-    """End the wire when whoever started it says no more, because all is done or it is gone."""
-    sys.stdin.read()
-    wire.stop()
+    """Change links as whoever started it says; end the wire when that says no more, or is gone."""
+    try:
+        for line in sys.stdin:
+            wire.set(line)
+    finally:
+        wire.stop()
 
 
 if __name__ == "__main__":

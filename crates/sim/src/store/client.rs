@@ -1,6 +1,7 @@
 //! Clients: when they ask, for what, and whom.
 
 use super::coordinator::Operation;
+use super::script::{Asked, Kind};
 use super::{Event, Id, Message, Store};
 use crate::channel::Host;
 use crate::engine::Engine;
@@ -91,33 +92,15 @@ impl Store {
 
     /// Draws what the next request of a client is.
     fn draw(&mut self, client: u32) -> Id {
-        let w = &self.params.workload;
         let draws = &mut self.clients[client as usize].work;
-        let mut u = draws.uniform();
-        let mut below = |share: f64| {
-            let hit = u < share;
-            u -= share;
-            hit
+        let asked = Asked::draw(&self.params.workload, &mut self.keys, draws);
+        let (operation, modify) = match asked.kind {
+            Kind::Insert | Kind::Update => (Operation::Write, false),
+            Kind::Scan => (Operation::Scan, false),
+            Kind::Read => (Operation::Read, false),
+            Kind::Modify => (Operation::Read, true),
         };
-        let (mut records, mut modify) = (1, false);
-        let (operation, insert) = if below(w.insert) {
-            (Operation::Write, true)
-        } else if below(w.update) {
-            (Operation::Write, false)
-        } else if below(w.scan) {
-            records = 1 + draws.below(u64::from(w.scan_length)) as u32;
-            (Operation::Scan, false)
-        } else if w.modify > 0.0 && (below(w.modify) || w.read == 0.0) {
-            modify = true;
-            (Operation::Read, false)
-        } else if w.read > 0.0 {
-            (Operation::Read, false)
-        } else {
-            // The shares' sum may fall short of 1 by a rounding.
-            (Operation::Write, w.insert > 0.0)
-        };
-        let key = if insert { self.keys.insert() } else { self.keys.choose(draws) };
-        self.make(operation, (key, records), client, modify)
+        self.make(operation, (asked.key, asked.records), client, modify)
     }
 
     fn make(&mut self, operation: Operation, what: (u64, u32), client: u32, modify: bool) -> Id {

@@ -21,6 +21,7 @@ mod faults;
 mod keys;
 mod replica;
 mod report;
+mod script;
 
 use crate::channel::{Channels, Host};
 use crate::engine::Engine;
@@ -37,6 +38,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use report::Report;
+pub use script::{Asked, Kind, script};
 
 /// Hints that a node keeps at most.
 const MOST_HINTS: usize = 1 << 20;
@@ -170,7 +172,7 @@ impl Store {
         let mut store = Self {
             ring,
             placement: params.placement.clone(),
-            base: key.stream("keys").next_u64(),
+            base: params.first_key(seed),
             key,
             now: EPOCH,
             made: 0,

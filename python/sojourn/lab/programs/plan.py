@@ -85,7 +85,7 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
     real ports.
     """
     if "store" in json.loads(plan_json):
-        raise NotPossible([Problem("store", "a replicated store", "it runs simulated only so far")])
+        raise NotPossible([Problem("store", "a replicated store", "no program of a plan's flows")])
     own = len(json.loads(_core.plan_flows(plan_json, seed)))
     probed_json = probed_json or plan_json
     listed = json.loads(_core.plan_flows(probed_json, seed))

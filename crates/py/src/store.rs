@@ -1,0 +1,63 @@
+//! What a real store takes from a plan: tokens, keys, and what its clients ask.
+
+use crate::errors::PlanError;
+use crate::simulate::read;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use sojourn_plan::Plan;
+use sojourn_sim::store::script;
+
+/// A request: kind, number of its record, records, nanoseconds since the one before.
+type Line = (&'static str, u64, u32, u64);
+
+/// The parts of a plan's store, in the run with this seed, that a real store is given.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct StoreParts {
+    plan: Plan,
+    seed: u64,
+}
+
+impl StoreParts {
+    fn store(&self) -> &sojourn_plan::Store {
+        self.plan.store.as_ref().expect("looked for when it was made")
+    }
+}
+
+#[pymethods]
+impl StoreParts {
+    #[new]
+    #[pyo3(signature = (plan_json, seed, /))]
+    fn new(plan_json: &str, seed: u64) -> PyResult<Self> {
+        let plan = read(plan_json)?;
+        plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
+        if plan.store.is_none() {
+            return Err(PyValueError::new_err("the plan has no store"));
+        }
+        Ok(Self { plan, seed })
+    }
+
+    /// Tokens of each node.
+    #[getter]
+    fn tokens(&self) -> Vec<Vec<i64>> {
+        self.store().node_tokens(self.seed)
+    }
+
+    /// What is added to a record's number, in 64 bits, to make its key.
+    #[getter]
+    fn first_key(&self) -> i64 {
+        self.store().first_key(self.seed) as i64
+    }
+
+    /// Replicas that have a write before it is acknowledged.
+    #[getter]
+    fn write_need(&self) -> u32 {
+        self.store().write_need()
+    }
+
+    /// What a client asks, at most `most` requests: kind, record, records, ns since the one before.
+    #[pyo3(signature = (client, most, /))]
+    fn script(&self, client: u32, most: usize) -> Vec<Line> {
+        let made = script(&self.plan, self.seed, client, most).into_iter();
+        made.map(|(asked, gap)| (asked.kind.name(), asked.key, asked.records, gap)).collect()
+    }
+}

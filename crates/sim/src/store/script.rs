@@ -1,0 +1,114 @@
+//! What clients ask, apart from any clock: for clients of a simulated store and of a real one.
+
+use super::keys::Keys;
+use sojourn_plan::Plan;
+use sojourn_plan::store::{Arrivals, Workload};
+use sojourn_random::{Key, Stream};
+use sojourn_units::Nanos;
+
+/// Kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A record is read.
+    Read,
+    /// A record that is there is written.
+    Update,
+    /// A new record is written.
+    Insert,
+    /// Several records are read.
+    Scan,
+    /// A record is read, and then written.
+    Modify,
+}
+
+impl Kind {
+    /// Its name in a workload's shares.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Scan => "scan",
+            Self::Modify => "modify",
+        }
+    }
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What it is.
+    pub kind: Kind,
+    /// Its record, or the first of a scan.
+    pub key: u64,
+    /// Records of a scan; 1 of others.
+    pub records: u32,
+}
+
+impl Asked {
+    /// The next request of a workload.
+    pub(super) fn draw(workload: &Workload, keys: &mut Keys, draws: &mut Stream) -> Self {
+        let w = workload;
+        let mut u = draws.uniform();
+        let mut below = |share: f64| {
+            let hit = u < share;
+            u -= share;
+            hit
+        };
+        let mut records = 1;
+        let kind = if below(w.insert) {
+            Kind::Insert
+        } else if below(w.update) {
+            Kind::Update
+        } else if below(w.scan) {
+            records = 1 + draws.below(u64::from(w.scan_length)) as u32;
+            Kind::Scan
+        } else if w.modify > 0.0 && (below(w.modify) || w.read == 0.0) {
+            Kind::Modify
+        } else if w.read > 0.0 {
+            Kind::Read
+        } else if w.insert > 0.0 {
+            // The shares' sum may fall short of 1 by a rounding.
+            Kind::Insert
+        } else {
+            Kind::Update
+        };
+        let key = if kind == Kind::Insert { keys.insert() } else { keys.choose(draws) };
+        Self { kind, key, records }
+    }
+}
+
+/// What a client of the plan's store asks in the run with this seed: at most `most` requests, each with
+/// the time since the one before, which is 0 in a closed loop. In an open loop none comes due after the
+/// run. A client by itself asks what it does in simulation; several take turns with new records.
+///
+/// Nothing if the plan has no such client.
+pub fn script(plan: &Plan, seed: u64, client: u32, most: usize) -> Vec<(Asked, Nanos)> {
+    let Some(store) = &plan.store else { return Vec::new() };
+    let (own, clients) = (u64::from(client), store.clients.len() as u64);
+    if own >= clients {
+        return Vec::new();
+    }
+    let key = Key::new(seed, &store.name).child(store.nodes.len() as u64 + own);
+    let (mut work, mut gaps) = (key.stream("work"), key.stream("gaps"));
+    let mut keys = Keys::new(&store.workload);
+    let records = store.workload.records;
+    let mut due: Nanos = store.load.start;
+    let mut made = Vec::new();
+    while made.len() < most {
+        let gap = match store.load.arrivals {
+            Arrivals::Closed { .. } => 0,
+            Arrivals::Open { every } => every.sample_nanos(&mut gaps),
+        };
+        due = due.saturating_add(gap);
+        if due >= plan.duration {
+            break;
+        }
+        let mut asked = Asked::draw(&store.workload, &mut keys, &mut work);
+        if let Some(new) = asked.key.checked_sub(records) {
+            asked.key = records + new * clients + own;
+        }
+        made.push((asked, gap));
+    }
+    made
+}

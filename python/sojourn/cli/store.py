@@ -1,0 +1,108 @@
+"""`sojourn store`: the real part of a replicated store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="Real stores: Cassandra for `lab run`, or one that runs already.", no_args_is_help=True
+    )
+    family.command("fetch")(fetch)
+    family.command("measure")(measure)
+    app.add_typer(family, name="store")
+
+
+@common.command
+def fetch(
+    repository: Annotated[
+        str | None,
+        typer.Option("--repository", metavar="URL", help="A mirror of Maven Central."),
+    ] = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Fetch Cassandra's jars from Maven Central, once; each is checked against its SHA-256.
+
+    They are kept in ~/.cache/sojourn (or $XDG_CACHE_HOME), 68 MB. Nothing is installed.
+    """
+    from sojourn.lab.cassandra import VERSION, artefacts
+
+    def tell(done: int, of: int) -> None:
+        if done == of or done % 20 == 0:
+            common.note(f"{done} of {of} jars")
+
+    made = artefacts.fetch(repository=repository or artefacts.REPOSITORY, progress=tell)
+    where = artefacts.folder()
+    if as_json:
+        common.print_json({"version": VERSION, "folder": str(where), "fetched": made})
+        return
+    typer.echo(f"Cassandra {VERSION} is in {where}" + ("" if made else " already"))
+
+
+@common.command
+def measure(
+    file: common.ScenarioFile,
+    contact_points: Annotated[
+        str,
+        typer.Option("--contact-points", metavar="A,B", help="Addresses of nodes that run."),
+    ],
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65_535, help="Where they listen.")
+    ] = 9042,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", help="Who asks; the password is $SOJOURN_STORE_PASSWORD."),
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option("--password-file", metavar="FILE", help="... or is in this file.")
+    ] = None,
+    authority: Annotated[
+        Path | None,
+        typer.Option("--tls", metavar="FILE", help="Use TLS; certificates that sign the nodes'."),
+    ] = None,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0.01, max=100_000, help="Requests a second at most.")
+    ] = 100.0,
+    seed: common.Seed = 1,
+    settings: common.Settings = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Ask a store that runs already what the scenario's first client asks.
+
+    Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
+    end; nothing else is touched.
+    """
+    from sojourn.lab.store_findings import values
+    from sojourn.lab.store_measure import Running
+    from sojourn.lab.store_measure import measure as ask
+
+    scenario = common.load(file, settings)
+    points = [point.strip() for point in contact_points.split(",") if point.strip()]
+    if not points:
+        common.fail("--contact-points needs an address", as_json=as_json)
+    password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
+    if password_file is not None:
+        password = password_file.read_text("utf-8").strip()
+    running = Running(
+        points, port, user, password, None if authority is None else str(authority), rate
+    )
+    columns, about = ask(scenario.plan_json, seed, running)
+    found = values(columns)
+    if as_json:
+        common.print_json({"metrics": found, "store": about})
+        return
+    from sojourn.scenario.summary import format_value
+
+    rows = [
+        {"metric": name, "value": format_value(found[name], unit, name)}
+        for name, unit, _, _ in columns
+    ]
+    common.table(rows, ["metric", "value"], scenario.name)

@@ -1,0 +1,430 @@
+"""A client of a real store: a program in a host of the laboratory, or beside a store that runs.
+
+It is told what to do in lines of JSON on its standard input, and answers each with a line on its
+standard output. Requests are asked by a workload's own schedule; what came of each goes to a file.
+The driver neither retries nor speculates, and routes by token only where the plan asks for it, so
+that a request is one request.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import IO, Any, Literal
+
+Json = dict[str, Any]
+Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
+
+TABLE = "records"
+ANSWERED = "== {} =="
+"""What stands behind the answer to an order of this number."""
+WRITE = "INSERT INTO $table (id, value) VALUES (?, ?)"
+READ = "SELECT value FROM $table WHERE id = ?"
+SCAN = "SELECT id FROM $table WHERE token(id) >= token(?) LIMIT ?"
+NODE_LOCAL = 11
+"""The level of a query that a node answers from what it has itself (CASSANDRA-7296)."""
+READ_AT_ONCE = 64
+"""Keys that are looked for at a time."""
+BOOKED = {
+    "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
+}  # fmt: skip
+"""What a request is counted as; a `modify` is a read, and then a write."""
+
+
+def load_driver() -> None:
+    """Loads the driver, which looks for every event loop that there is, deprecated ones too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import cassandra.cluster  # noqa: F401
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing that is asked."""
+
+    kind: str
+    """One of `BOOKED`."""
+    key: int
+    length: int = 1
+    """Records of a scan."""
+
+
+class Client:
+    """A session with a store."""
+
+    def __init__(self, given: Mapping[str, Any], log: IO[str]) -> None:
+        load_driver()
+        from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+        from cassandra.policies import FallthroughRetryPolicy
+
+        self.given = given
+        self.log = log
+        profile = ExecutionProfile(
+            load_balancing_policy=_policy(given),
+            retry_policy=FallthroughRetryPolicy(),
+            request_timeout=given["patience_seconds"],
+        )
+        self.cluster = Cluster(
+            given["contact_points"],
+            port=given["port"],
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            connect_timeout=given["connect_seconds"],
+            control_connection_timeout=given["connect_seconds"],
+            compression=False,
+            idle_heartbeat_interval=0,
+            reconnection_policy=_reconnection(),
+            **_secured(given),
+        )
+        self.session = self.cluster.connect(wait_for_all_pools=True)
+        self.keyspace: str = given["keyspace"]
+        self.acknowledged: set[int] = set()
+        self.coordinated: Counter[str] = Counter()
+        self._prepared: dict[str, Any] = {}
+
+    def _cql(self, text: str) -> str:
+        """A statement with the names of our keyspace and table in it."""
+        table = f'"{self.keyspace}".{TABLE}'
+        return Template(text).substitute(keyspace=f'"{self.keyspace}"', table=table)
+
+    # What it may be told
+
+    def hosts(self, _: Json) -> Json:
+        """Nodes that are known here, and what each knows of the schema."""
+        known = [
+            {"address": host.address, "up": bool(host.is_up), "data_centre": host.datacenter}
+            for host in self.cluster.metadata.all_hosts()
+        ]
+        return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
+
+    def schema(self, order: Json) -> Json:
+        """A keyspace and a table of our own; an error if there is such a keyspace already."""
+        replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
+        for text in (
+            f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}",
+            "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)",
+        ):
+            self.session.execute(self._cql(text), timeout=order["seconds"])
+        return self.prepare(order)
+
+    def prepare(self, _: Json) -> Json:
+        """Prepares all statements, for a keyspace that is there."""
+        from cassandra import ConsistencyLevel
+
+        levels = ConsistencyLevel.name_to_value
+        write, read = self.given["write_level"], self.given["read_level"]
+        for name, text, level in (
+            ("load", WRITE, "ALL"),
+            ("write", WRITE, write),
+            ("read", READ, read),
+            ("scan", SCAN, read),
+            ("all", READ, "ALL"),
+            ("here", READ, NODE_LOCAL),
+        ):
+            statement = self.session.prepare(self._cql(text))
+            statement.consistency_level = levels.get(level, level)
+            self._prepared[name] = statement
+        return {}
+
+    def drop(self, order: Json) -> Json:
+        """The keyspace goes again, with all in it."""
+        self.session.execute(self._cql("DROP KEYSPACE $keyspace"), timeout=order["seconds"])
+        return {}
+
+    def load(self, order: Json) -> Json:
+        """Records from `first` on, so many, at ALL, so that all replicas have them."""
+        first, count = order["first"], order["count"]
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        value = bytes(self.given["value_bytes"])
+        rows = [(self.key_of(record), value) for record in range(first, first + count)]
+        execute_concurrent_with_args(
+            self.session, self._prepared["load"], rows, concurrency=READ_AT_ONCE
+        )
+        return {}
+
+    def run(self, order: Json) -> Json:
+        """A script from the monotonic time `start` (ns) on; how it went goes to the log.
+
+        A line of the script is a request's kind, key and length, and the time in ns since the one
+        before, which counts in an open loop only. None begins at or after `end`.
+        """
+        self.coordinated.clear()
+        run = _Run(self, order)
+        run.play()
+        if order["warm"]:
+            self.acknowledged.clear()
+        return {"requests": run.made, "coordinated": dict(self.coordinated)}
+
+    def verify(self, order: Json) -> Json:
+        """Where every acknowledged key is: on no replica, on too few for its level, not on all.
+
+        Each replica is asked for what it has itself, if the store's nodes answer that
+        (`cassandra.enable_nodelocal_queries`), and then all of them together, at ALL.
+        """
+        keys = [self.key_of(record) for record in sorted(self.acknowledged)]
+        held = self._held(keys) if order["replicas"] else {}
+        together = self._at_all(keys)
+        most, need = order["most"], order["need"]
+        lost = [key for key in keys if together[key] is False]
+        few = [key for key, (here, _) in held.items() if 0 < here < need]
+        behind = [key for key, (here, replicas) in held.items() if 0 < here < replicas]
+        unread = [key for key in keys if together[key] is None]
+        named = {"lost": lost, "violations": few, "unconverged": behind, "unread": unread}
+        counts = {name: len(found) for name, found in named.items()}
+        return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
+
+    def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """On how many of its replicas each key is, and how many there are."""
+        metadata = self.cluster.metadata
+        statement = self._prepared["here"]
+        held: dict[int, tuple[int, int]] = {}
+        for first in range(0, len(keys), READ_AT_ONCE):
+            asked = []
+            for key in keys[first : first + READ_AT_ONCE]:
+                bound = statement.bind((key,))
+                replicas = metadata.get_replicas(self.keyspace, bound.routing_key)
+                asked.append(
+                    (key, [self.session.execute_async(bound, host=host) for host in replicas])
+                )
+            for key, futures in asked:
+                found = [bool(list(future.result())) for future in futures]
+                held[key] = (sum(found), len(found))
+        return held
+
+    def _at_all(self, keys: Sequence[int]) -> dict[int, bool | None]:
+        """Whether each key is there, read at ALL; `None` if it could not be read."""
+        from cassandra.concurrent import execute_concurrent_with_args
+
+        found = execute_concurrent_with_args(
+            self.session, self._prepared["all"], [(key,) for key in keys],
+            concurrency=READ_AT_ONCE, raise_on_first_error=False,
+        )  # fmt: skip
+        return {
+            key: bool(list(rows)) if success else None
+            for key, (success, rows) in zip(keys, found, strict=True)
+        }
+
+    def leave(self, _: Json) -> Json:
+        """The session ends."""
+        self.cluster.shutdown()
+        return {}
+
+    # Asking
+
+    def key_of(self, record: int) -> int:
+        """A record's key: a `bigint`, counted from where the plan's ring has it."""
+        key: int = self.given["first_key"] + record
+        return (key + (1 << 63)) % (1 << 64) - (1 << 63)
+
+    def ask(self, request: Request) -> Any:
+        """The driver's future for a request; a `modify` begins with its read."""
+        key = self.key_of(request.key)
+        if request.kind in ("update", "insert"):
+            value = bytes(self.given["value_bytes"])
+            return self.session.execute_async(self._prepared["write"], (key, value))
+        if request.kind == "scan":
+            bound = (key, request.length)
+            return self.session.execute_async(self._prepared["scan"], bound)
+        return self.session.execute_async(self._prepared["read"], (key,))
+
+
+class _Run:
+    """One play of a script, closed or open."""
+
+    def __init__(self, client: Client, order: Json) -> None:
+        self.client = client
+        self.warm = bool(order["warm"])
+        load = client.given["load"]
+        script: list[tuple[str, int, int, int]] = order["script"]
+        self.script = iter(script)
+        self.start = int(order["start"])
+        self.end = int(order["end"])
+        self.outstanding = (
+            max(1, int(load["outstanding"])) if self.warm else int(load["outstanding"])
+        )
+        self.closed = self.warm or load["arrivals"]["kind"] == "closed"
+        self.think = 0 if self.warm else int(load["arrivals"].get("think", 0))
+        self.least_gap = int(order.get("least_gap", 0))
+        """Nanoseconds between two requests at least."""
+        self.allowed = 0
+        self.made = 0
+        self.active = 0
+        self.ready: list[tuple[int, int, Request | None]] = []
+        """When what is due, and a number that keeps their order; `None`: the next of the script."""
+        self.change = threading.Condition()
+        if self.closed:
+            for number in range(self.outstanding):
+                self.ready.append((self.start, number, None))
+        else:
+            due = self.start
+            for number, (_, _, _, gap) in enumerate(script):
+                due += gap
+                self.ready.append((due, number, None))
+        heapq.heapify(self.ready)
+
+    def play(self) -> None:
+        """All of it, until every answer has come."""
+        with self.change:
+            while self.ready or self.active:
+                full = not self.closed and 0 < self.outstanding <= self.active
+                if not self.ready or full:
+                    self.change.wait()
+                    continue
+                due, slot, request = self.ready[0]
+                now = time.monotonic_ns()
+                begin = max(due, self.allowed)
+                if now < begin < self.end:
+                    self.change.wait((begin - now) / 1e9)
+                    continue
+                heapq.heappop(self.ready)
+                if request is None:
+                    drawn = next(self.script, None)
+                    if drawn is None or due >= self.end:
+                        continue
+                    self._send(due, slot, Request(*drawn[:3]), scheduled=not self.closed)
+                else:
+                    self._send(due, slot, request, scheduled=False)
+
+    def _send(self, due: int, slot: int, request: Request, *, scheduled: bool) -> None:
+        self.made += 1
+        self.active += 1
+        begun = time.monotonic_ns()
+        self.allowed = begun + self.least_gap
+        # An open loop's latency counts from when it was due.
+        intended = due if scheduled else begun
+        asked = _Asked(request, slot, self.made, intended, begun)
+        try:
+            future = self.client.ask(request)
+        except Exception as error:  # noqa: BLE001 - whatever the driver says is this request's end
+            self._done(asked, error, None)
+            return
+        future.add_callbacks(
+            lambda _rows: self._answered(asked, None, future),
+            lambda error: self._answered(asked, error, future),
+        )
+
+    def _answered(self, asked: _Asked, error: Exception | None, future: Any) -> None:
+        with self.change:
+            self._done(asked, error, future)
+
+    def _done(self, asked: _Asked, error: Exception | None, future: Any) -> None:
+        now = time.monotonic_ns()
+        request, outcome = asked.request, outcome_of(error)
+        host = getattr(future, "coordinator_host", None)
+        coordinator = "" if host is None else str(host.address)
+        client = self.client
+        client.coordinated[coordinator] += 1
+        if outcome == "acknowledged" and BOOKED[request.kind] == "writes":
+            client.acknowledged.add(request.key)
+        line = [
+            asked.number, BOOKED[request.kind], request.key, asked.intended - self.start,
+            asked.begun - self.start, now - self.start, outcome, coordinator,
+            "" if error is None else type(error).__name__,
+        ]  # fmt: skip
+        if not self.warm:
+            client.log.write(json.dumps(line) + "\n")
+        self.active -= 1
+        if request.kind == "modify" and outcome == "acknowledged":
+            heapq.heappush(self.ready, (now, asked.slot, Request("update", request.key)))
+        elif self.closed:
+            heapq.heappush(self.ready, (now + self.think, asked.slot, None))
+        self.change.notify()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request that is under way."""
+
+    request: Request
+    slot: int
+    number: int
+    intended: int
+    begun: int
+
+
+def outcome_of(error: Exception | None) -> Outcome:
+    """What an error of the driver means for a request."""
+    from cassandra import OperationTimedOut, Timeout, Unavailable
+
+    if error is None:
+        return "acknowledged"
+    if isinstance(error, Unavailable):
+        return "unavailable"
+    # A connection that breaks says nothing of what became of the question either.
+    if isinstance(error, (Timeout, OperationTimedOut)) or "Shutdown" in type(error).__name__:
+        return "timed_out"
+    return "error"
+
+
+def _policy(given: Mapping[str, Any]) -> Any:
+    from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
+
+    match given["coordinator"]:
+        case "round-robin":
+            return RoundRobinPolicy()
+        case "token-aware":
+            return TokenAwarePolicy(RoundRobinPolicy())
+        case "dc-aware":
+            return DCAwareRoundRobinPolicy(given["data_centre"])
+        case "token-dc-aware":
+            return TokenAwarePolicy(DCAwareRoundRobinPolicy(given["data_centre"]))
+        case other:
+            raise ValueError(f"no such coordinator policy: {other}")
+
+
+def _reconnection() -> Any:
+    from cassandra.policies import ConstantReconnectionPolicy
+
+    return ConstantReconnectionPolicy(1.0, max_attempts=None)
+
+
+def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
+    """TLS and credentials, where they are given."""
+    import ssl
+
+    from cassandra.auth import PlainTextAuthProvider
+
+    found: dict[str, Any] = {}
+    if given.get("authority"):
+        context = ssl.create_default_context(cafile=given["authority"])
+        context.check_hostname = False  # nodes are named by their addresses
+        found["ssl_context"] = context
+    if given.get("user"):
+        found["auth_provider"] = PlainTextAuthProvider(given["user"], given["password"])
+    return found
+
+
+def main(argv: Sequence[str]) -> int:
+    """Be the program; `argv` names the descriptor of the log."""
+    client: Client | None = None
+    with os.fdopen(int(argv[0]), "w", buffering=1 << 16) as log:
+        for number, line in enumerate(sys.stdin, 1):
+            order = json.loads(line)
+            try:
+                if order["do"] == "connect":
+                    client = Client(order, log)
+                    answer: Json = {}
+                else:
+                    assert client is not None
+                    answer = getattr(client, order["do"])(order)
+                    log.flush()
+            except Exception as error:  # noqa: BLE001 - it is told to who asked
+                answer = {"error": f"{type(error).__name__}: {error}"}
+            sys.stdout.write(f"{json.dumps(answer)}\n{ANSWERED.format(number)}\n")
+            sys.stdout.flush()
+            if order["do"] == "leave":
+                break
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

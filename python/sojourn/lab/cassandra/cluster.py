@@ -1,0 +1,182 @@
+"""A real store in the hosts of a sandbox: its nodes, and the clients that ask it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from sojourn.lab.cassandra import artefacts, node
+from sojourn.lab.cassandra.client import ANSWERED
+from sojourn.lab.cassandra.java import find_java
+from sojourn.lab.errors import DeadlinePassed, LabError
+from sojourn.lab.temporary import nameless
+
+if TYPE_CHECKING:
+    from sojourn.lab.host import Host
+    from sojourn.lab.process import Process
+
+START_SECONDS = 180.0
+"""A node has at most this long to open its port."""
+AGREE_SECONDS = 120.0
+"""... and all of them together to know each other."""
+ORDER_SECONDS = 120.0
+
+Json = dict[str, Any]
+
+
+class Node:
+    """A node in its host."""
+
+    def __init__(self, host: Host, member: node.Member) -> None:
+        self.host = host
+        self.member = member
+        self.process: Process | None = None
+        self.down = False
+        """Whether it has been killed on purpose."""
+
+    def start(self, settings: node.Settings, java: str, class_path: str) -> None:
+        """Starts it, again with the files that it left; `wait` says when it answers."""
+        home = None if self.process is None else self.process.directory
+        with nameless() as file:
+            file.write(node.given(self.member, settings, java, class_path).encode())
+            file.seek(0)
+            command = [sys.executable, "-m", "sojourn.lab.cassandra.node", "3"]
+            self.process = self.host.spawn(
+                command, fds=[file.fileno()], env={"JAVA_TOOL_OPTIONS": ""}, cwd=home
+            )
+        self.down = False
+
+    def wait(self) -> None:
+        """Waits until clients may connect."""
+        self.host.wait_port(node.NATIVE_PORT, START_SECONDS, by=self.running)
+
+    @property
+    def running(self) -> Process:
+        """Its process; raises `LabError` if it has not been started."""
+        if self.process is None:
+            raise LabError(f"{self.member.name} has not been started")
+        return self.process
+
+    def kill(self) -> None:
+        """Ends it at once, as `kill -9` does."""
+        self.down = True
+        self.running.signal(signal.SIGKILL)
+        self.running.wait(START_SECONDS)
+
+
+class Asker:
+    """A client in its host, which is told what to do."""
+
+    def __init__(self, host: Host, stack: ExitStack, seconds: float = ORDER_SECONDS) -> None:
+        self.host = host
+        self.seconds = seconds
+        self.log: IO[bytes] = stack.enter_context(nameless())
+        read, write = os.pipe()
+        self._orders = stack.enter_context(os.fdopen(write, "wb", buffering=0))
+        self.process = host.spawn(
+            [sys.executable, "-m", "sojourn.lab.cassandra.client", "3"],
+            stdin=read,
+            fds=[self.log.fileno()],
+        )
+        os.close(read)
+        self._number = 0
+        self._end = 0
+
+    def tell(self, do: str, **order: Any) -> None:
+        """Gives an order, and does not wait for its answer."""
+        self._number += 1
+        self._orders.write(json.dumps({"do": do, **order}).encode() + b"\n")
+
+    def answered(self, seconds: float) -> bool:
+        """Whether the last order has been answered, or is so within some seconds."""
+        try:
+            self.process.wait_output(ANSWERED.format(self._number) + "\n", seconds)
+        except DeadlinePassed:
+            return False
+        return True
+
+    def answer(self, seconds: float | None = None) -> Json:
+        """The answer to the last order; raises `LabError` with what went wrong there."""
+        mark = ANSWERED.format(self._number) + "\n"
+        end = self.process.wait_output(mark, seconds or self.seconds)
+        text = self.process.output(self._end)[: end - self._end - len(mark)]
+        self._end = end
+        answer: Json = json.loads(text)
+        if "error" in answer:
+            raise LabError(f"the store's client at {self.host.name}: {answer['error']}")
+        return answer
+
+    def ask(self, do: str, seconds: float | None = None, **order: Any) -> Json:
+        """Gives an order, and waits for its answer."""
+        self.tell(do, seconds=seconds or self.seconds, **order)
+        return self.answer(seconds)
+
+    def outcomes(self) -> list[list[Any]]:
+        """What came of every request that has been answered; see `client`."""
+        self.log.seek(0)
+        return [json.loads(line) for line in self.log.read().splitlines()]
+
+
+class Cluster:
+    """All nodes of a store; as a context manager it ends them."""
+
+    def __init__(self, nodes: Sequence[Node], settings: node.Settings) -> None:
+        self.nodes = list(nodes)
+        self.settings = settings
+        self.java = find_java()
+        self.class_path = artefacts.class_path()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self.nodes:
+            if each.process is not None and each.process.running:
+                each.process.signal(signal.SIGKILL)
+
+    def start(self) -> None:
+        """Starts all nodes, and waits until each answers clients."""
+        for each in self.nodes:
+            each.start(self.settings, self.java, self.class_path)
+        for each in self.nodes:
+            each.wait()
+
+    def restart(self, number: int) -> None:
+        """Starts a node again that was killed."""
+        self.nodes[number].start(self.settings, self.java, self.class_path)
+
+    def restore(self) -> None:
+        """Starts all nodes again that were killed, and waits until each answers clients."""
+        for number, each in enumerate(self.nodes):
+            if each.down:
+                self.restart(number)
+        for each in self.nodes:
+            each.wait()
+
+    def agree(self, clients: Sequence[Asker]) -> float:
+        """Waits until every client knows every node to be up; the seconds that took."""
+        begin = time.monotonic()
+        wanted = sorted(each.member.address for each in self.nodes)
+        for client in clients:
+            while True:
+                found: Sequence[Mapping[str, Any]] = client.ask("hosts")["hosts"]
+                if sorted(host["address"] for host in found if host["up"]) == wanted:
+                    break
+                self.check()
+                if time.monotonic() - begin > AGREE_SECONDS:
+                    up = [host["address"] for host in found if host["up"]]
+                    raise LabError(f"the store's nodes do not know each other: {up} of {wanted}")
+                time.sleep(0.2)
+        return time.monotonic() - begin
+
+    def check(self) -> None:
+        """Raises `LabError` if a node has died."""
+        for each in self.nodes:
+            if each.process is not None and not each.process.running and not each.down:
+                raise LabError(f"{each.member.name} has died{each.process.complaint()}")

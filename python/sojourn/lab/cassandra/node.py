@@ -1,0 +1,182 @@
+"""A node of a real store: its configuration, and the program that becomes it.
+
+The program writes what Cassandra reads into its working directory, which is the sandbox's own and
+in memory, and then becomes Java.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from sojourn.lab.cassandra.java import module_options
+
+HEAP_START, HEAP_MOST = "64m", "256m"
+NATIVE_PORT = 9042
+CLUSTER = "sojourn"
+
+LOGBACK = """\
+<configuration>
+  <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%-5level %date{ISO8601} %F:%L - %msg%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="STDOUT"/></root>
+  <logger name="org.apache.cassandra.service" level="INFO"/>
+  <logger name="org.apache.cassandra.gms" level="INFO"/>
+</configuration>
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all nodes."""
+
+    seeds: Sequence[str]
+    """Addresses that a node asks for the cluster; all of them, so that none waits for another."""
+    write_ms: int
+    """Time after which a coordinator gives up a write."""
+    read_ms: int
+    hints: bool = False
+    commit_log: Literal["periodic", "batch"] = "periodic"
+    """When writes are flushed to the commit log: every ten seconds, as by default, or before they
+    are acknowledged."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node's own part."""
+
+    name: str
+    address: str
+    tokens: Sequence[int]
+    data_centre: str
+    rack: str
+
+
+def configuration(member: Member, settings: Settings, home: Path) -> str:
+    """`cassandra.yaml` of a node whose files are in `home`; JSON, which is YAML too."""
+    given = {
+        "cluster_name": CLUSTER,
+        "num_tokens": len(member.tokens),
+        "initial_token": ",".join(str(token) for token in member.tokens),
+        "auto_bootstrap": False,
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "endpoint_snitch": "GossipingPropertyFileSnitch",
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": ",".join(settings.seeds)}],
+            }
+        ],
+        "listen_address": member.address,
+        "rpc_address": member.address,
+        "native_transport_port": NATIVE_PORT,
+        "storage_port": 7000,
+        "start_native_transport": True,
+        "data_file_directories": [str(home / "data")],
+        "commitlog_directory": str(home / "commitlog"),
+        "saved_caches_directory": str(home / "caches"),
+        "hints_directory": str(home / "hints"),
+        "cdc_raw_directory": str(home / "cdc"),
+        "hinted_handoff_enabled": settings.hints,
+        "commitlog_sync": settings.commit_log,
+        **({"commitlog_sync_period": "10000ms"} if settings.commit_log == "periodic" else {}),
+        "commitlog_segment_size": "8MiB",
+        "memtable_heap_space": "32MiB",
+        "memtable_offheap_space": "32MiB",
+        "key_cache_size": "4MiB",
+        "file_cache_size": "32MiB",
+        "networking_cache_size": "16MiB",
+        "concurrent_reads": 8,
+        "concurrent_writes": 8,
+        "disk_access_mode": "standard",
+        "write_request_timeout": f"{settings.write_ms}ms",
+        "read_request_timeout": f"{settings.read_ms}ms",
+        "range_request_timeout": f"{settings.read_ms}ms",
+        "request_timeout": f"{max(settings.read_ms, settings.write_ms)}ms",
+        "internode_tcp_connect_timeout": "10000ms",
+        "auto_snapshot": False,
+    }
+    return json.dumps(given, indent=1)
+
+
+def write_files(member: Member, settings: Settings, home: Path) -> None:
+    """Writes what a node reads at its start into `home`."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "cassandra.yaml").write_text(configuration(member, settings, home), "utf-8")
+    (home / "cassandra-rackdc.properties").write_text(
+        f"dc={member.data_centre}\nrack={member.rack}\n", "utf-8"
+    )
+    (home / "logback.xml").write_text(LOGBACK, "utf-8")
+
+
+def command(java: str, class_path: str, home: Path) -> list[str]:
+    """What starts a node: Java with a small heap, and no waiting that a known ring needs not."""
+    options = {
+        "cassandra.config": f"file://{home}/cassandra.yaml",
+        "cassandra-rackdc.properties": f"file://{home}/cassandra-rackdc.properties",
+        "cassandra.storagedir": str(home),
+        "cassandra.logdir": str(home),
+        "logback.configurationFile": f"file://{home}/logback.xml",
+        "cassandra-foreground": "yes",
+        # All know all tokens from the start, so there is nothing to settle.
+        "cassandra.skip_wait_for_gossip_to_settle": "0",
+        "cassandra.ring_delay_ms": "5000",
+        # Measured at the start otherwise, for seconds.
+        "cassandra.memtable.row_overhead_size": "180",
+        # What each replica has is checked at the end.
+        "cassandra.enable_nodelocal_queries": "true",
+        "java.io.tmpdir": str(home),
+        "jdk.attach.allowAttachSelf": "true",
+        "file.encoding": "UTF-8",
+    }
+    # All its memory would be pinned otherwise, where it may do that.
+    unpinned = ["setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "--"]
+    return [
+        *(unpinned if shutil.which("setpriv") else []),
+        java,
+        f"-Xms{HEAP_START}",
+        f"-Xmx{HEAP_MOST}",
+        "-Xss256k",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:-UsePerfData",
+        *module_options(),
+        *(f"-D{key}={value}" for key, value in options.items()),
+        "-cp",
+        f"{home}:{class_path}",
+        "org.apache.cassandra.service.CassandraDaemon",
+    ]
+
+
+def given(member: Member, settings: Settings, java: str, class_path: str) -> str:
+    """What the program is told, as JSON."""
+    return json.dumps(
+        {
+            "member": asdict(member),
+            "settings": asdict(settings),
+            "java": java,
+            "class_path": class_path,
+        }
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Be a node; `argv` names the descriptor of what it is told."""
+    with os.fdopen(int(argv[0]), "r") as file:
+        told = json.load(file)
+    home = Path.cwd()
+    member, settings = Member(**told["member"]), Settings(**told["settings"])
+    write_files(member, settings, home)
+    words = command(told["java"], told["class_path"], home)
+    os.execvp(words[0], words)  # noqa: S606 - no shell is the point
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""A plan's store in a real one's words, and what real clients found by the simulator's metrics."""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.lab.programs.summaries import summarize
+
+if TYPE_CHECKING:
+    from sojourn.study.engine import Column
+
+KINDS = ("reads", "writes", "scans")
+OUTCOMES = {
+    "acknowledged": "acknowledged",
+    "unavailable": "unavailable",
+    "error": "errors",
+    "timed_out": "timed_out",
+}
+"""What a client says of a request, and what that is counted as."""
+
+
+def summary_of(
+    plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
+) -> dict[str, Sequence[Column]]:
+    """Return the summary: one row, the store's metrics by the names that they have in simulation.
+
+    `rows` are those of clients' logs (`cassandra.client`).
+    """
+    store = plan["store"]
+    name, since = store["name"], plan["warmup"]
+    unmeasured = store["load"]["warmup"] // len(store["clients"])
+    measured = [row for row in rows if row[0] > unmeasured and row[3] >= since]
+    columns = _requests(name, measured)
+    span = max(row[5] for row in measured) - min(row[3] for row in measured) if measured else None
+    columns.append(_real(f"{name}.elapsed", "s", None if span is None else span / 1e9))
+    unconverged = sum(check["unconverged"] for check in about["checked"])
+    columns.append(_whole(f"{name}.unconverged", unconverged))
+    for kind in KINDS:
+        if own := [row for row in measured if row[1] == kind]:
+            columns += _requests(f"{name}.{kind}", own)
+    asked: Mapping[str, int] = about["coordinated"]
+    for node, address in about["nodes"].items():
+        columns.append(_whole(f"{name}.{node}.coordinated", asked.get(address, 0)))
+    return {"summary": columns}
+
+
+def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
+    counts = Counter(OUTCOMES[row[6]] for row in rows)
+    columns = [_whole(f"{prefix}.requests", len(rows))]
+    columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
+    # Every request has been waited for.
+    columns.append(_whole(f"{prefix}.pending", len(rows) - sum(counts.values())))
+    times = [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
+    stats = summarize(times).stats
+    named = {
+        "mean": stats.mean, "sd": stats.sd, "p50": stats.p50, "p95": stats.p95, "p99": stats.p99,
+        "p999": stats.p999, "max": stats.greatest,
+    }  # fmt: skip
+    columns += [_real(f"{prefix}.latency_{key}", "s", value) for key, value in named.items()]
+    return columns
+
+
+def _whole(name: str, value: int) -> Column:
+    return name, "", "i8", struct.pack("<q", value)
+
+
+def _real(name: str, unit: str, value: float | None) -> Column:
+    return name, unit, "f8", struct.pack("<d", float("nan") if value is None else value)
+
+
+def values(columns: Sequence[Column]) -> dict[str, float]:
+    """The values of a summary of one row, by name."""
+    return {
+        name: struct.unpack("<q" if dtype == "i8" else "<d", data)[0]
+        for name, _, dtype, data in columns
+        if not isinstance(data, list)
+    }
+
+
+def level(word: str) -> str:
+    """A consistency level as the driver calls it."""
+    return word.upper()
+
+
+def replication(store: Mapping[str, Any]) -> dict[str, str]:
+    """A keyspace's replication, in CQL's words."""
+    placement = store["placement"]
+    if placement["strategy"] == "simple":
+        return {"class": "SimpleStrategy", "replication_factor": str(placement["factor"])}
+    factors = zip(store["data_centres"], placement["factors"], strict=True)
+    named = {name: str(factor) for name, factor in factors if factor}
+    return {"class": "NetworkTopologyStrategy", **named}
+
+
+def keyspace() -> str:
+    """A name that nobody else's keyspace has."""
+    return f"sojourn_{secrets.token_hex(6)}"

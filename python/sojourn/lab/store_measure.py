@@ -1,0 +1,95 @@
+"""Measures a store that runs already: its links are its own, and only its keyspace is ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.lab.cassandra.client import Client
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.store_findings import keyspace, level, replication, summary_of
+
+if TYPE_CHECKING:
+    from sojourn.study.engine import Column
+
+FASTEST = 100.0
+"""Requests a second at most, if nothing else is said."""
+LONGEST = 3600 * 10**9
+SCRIPT = 200_000
+CONNECT_SECONDS = 10
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A store that runs, and how to reach it."""
+
+    contact_points: Sequence[str]
+    port: int = 9042
+    user: str | None = None
+    password: str = ""
+    authority: str | None = None
+    """File of the certificates that sign its nodes'; TLS is used if it is given."""
+    rate: float = FASTEST
+    """Requests a second at most."""
+
+
+def measure(plan_json: str, seed: int, running: Running) -> tuple[Sequence[Column], Json]:
+    """The summary of a plan's store, as a simulated run has it, and what else was found.
+
+    One client asks what the plan's first client does. The keyspace that is made goes at the end,
+    whatever happens; nothing else there is touched. Raises `Unavailable` if the store cannot be
+    reached, `LabError` if it refuses.
+    """
+    plan: Json = json.loads(plan_json)
+    store = plan.get("store")
+    if store is None:
+        raise LabError("the scenario has no [store]")
+    parts = _core.StoreParts(plan_json, seed)
+    log = io.StringIO()
+    given = {
+        "contact_points": list(running.contact_points), "port": running.port,
+        "patience_seconds": store["patience"]["client"] / 1e9, "connect_seconds": CONNECT_SECONDS,
+        "coordinator": store["coordinator"],
+        "data_centre": store["data_centres"][store["clients"][0]["data_centre"]],
+        "keyspace": keyspace(), "first_key": parts.first_key,
+        "write_level": level(store["write_level"]), "read_level": level(store["read_level"]),
+        "value_bytes": store["workload"]["value"], "load": store["load"], "user": running.user,
+        "password": running.password, "authority": running.authority,
+    }  # fmt: skip
+    with ExitStack() as stack:
+        try:
+            client = Client(given, log)
+        except Exception as error:
+            where = ", ".join(running.contact_points)
+            raise Unavailable(f"no store answers at {where}: {error}") from error
+        stack.callback(client.leave, {})
+        try:
+            client.schema({"replication": replication(store), "seconds": 60})
+            stack.callback(client.drop, {"seconds": 60})
+            client.load({"first": 0, "count": store["workload"]["records"]})
+            most = store["load"]["requests"] or SCRIPT
+            now = time.monotonic_ns()
+            answer = client.run(
+                {
+                    "script": parts.script(0, min(most, SCRIPT)), "start": now,
+                    "end": now + min(plan["duration"], LONGEST), "warm": False,
+                    "least_gap": int(1e9 / running.rate),
+                }
+            )  # fmt: skip
+            checked = client.verify({"need": parts.write_need, "replicas": False, "most": 20})
+        except Unavailable:
+            raise
+        except Exception as error:
+            raise LabError(f"the store refuses: {error}") from error
+        nodes = {host["address"]: host["address"] for host in client.hosts({})["hosts"]}
+    about = {"coordinated": answer["coordinated"], "checked": [checked], "nodes": nodes}
+    rows = [json.loads(line) for line in log.getvalue().splitlines()]
+    return summary_of(plan, rows, about)["summary"], about

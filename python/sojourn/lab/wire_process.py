@@ -1,0 +1,117 @@
+"""Starts the wire's process in a sandbox, and brings its hosts' devices up."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from sojourn.lab.programs.plan import address
+from sojourn.lab.temporary import nameless
+from sojourn.lab.wiring import READY
+
+if TYPE_CHECKING:
+    from sojourn.lab.host import Host
+    from sojourn.lab.process import Process
+    from sojourn.lab.sandbox import Sandbox
+
+DEVICE = "eth0"
+QUEUE = 20_000
+"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
+READY_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class WireProcess:
+    """The wire's process, and where it writes."""
+
+    process: Process
+    output: IO[bytes]
+    """What `wiring.read_outcome` reads, once it has ended."""
+    captures: Sequence[IO[bytes]]
+    realtime: bool
+    """Whether it runs before all others."""
+
+
+def start_wire(
+    sandbox: Sandbox,
+    stack: ExitStack,
+    plan: Mapping[str, Any],
+    seed: int,
+    devices: Sequence[Mapping[str, Any]],
+    *,
+    mtu: int,
+    stdin: int,
+    journals: Sequence[int] = (),
+    control: int | None = None,
+) -> WireProcess:
+    """The wire that joins devices by the plan's links, ready to begin.
+
+    On `stdin` it is told when, see `wiring`. Files go with `stack`.
+    """
+    given: dict[str, Any] = {
+        "plan": plan,
+        "seed": seed,
+        "mtu": mtu,
+        "journals": list(journals),
+        "devices": list(devices),
+        "control": None if control is None else 5,
+        "name": "lab",
+        "captures": [],
+    }
+    configuration, output = (stack.enter_context(nameless()) for _ in range(2))
+    fds = [configuration.fileno(), output.fileno()]
+    if control is not None:
+        fds.append(control)
+    captures = []
+    for link in plan["observe"]["capture"]:
+        captures.append(stack.enter_context(nameless()))
+        given["captures"].append([link, 3 + len(fds)])
+        fds.append(captures[-1].fileno())
+    configuration.write(json.dumps(given).encode())
+    configuration.seek(0)
+    command = [sys.executable, "-m", "sojourn.lab.wiring", "3", "4"]
+    process = sandbox.spawn(command, fds=fds, stdin=stdin)
+    realtime = _realtime(process.pid)
+    process.wait_output(READY, READY_SECONDS)
+    return WireProcess(process, output, captures, realtime)
+
+
+def devices_of(hosts: Mapping[int, Host]) -> list[dict[str, Any]]:
+    """The wire's devices: one in each host (by node of the plan), with the host's address."""
+    return [
+        {
+            "node": node,
+            "network": host.path,
+            "kind": "tun",
+            "name": DEVICE,
+            "addresses": [address(node)],
+        }
+        for node, host in hosts.items()
+    ]
+
+
+def settle(hosts: Mapping[int, Host], mtu: int) -> None:
+    """Brings all hosts' devices up, with their addresses."""
+    for node, host in hosts.items():
+        host.sysctl({"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1})
+        host.set_link(DEVICE, up=True, mtu=mtu, queue=QUEUE)
+        host.add_address(DEVICE, f"{address(node)}/8")
+
+
+def _realtime(pid: int) -> bool:
+    """Let a process run before all others, so that packets leave in time; false if that is refused.
+
+    We may be allowed to, where the process itself, in its user namespace, is not.
+    """
+    try:
+        # Not so the threads that it starts, which answer others and write captures.
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(pid, policy, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True

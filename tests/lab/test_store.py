@@ -1,0 +1,241 @@
+"""A store of real Cassandra nodes, whose links are the wire's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.lab import LabError, Sandbox, Unavailable
+from sojourn.lab.cassandra import VERSION, artefacts, java, node
+from sojourn.lab.cassandra.client import load_driver, outcome_of
+from sojourn.lab.cassandra.cluster import Cluster, Node
+from sojourn.lab.engine import LabRecord, WireEngine
+from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.programs.errors import NotPossible
+from sojourn.scenario import Scenario
+from tests.lab.conftest import started
+
+NODES = ["n1", "n2", "n3"]
+STORE: dict[str, Any] = {
+    "nodes": NODES, "clients": ["client"], "replication": 2, "requests": 150,
+    "write_timeout": "60s", "client_timeout": "70s",
+}  # fmt: skip
+
+
+def scenario(between: str = "delay 10ms loss 2%", **store: Any) -> Scenario:
+    """Three nodes that are all joined, and a client 5 ms from each."""
+    links = {
+        f"{a}-{b}": {"from": a, "to": b, "rate": "1gbit", "netem": between}
+        for i, a in enumerate(NODES) for b in NODES[i + 1 :]
+    } | {
+        f"client-{a}": {"from": "client", "to": a, "rate": "1gbit", "netem": "delay 5ms"}
+        for a in NODES
+    }  # fmt: skip
+    given = {"duration": "60s", "links": links, "store": {**STORE, **store}}
+    return Scenario.from_dict(given)
+
+
+@pytest.fixture(scope="module")
+def _cassandra() -> None:
+    """Java, the jars and the driver."""
+    try:
+        java.find_java()
+        artefacts.class_path()
+        pytest.importorskip("cassandra", reason="not installed: cassandra-driver")
+    except Unavailable as error:
+        pytest.skip(f"not installed: {error}")
+
+
+def real(wanted: Scenario, seed: int = 1) -> tuple[dict[str, Any], LabRecord]:
+    try:
+        run = wanted.run(seed, engine=WireEngine())
+    except Unavailable as error:
+        pytest.skip(f"not installed: {error}")
+    record: Any = run.record
+    return dict(run.metrics), record
+
+
+@pytest.mark.usefixtures("_cassandra")
+def test_a_real_store_is_as_the_simulated_one() -> None:
+    wanted = scenario()
+    found, record = real(wanted)
+    assert record.complete
+    assert found["store.requests"] == found["store.acknowledged"] == 150
+    assert found["store.pending"] == found["store.timed_out"] == found["store.unconverged"] == 0
+    # Round robin by the driver's own count.
+    assert [found[f"store.n{i}.coordinated"] for i in (1, 2, 3)] == [50, 50, 50]
+    (checked,) = record.real["store"]["checked"]
+    assert checked == {
+        "keys": 150, "lost": 0, "violations": 0, "unconverged": 0, "unread": 0, "some": {},
+    }  # fmt: skip
+    # To the coordinator and back are 10 ms, and of two replicas one is always elsewhere: 20 ms.
+    assert found["store.latency_p50"] > 0.030
+    simulated = wanted.run(1).metrics["store.latency_mean"]
+    # A busy machine is slower by some milliseconds; a lost packet costs more than 200.
+    assert found["store.latency_mean"] == pytest.approx(simulated, rel=0.6)
+    assert "n1.log" in _names(record)
+
+
+def _names(record: LabRecord) -> list[str]:
+    import io
+    import zipfile
+
+    return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).namelist()
+
+
+@pytest.mark.usefixtures("_cassandra")
+def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
+    wanted = scenario(
+        "delay 2ms",
+        replication=3,
+        requests=400,
+        think="10ms",
+        faults=[{"crash": "n3", "at": "2s", "until": "6s"}],
+        write_timeout="2s",
+        client_timeout="3s",
+    )
+    found, record = real(wanted)
+    assert found["store.requests"] == 400
+    outcomes = ("acknowledged", "unavailable", "errors", "timed_out", "pending")
+    assert sum(found[f"store.{name}"] for name in outcomes) == 400
+    # Two of three replicas are a quorum.
+    assert found["store.acknowledged"] > 300
+    (checked,) = record.real["store"]["checked"]
+    assert checked["keys"] == found["store.acknowledged"]
+    assert checked["lost"] == checked["violations"] == checked["unread"] == 0
+    # What n3 missed it was not told again: there are no hints here.
+    assert found["store.unconverged"] > 0
+
+
+def test_what_a_real_store_cannot_have_is_refused() -> None:
+    cut = scenario(faults=[{"partition": ["n1"], "at": "1s"}])
+    with pytest.raises(NotPossible, match="partitions are for simulated stores"):
+        cut.run(1, engine=WireEngine())
+    with pytest.raises(NotPossible, match="a store's links are the wire's"):
+        scenario().run(1, engine=KernelEngine())
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "sojourn" / f"cassandra-{VERSION}"
+
+
+def _pin(monkeypatch: pytest.MonkeyPatch, *jars: artefacts.Jar) -> None:
+    monkeypatch.setattr(artefacts, "pinned", lambda _version=VERSION: list(jars))
+
+
+def test_jars_are_fetched_once_and_checked(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maven = tmp_path / "maven" / "org" / "a"
+    maven.mkdir(parents=True)
+    (maven / "a.jar").write_bytes(b"a jar")
+    good = artefacts.Jar("org/a/a.jar", hashlib.sha256(b"a jar").hexdigest())
+    _pin(monkeypatch, good)
+    repository = (tmp_path / "maven").as_uri()
+    with pytest.raises(Unavailable, match="sojourn store fetch"):
+        artefacts.class_path()
+    assert artefacts.fetch(repository=repository) == 1
+    assert artefacts.fetch(repository="https://nowhere.invalid") == 0
+    assert artefacts.class_path() == str(cache / "a.jar")
+    # One that has been altered is fetched again.
+    (cache / "a.jar").write_bytes(b"another")
+    assert artefacts.fetch(repository=repository) == 1
+    assert [path.name for path in cache.iterdir()] == ["a.jar"]
+
+
+def test_a_jar_that_is_another_is_refused(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "b.jar").write_bytes(b"evil")
+    _pin(monkeypatch, artefacts.Jar("b.jar", "0" * 64))
+    with pytest.raises(LabError, match="is not the pinned file"):
+        artefacts.fetch(repository=tmp_path.as_uri())
+    assert list(cache.iterdir()) == []
+    with pytest.raises(LabError, match="cannot be fetched"):
+        artefacts.fetch(repository=(tmp_path / "none").as_uri())
+    with pytest.raises(LabError, match="a repository is"):
+        artefacts.fetch(repository="ftp://x")
+
+
+def test_the_pinned_list_is_whole() -> None:
+    jars = artefacts.pinned()
+    assert len({jar.name for jar in jars}) == len(jars) > 80
+    assert any(jar.name == f"cassandra-all-{VERSION}.jar" for jar in jars)
+
+
+def test_java_of_another_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\" 2025' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(Unavailable, match="is Java 25; Cassandra runs on 11 or 17"):
+        java.find_java()
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="Java 17 is missing"):
+        java.find_java()
+
+
+def test_outcomes_are_what_the_drivers_errors_mean() -> None:
+    driver = pytest.importorskip("cassandra", reason="not installed: cassandra-driver")
+    load_driver()
+    from cassandra.cluster import NoHostAvailable
+
+    assert outcome_of(None) == "acknowledged"
+    assert outcome_of(driver.Unavailable("x")) == "unavailable"
+    assert outcome_of(driver.WriteTimeout("x", write_type=0)) == "timed_out"
+    assert outcome_of(driver.OperationTimedOut()) == "timed_out"
+    assert outcome_of(driver.WriteFailure("x", write_type=0)) == "error"
+    assert outcome_of(NoHostAvailable("x", {})) == "error"
+
+
+MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
+KEYSPACES = """
+from cassandra.cluster import Cluster
+with Cluster(["127.0.0.1"]) as cluster:
+    cluster.connect()
+    print(sorted(cluster.metadata.keyspaces))
+"""
+
+
+@pytest.mark.usefixtures("_cassandra")
+def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "store.toml"
+    file.write_text(
+        'duration = "30s"\n'
+        'links.wire = {from = "n", to = "client", rate = "1gbit"}\n'
+        '[store]\nnodes = "n"\nclients = "client"\nreplication = 1\nrequests = 100\n'
+    )
+    member = node.Member("n", "127.0.0.1", [0], "dc1", "rack0")
+    settings = node.Settings(["127.0.0.1"], 2000, 5000)
+    with closing(started(Sandbox(memory=2 << 30))) as sandbox:
+        host = sandbox.host("n")
+        host.set_link("lo", up=True)
+        words = [sys.executable, "-c", MAIN, "store", "measure", str(file), "--json"]
+        nobody = host.spawn([*words, "--contact-points", "127.0.0.1"])
+        assert nobody.wait(60) != 0
+        assert b"no store answers at 127.0.0.1" in nobody.errors() + nobody.output()
+        with Cluster([Node(host, member)], settings) as cluster:
+            cluster.start()
+            asked = host.spawn([*words, "--contact-points", "127.0.0.1", "--rate", "50"])
+            assert asked.wait(120) == 0, asked.complaint()
+            found = json.loads(asked.output())
+            listed = host.spawn([sys.executable, "-c", KEYSPACES])
+            assert listed.wait(60) == 0
+            assert b"sojourn" not in listed.output()
+    metrics = found["metrics"]
+    assert metrics["store.acknowledged"] == metrics["store.requests"] == 100
+    assert found["store"]["checked"][0]["lost"] == 0
+    # 50 a second at most.
+    assert metrics["store.elapsed"] > 1.9
