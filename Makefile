@@ -81,6 +81,8 @@ format: $(VENV)/.environment ## format all sources
 soak: setup ## property and replay tests at great length
 	PROPTEST_CASES=20000 cargo test --workspace --locked --release
 	$(BIN)/pytest -n auto --hypothesis-profile=soak
+	$(BIN)/sojourn store fetch
+	$(BIN)/sojourn paper edge-store --real
 
 .PHONY: crosscheck
 crosscheck: setup ## the same dumbbells in ns-3 (needs libns3-dev)

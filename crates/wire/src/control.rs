@@ -40,7 +40,7 @@ pub enum Request {
     /// All counters now.
     Counters(Reply<Snapshot>),
     /// Change a link.
-    Set(Change, Reply<Result<(), String>>),
+    Set(Box<Change>, Reply<Result<(), String>>),
 }
 
 /// Takes one answer; nobody need be waiting.
@@ -124,7 +124,7 @@ impl Handle {
     /// ended; nothing is changed then.
     pub fn set(&self, change: Change) -> Result<(), String> {
         let (sender, receiver) = sync_channel(1);
-        self.ask(Request::Set(change, Reply(sender)));
+        self.ask(Request::Set(Box::new(change), Reply(sender)));
         receiver.recv().unwrap_or_else(|_| Err("the wire has ended".to_owned()))
     }
 }

@@ -100,6 +100,8 @@ class ControlServer:
         server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=LINE)
         await self._over.wait()
         server.close()
+        for _ in range(5):  # connections that were accepted just now become somebody's to close
+            await asyncio.sleep(0)
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

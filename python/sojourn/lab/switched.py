@@ -15,7 +15,6 @@ import struct
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -134,8 +133,7 @@ class SwitchedRun(Run):
         self.switch.start()
         self.version = version(self.bench)
         self.switch.bridge(ports, None)
-        with suppress(PermissionError, ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, self.switch.process.pid, NICE)
+        self.switch.process.prefer(NICE)
         for number, node in enumerate(self.hosts, 1):
             for what, field in (("ip", "nw_dst"), ("arp", "arp_tpa")):
                 match = f"cookie=0x50,priority=1,{what},{field}={address(node)}"

@@ -108,10 +108,12 @@ def _realtime(pid: int) -> bool:
 
     We may be allowed to, where the process itself, in its user namespace, is not.
     """
+    if not pid:  # it ended at once
+        return False
     try:
         # Not so the threads that it starts, which answer others and write captures.
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(pid, policy, os.sched_param(1))
-    except PermissionError:
+    except (PermissionError, ProcessLookupError):
         return False
     return True

@@ -190,9 +190,8 @@ class Stage:
                 fds=fds,
                 limit=program.kept,
             )
-        # Where we may: what else this machine does would show as late acknowledgements.
-        with suppress(PermissionError, ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, self._running[program.name].pid, NICE)
+        # What else this machine does would show as late acknowledgements.
+        self._running[program.name].prefer(NICE)
 
     def _log(self, program: Program) -> Path:
         return self.raw / f"{program.name}.log"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.papers.doubts import doubts_of
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.scenarios import NETWORKS, PAPER, TRANSPORTS
@@ -253,22 +254,8 @@ def run(
         judgements=tuple(judge(fit, means(pooled["real"]))),
         in_simulation=tuple(judge(fit, means(pooled["simulated"]))),
         open=tuple(claim for claim in CLAIMS if claim not in fit),
-        doubts=_doubts(real),
+        doubts=doubts_of(real, FACTORS),
     )
-
-
-def _doubts(table: Table) -> dict[str, tuple[str, ...]]:
-    """What each run says against itself, by its cell and seed."""
-    assert table.results is not None
-    found = {}
-    for made in table.results.runs():
-        doubts = made.about["real"]["doubts"]
-        if doubts:
-            name = " ".join(str(made.factors[factor]) for factor in FACTORS)
-            found[f"{name} seed {made.seed}"] = tuple(
-                f"{doubt['what']}: {doubt['found']} ({doubt['limit']})" for doubt in doubts
-            )
-    return found
 
 
 def remarks(outcome: Outcome) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from sojourn.papers.doubts import doubts_of
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.study import NAME, PAPER, Setting, Stage, settings_for
 from sojourn.stats.claims import Claim
@@ -282,7 +283,7 @@ def run(
         judgements=tuple(judge(fit, real.frame)),
         in_simulation=tuple(judge(fit, simulated.frame)),
         open=tuple(claim for claim in claims.BULK if claim not in fit),
-        doubts=_doubts(real),
+        doubts=doubts_of(real, _FACTORS),
     )
 
 
@@ -291,18 +292,3 @@ def show(outcome: Outcome) -> list[Path]:
     from sojourn.papers.taildrop import real_report
 
     return real_report.show(outcome)
-
-
-def _doubts(table: Table) -> dict[str, tuple[str, ...]]:
-    """What each run says against itself, by its load, mechanism and seed."""
-    assert table.results is not None
-    found = {}
-    wanted = set(table.frame["key"])
-    for made in table.results.runs():
-        doubts = made.about["real"]["doubts"] if made.key in wanted else []
-        if doubts:
-            name = " ".join(str(made.factors[factor]) for factor in _FACTORS)
-            found[f"{name} seed {made.seed}"] = tuple(
-                f"{doubt['what']}: {doubt['found']} ({doubt['limit']})" for doubt in doubts
-            )
-    return found
