@@ -184,6 +184,8 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdicts and figures, and what they rest on."""
+        from sojourn.scenario.run import plain
+
         return {
             "paper": NAME,
             "part": "real Cassandra",
@@ -198,7 +200,9 @@ class Outcome:
                 {**mine.to_dict(), "simulated": other.to_dict()}
                 for mine, other in zip(self.judgements, self.in_simulation, strict=True)
             ],
-            "beside": self.beside.to_dict("records"),
+            "beside": [
+                {str(k): plain(v) for k, v in row.items()} for row in self.beside.to_dict("records")
+            ],
             "outside": self.outside,
             "doubts": {run: list(why) for run, why in self.doubts.items()},
         }
