@@ -246,6 +246,12 @@ def test_the_report_is_written(outcome: study.Outcome) -> None:
     assert all(p.stat().st_size > 1000 for p in written)
 
 
+def test_the_time_of_a_run_is_told_from_its_beginning() -> None:
+    # Its flows start after a fourth of it.
+    part = parts.as_described(parts.FULL)
+    assert 0 < study._seconds(part.cells[0][1]) < 600
+
+
 def test_the_full_study_tells_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells, runs and a measured estimate."""
     monkeypatch.setattr(study, "_seconds", lambda scenario: 3.0)

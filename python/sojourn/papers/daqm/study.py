@@ -193,7 +193,7 @@ def planned(size: Size) -> list[Part]:
 def estimate(listed: list[Part], workers: int) -> str:
     """How many runs there are and about how long they take, measured on short ones.
 
-    One cell of each part, flow and model is run for a tenth of its time.
+    One cell of each part, flow and model is begun.
     """
     measured: dict[tuple[str, Any, Any], float] = {}
     total = 0.0
@@ -208,7 +208,7 @@ def estimate(listed: list[Part], workers: int) -> str:
     minutes = max(1, round(total / workers / 60))
     return (
         f"{runs} runs of {cells} cells; about {_counted(minutes, 'minute')} on "
-        f"{_counted(workers, 'core')}, measured on {_counted(len(measured), 'short run')}"
+        f"{_counted(workers, 'core')}, measured on the beginning of {len(measured)}"
     )
 
 
@@ -216,18 +216,24 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-_SHARE = 10
+_LOOK = 0.7
+"""Seconds of a run from which its whole length is told."""
 
 
 def _seconds(scenario: Scenario) -> float:
-    """Seconds that a run of this scenario takes, from one of a tenth of its length."""
+    """Seconds that a run of this scenario takes, from its beginning."""
     from sojourn import _core
 
-    duration = _core.parse_quantity("time", scenario.model.duration) / 1e9
-    short = scenario.replace({"duration": f"{duration / _SHARE:g}s", "warmup": "0s"})
-    begin = time.perf_counter()
-    short.run(seed=1)
-    return (time.perf_counter() - begin) * _SHARE
+    begin, reached = time.perf_counter(), 0.0
+
+    def watch(fraction: float, _events: int) -> bool:
+        nonlocal reached
+        reached = fraction
+        return time.perf_counter() - begin < _LOOK
+
+    whole = _core.simulate(scenario.plan_json, 1, watch).complete
+    spent = time.perf_counter() - begin
+    return spent if whole else spent / max(reached, 1e-6)
 
 
 def run(
