@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,3 +22,11 @@ def doubts_of(table: Table, factors: Sequence[str]) -> dict[str, tuple[str, ...]
                 f"{doubt['what']}: {doubt['found']} ({doubt['limit']})" for doubt in doubts
             )
     return found
+
+
+def told(doubts: Mapping[str, Sequence[str]], runs: int) -> list[str]:
+    """The same for people, of so many runs in all; nothing if all are valid."""
+    if not doubts:
+        return []
+    head = f"{len(doubts)} of {runs} real runs are NOT VALID:"
+    return [head, *(f"  {run}: {'; '.join(why)}" for run, why in doubts.items())]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.doubts import doubts_of
+from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.edge_store import claims, published
 from sojourn.papers.edge_store.scenarios import WARMUP, scenario
 from sojourn.papers.edge_store.study import LATENCY, NAME, PAPER
@@ -177,10 +177,7 @@ class Outcome:
             f"real and simulated means are within {ROOM:.0%} in {good} of {len(self.size.cells)} "
             "cells" + (f"; not in: {'; '.join(self.outside)}" if self.outside else "")
         )
-        if self.doubts:
-            lines.append(f"{len(self.doubts)} of {len(self.real)} real runs are NOT VALID:")
-            lines += [f"  {run}: {'; '.join(why)}" for run, why in self.doubts.items()]
-        return lines
+        return [*lines, *told(self.doubts, len(self.real))]
 
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdicts and figures, and what they rest on."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.doubts import doubts_of
+from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.scenarios import NETWORKS, PAPER, TRANSPORTS
@@ -124,10 +124,7 @@ class Outcome:
             lines.append(
                 f"not judged, for want of what they name: {', '.join(c.id for c in self.open)}"
             )
-        if self.doubts:
-            lines.append(f"{len(self.doubts)} of {len(self.real)} real runs are NOT VALID:")
-            lines += [f"  {run}: {'; '.join(why)}" for run, why in self.doubts.items()]
-        return lines
+        return [*lines, *told(self.doubts, len(self.real))]
 
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdicts and figures, and what they rest on."""

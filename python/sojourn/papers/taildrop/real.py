@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.doubts import doubts_of
+from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.study import NAME, PAPER, Setting, Stage, settings_for
 from sojourn.stats.claims import Claim
@@ -124,10 +124,7 @@ class Outcome:
         if self.open:
             names = ", ".join(claim.id for claim in self.open)
             lines.append(f"not judged, for want of the loads they name: {names}")
-        if self.doubts:
-            lines.append(f"{len(self.doubts)} of {len(self.real)} real runs are NOT VALID:")
-            lines += [f"  {run}: {'; '.join(why)}" for run, why in self.doubts.items()]
-        return lines
+        return [*lines, *told(self.doubts, len(self.real))]
 
     def as_dict(self) -> dict[str, Any]:
         """Every claim with its verdicts and figures, and what they rest on."""
