@@ -99,6 +99,7 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
         faults=[{"crash": "n3", "at": "2s", "until": "6s"}],
         write_timeout="2s",
         client_timeout="3s",
+        hints=False,
     )
     found, record = real(wanted)
     assert found["store.requests"] == 400
@@ -109,7 +110,7 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     (checked,) = record.real["store"]["checked"]
     assert checked["keys"] == found["store.acknowledged"]
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
-    # What n3 missed it was not told again: there are no hints here.
+    # What n3 missed it is not told again, without hints.
     assert found["store.unconverged"] > 0
 
 

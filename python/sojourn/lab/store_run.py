@@ -212,6 +212,7 @@ class StoreRun:
         """Prepares, asks, and looks for what was acknowledged."""
         first, workload = clients[0], self.store["workload"]
         first.ask("schema", replication=replication(self.store), seconds=120)
+        first.ask("ready", level="ALL", seconds=120)
         for other in clients[1:]:
             other.ask("prepare")
         first.ask("load", first=0, count=workload["records"], seconds=3600)
@@ -238,6 +239,7 @@ class StoreRun:
         self.impair(clean=True)
         cluster.restore()
         cluster.agree(clients)
+        first.ask("ready", level="ALL", seconds=120)
         need = self.parts.write_need
         checks = [each.ask("verify", most=SHOWN, need=need, replicas=True, seconds=3600)
                   for each in clients]  # fmt: skip

@@ -34,6 +34,12 @@ NODE_LOCAL = 11
 """The level of a query that a node answers from what it has itself (CASSANDRA-7296)."""
 READ_AT_ONCE = 64
 """Keys that are looked for at a time."""
+SCHEMA_SECONDS = 60
+"""Nodes have at most this long to agree on a table."""
+PROBES = 16
+"""Keys that each node is asked for before it counts as ready."""
+PAUSE = 0.1
+"""Seconds between two looks whether something is ready."""
 BOOKED = {
     "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
 }  # fmt: skip
@@ -78,6 +84,7 @@ class Client:
             port=given["port"],
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             connect_timeout=given["connect_seconds"],
+            max_schema_agreement_wait=SCHEMA_SECONDS,
             control_connection_timeout=given["connect_seconds"],
             compression=False,
             idle_heartbeat_interval=0,
@@ -106,14 +113,48 @@ class Client:
         return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
 
     def schema(self, order: Json) -> Json:
-        """A keyspace and a table of our own; an error if there is such a keyspace already."""
+        """A keyspace and a table of our own; an error if there is such a keyspace already.
+
+        Nothing stays behind if the table cannot be made.
+        """
         replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
-        for text in (
-            f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}",
-            "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)",
-        ):
-            self.session.execute(self._cql(text), timeout=order["seconds"])
-        return self.prepare(order)
+        make = f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}"
+        self.session.execute(self._cql(make), timeout=order["seconds"])
+        try:
+            table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
+            self.session.execute(self._cql(table), timeout=order["seconds"])
+            self.ready({**order, "level": "ONE"})
+            return self.prepare(order)
+        except BaseException:
+            self.drop(order)
+            raise
+
+    def ready(self, order: Json) -> Json:
+        """Waits until every node answers reads of our table at a level.
+
+        A node can have another's schema a moment later than it says so, and one that came back can
+        be taken for down by others long after it answers clients.
+        """
+        from cassandra import ConsistencyLevel
+        from cassandra.query import SimpleStatement
+
+        end = time.monotonic() + order["seconds"] * 0.8
+        level = ConsistencyLevel.name_to_value[order["level"]]
+        for host in self.cluster.metadata.all_hosts():
+            for probe in range(PROBES):
+                text = self._cql(f"SELECT value FROM $table WHERE id = {probe}")
+                statement = SimpleStatement(text, consistency_level=level)
+                while True:
+                    try:
+                        self.session.execute(statement, host=host)
+                        break
+                    except Exception as error:
+                        if time.monotonic() > end:
+                            seconds = round(order["seconds"] * 0.8)
+                            message = f"{host.address} is not ready after {seconds} s: {error}"
+                            raise TimeoutError(message) from error
+                        time.sleep(PAUSE)
+        return {}
 
     def prepare(self, _: Json) -> Json:
         """Prepares all statements, for a keyspace that is there."""
