@@ -140,13 +140,13 @@ class Client:
 
         end = time.monotonic() + order["seconds"] * 0.8
         level = ConsistencyLevel.name_to_value[order["level"]]
+        text = self._cql("SELECT value FROM $table WHERE id = %s")
+        statement = SimpleStatement(text, consistency_level=level)
         for host in self.cluster.metadata.all_hosts():
             for probe in range(PROBES):
-                text = self._cql(f"SELECT value FROM $table WHERE id = {probe}")
-                statement = SimpleStatement(text, consistency_level=level)
                 while True:
                     try:
-                        self.session.execute(statement, host=host)
+                        self.session.execute(statement, (probe,), host=host)
                         break
                     except Exception as error:
                         if time.monotonic() > end:
