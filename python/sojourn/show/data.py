@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from sojourn.study.errors import StudyError
+from sojourn.study.errors import NotKept, StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +25,17 @@ class HasTables(Protocol):
 
     def table(self, name: str) -> pd.DataFrame:
         """Return one of its tables."""
+
+
+def _table(run: HasTables, name: str) -> pd.DataFrame:
+    """Return a table, an empty one if the run's study did not keep it."""
+    try:
+        return run.table(name)
+    except NotKept:
+        import pandas as pd
+
+        columns = {"distributions": ["place", "metric", "low", "high", "count"]}
+        return pd.DataFrame(columns=columns.get(name, []))
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> D
     """Return a metric's distribution at a place, pooled over runs; None if there is none."""
     parts = []
     for run in runs:
-        frame = run.table("distributions")
+        frame = _table(run, "distributions")
         chosen = frame[frame["metric"] == metric]
         if place is not None:
             chosen = chosen[chosen["place"] == place]
@@ -85,7 +96,7 @@ def distribution(runs: Iterable[HasTables], metric: str, place: str | None) -> D
 
 def places(run: HasTables, metric: str) -> list[str]:
     """Return the links or groups that have a distribution of the metric."""
-    frame = run.table("distributions")
+    frame = _table(run, "distributions")
     found = dict.fromkeys(frame.loc[frame["metric"] == metric, "place"].tolist())
     return [str(place) for place in found]
 
@@ -95,7 +106,7 @@ def series(run: HasTables, metric: str, place: str) -> tuple[Floats, Floats] | N
 
     Both layouts are understood: a column for each series, or place, metric and value in rows.
     """
-    frame = run.table("series")
+    frame = _table(run, "series")
     if "time" not in frame.columns or not len(frame):
         return None
     column = f"{place}.{metric}"

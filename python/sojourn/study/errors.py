@@ -17,6 +17,10 @@ class ResultsError(StudyError):
         super().__init__(f"{path}: {message}")
 
 
+class NotKept(StudyError):
+    """A table that a study chose not to keep of its runs."""
+
+
 class ClusterError(StudyError):
     """A cluster that cannot make runs, or does so no longer."""
 

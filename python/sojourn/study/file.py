@@ -10,6 +10,9 @@ Either a scenario file with a table `[study]`, or one that names its scenario::
     [study.vary]
     "links.uplink.queue" = ["pfifo limit 1000p", "codel", "fq_codel"]
     "links.uplink.rate" = ["10mbit", "20mbit"]
+
+    [study.keep]
+    metrics = ["sojourn_*", "goodput"]
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
     from sojourn.scenario import Scenario
 
-_KEYS = ("name", "seeds", "vary")
+_KEYS = ("name", "seeds", "vary", "keep")
+_KEEP = ("metrics", "tables")
 
 
 def load(path: str | Path) -> Study:
@@ -88,7 +92,11 @@ def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study")
         raise StudyError(f"{where}: study.seeds is a number or a list of numbers, not {seeds!r}")
     if not isinstance(vary, dict):
         raise StudyError(f"{where}: [study.vary] is a table of factors")
+    keep = data.get("keep", {})
+    if not isinstance(keep, dict) or not set(keep) <= set(_KEEP):
+        raise StudyError(f"{where}: [study.keep] is a table with the lists {' and '.join(_KEEP)}")
     try:
-        return Study(scenario, name).vary(vary).seeds(seeds)
+        study = Study(scenario, name).vary(vary).seeds(seeds)
+        return study.keep(keep.get("metrics"), keep.get("tables"))
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sojourn.study.errors import ResultsError
+from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.kept import Kept
 from sojourn.study.key import short
 from sojourn.study.machine import machine, versions
 
@@ -43,6 +44,8 @@ class Manifest:
     version: str
     question: Mapping[str, Any] = field(default_factory=dict)
     """What was asked, for a comparison or a paper."""
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept of each run: `metrics`, `tables`; all where it says nothing."""
     machine: Mapping[str, Any] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
     created: str = field(default_factory=now)
@@ -70,6 +73,11 @@ class Manifest:
         self.created = old.created
         if old.engine != self.engine:
             return self
+        if old.kept and old.kept != self.kept:
+            raise StudyError(
+                f"the runs there keep only {_told(old.kept)}; ask for the same or choose another "
+                "folder"
+            )
         mine = {json.dumps(c["factors"], sort_keys=True) for c in self.cells}
         rest = [c for c in old.cells if json.dumps(c["factors"], sort_keys=True) not in mine]
         # The older cells first, in their old order, then what is new.
@@ -82,6 +90,10 @@ class Manifest:
         if not self.question:
             self.question = old.question
         return self
+
+
+def _told(kept: Mapping[str, Any]) -> str:
+    return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in kept.items())
 
 
 def cell_entry(cell: Cell) -> dict[str, Any]:
@@ -110,7 +122,12 @@ def load(folder: Path) -> Manifest | None:
             path, f"written in format {mark['format']}; this version reads format {FORMAT}"
         )
     fields = Manifest.__dataclass_fields__
+    data.setdefault("kept", {})  # folders of before there was a choice have everything
     missing = [name for name in fields if name not in data]
     if missing:
         raise ResultsError(path, f"incomplete: {', '.join(missing)} missing")
+    try:
+        Kept.from_dict(data["kept"])
+    except (StudyError, AttributeError) as error:
+        raise ResultsError(path, f"`kept` cannot be read ({error})") from error
     return Manifest(**{name: data[name] for name in fields})

@@ -68,6 +68,11 @@ def _registry() -> Mapping[str, Mapping[str, str]]:
     return {m["name"]: m for m in json.loads(_core.describe())["metrics"]}
 
 
+def registered() -> tuple[str, ...]:
+    """Return the names of all metrics."""
+    return tuple(_registry())
+
+
 def definition(column: str) -> str | None:
     """Return what the metric means, in a sentence."""
     entry = _registry().get(base(column))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study import columns, manifest
 from sojourn.study.engine import ASKED, TABLES
-from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.errors import NotKept, ResultsError, StudyError
+from sojourn.study.kept import Kept
 from sojourn.study.key import canonical, plan_hash, run_key
 from sojourn.study.store import RUN, SUMMARY, Store
 from sojourn.study.summaries import collect, current, expected
@@ -71,6 +72,8 @@ class StoredRun:
         """Return one of its tables as a data frame; units are in its `attrs`."""
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table {name!r}; there are {', '.join((*TABLES, *ASKED))}")
+        if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
+            raise NotKept(f"{self.folder}: its study does not keep the table {name!r}")
         if name in ASKED and not (self.folder / f"{name}.parquet").exists():
             raise StudyError(f"{self.folder}: its scenario did not ask for the table {name!r}")
         table = self._store.table(self.key, name)

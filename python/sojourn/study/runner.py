@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from sojourn.study.cells import Level
     from sojourn.study.engine import Engine, Workers
+    from sojourn.study.kept import Kept
     from sojourn.study.progress import Report
     from sojourn.study.store import Store
 
@@ -43,9 +44,15 @@ class Runner:
     """Works off a list of runs."""
 
     def __init__(
-        self, store: Store, engine: Engine, tasks: Sequence[Task], workers: Workers
+        self,
+        store: Store,
+        engine: Engine,
+        tasks: Sequence[Task],
+        workers: Workers,
+        kept: Kept,
     ) -> None:
         self.store = store
+        self.kept = kept
         self.engine = engine
         self.workers = workers
         self.fingerprint = engine.fingerprint()
@@ -188,7 +195,7 @@ class Runner:
             real = getattr(record, "real", None)
             if real is not None:  # how it was run, and whether it is to be believed
                 about["real"] = real
-            new = self.store.write(held, task.key, record, about)
+            new = self.store.write(held, task.key, record, about, self.kept)
         except BaseException:
             held.drop()
             raise

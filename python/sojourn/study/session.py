@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from sojourn.study.engine import Threads, core
 from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
+from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
 from sojourn.study.results import Results
 from sojourn.study.runner import Runner
@@ -88,7 +89,8 @@ class Session:
         self._manifest = self.store.open(wanted)
         if self._results is not None:
             self._results.manifest = self._manifest
-        runner = Runner(self.store, self.engine, tasks, self.workers)
+        kept = Kept.from_dict(wanted.kept)
+        runner = Runner(self.store, self.engine, tasks, self.workers, kept)
         stopped = False
         try:
             runner.run(progress)

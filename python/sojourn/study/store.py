@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study import columns, disk, manifest
 from sojourn.study.engine import ASKED, TABLES
-from sojourn.study.errors import ResultsError
+from sojourn.study.errors import ResultsError, StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sojourn.study.disk import Claimed
     from sojourn.study.engine import Record
+    from sojourn.study.kept import Kept
     from sojourn.study.manifest import Manifest
 
 RUN = "run.json"
@@ -55,7 +56,10 @@ class Store:
                         f"holds another {there.kind} ({there.name!r}, factors "
                         f"{', '.join(there.factors) or 'none'}); choose another folder",
                     )
-                wanted = wanted.extended(there)
+                try:
+                    wanted = wanted.extended(there)
+                except StudyError as error:
+                    raise ResultsError(self.folder, str(error)) from error
             disk.remove_leftover_files(self.folder)
             disk.replace_file(self.folder / manifest.NAME, wanted.to_bytes())
         disk.sync_folder(self.folder.parent)
@@ -109,11 +113,17 @@ class Store:
         """Reserve a run for this process; None if another one is at it."""
         return disk.claim(self.temporary / key)
 
-    def write(self, held: Claimed, key: str, record: Record, about: dict[str, Any]) -> bool:
-        """Write a run's files into its claimed folder and give it its name."""
+    def write(
+        self, held: Claimed, key: str, record: Record, about: dict[str, Any], kept: Kept
+    ) -> bool:
+        """Write what is kept of a run into its claimed folder and give it its name."""
         hashes = {}
+        if not kept.everything:
+            about = {**about, "kept": kept.as_dict()}
         for name in (*TABLES, *ASKED):
-            table = record.table(name)
+            if not kept.has_table(name):
+                continue
+            table = kept.of_table(name, record.table(name))
             if not table and name in ASKED:
                 continue
             data = columns.parquet(columns.to_arrow(table))

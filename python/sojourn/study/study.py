@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study.cells import Cell, Factor, Level, check, combine
 from sojourn.study.errors import StudyError
+from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
 from sojourn.study.manifest import Manifest, cell_entry
 from sojourn.study.runner import Task
@@ -70,6 +71,7 @@ class Study:
         self._seeds: tuple[int, ...] = seed_list(10)
         self._kind = "study"
         self._question: Mapping[str, Any] = {}
+        self._kept = Kept()
 
     @classmethod
     def of_cells(
@@ -115,6 +117,17 @@ class Study:
     def seeds(self, seeds: int | Iterable[int]) -> Study:
         """Return the study with these seeds: a number (1 to n) or a list."""
         return self._copy(seeds=seed_list(seeds))
+
+    def keep(
+        self, metrics: Iterable[str] | None = None, tables: Iterable[str] | None = None
+    ) -> Study:
+        """Return the study with only these metrics and tables of its runs kept on disk.
+
+        `metrics` are columns of the summary, by name or by pattern (`lb.*`, `*.sojourn_p95`);
+        `tables` are those besides the summary (`flows`, `queues`, `series`, `distributions`,
+        `flow_series`). Not said, all are kept. What was left out of a run is had by its replay.
+        """
+        return self._copy(kept=Kept.of(metrics, tables))
 
     def asking(self, kind: str, question: Mapping[str, Any]) -> Study:
         """Return the study with a note on what it is for, kept in its manifest."""
@@ -178,6 +191,7 @@ class Study:
             engine=fingerprint,
             version=engine.version(),
             question=self._question,
+            kept=self._kept.as_dict(),
         )
         tasks = [
             Task(run_key(cell.plan_hash, seed, fingerprint), cell.plan_json, seed, cell.factors)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sojourn.study import columns
 from sojourn.study.errors import ResultsError
+from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def collect(
 
     Where runs have many hundreds of metrics, naming a few saves most of the time.
     """
+    kept = Kept.from_dict(manifest.kept)
     rows: list[pa.Table] = []
     for factors, seed, key in expected(manifest):
         if not store.has(key):
@@ -57,5 +59,7 @@ def collect(
         if summary.num_rows != 1:
             path = store.path(key) / "summary.parquet"
             raise ResultsError(path, f"has {summary.num_rows} rows; a summary has one")
+        if not kept.everything:  # runs from before it was asked for may have more
+            summary = summary.select(kept.columns(summary.column_names))
         rows.append(columns.with_front(summary, {**factors, "seed": seed, "key": key}))
     return columns.stack(rows) if rows else None

@@ -128,6 +128,13 @@ def _cells(size: Size) -> list[tuple[Mapping[str, str | int], Scenario]]:
     ]
 
 
+#: Kept of each run: with a column for each metric of each client's link, a summary would have
+#: thousands.
+_METRICS = (
+    *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
+    *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
+)
+
 #: Of whom the other starts are told.
 _SPREAD = ("random", "RR", "LBW", "IQLB", "QTM", "queue delay")
 
@@ -214,19 +221,16 @@ def run(
     from sojourn.study import Study
 
     size = size or (QUICK if quick else FULL)
-    question = {"paper": NAME}
-    iperf = Study.of_cells("queue-lb iperf", _cells(size), kind="paper", question=question)
-    table = iperf.seeds(size.seeds).run(
-        out=out / "iperf", workers=workers, progress=stage("iperf through the balancer"), on=on
-    )
-    ageing = Study.of_cells("queue-lb ages", _sweep(size), kind="paper", question=question)
-    sweep = ageing.seeds(size.sweep_seeds).run(
-        out=out / "ages", workers=workers, progress=stage("age of information"), on=on
-    )
-    spreading = Study.of_cells("queue-lb starts", _spread(size), kind="paper", question=question)
-    spread = spreading.seeds(size.sweep_seeds).run(
-        out=out / "starts", workers=workers, progress=stage("other starts"), on=on
-    )
+
+    def made(name: str, cells: list[Any], seeds: int, title: str) -> Table:
+        study = Study.of_cells(
+            f"queue-lb {name}", cells, kind="paper", question={"paper": NAME}
+        ).keep(metrics=_METRICS, tables=["flows"] if name != "ages" else [])
+        return study.seeds(seeds).run(out=out / name, workers=workers, progress=stage(title), on=on)
+
+    table = made("iperf", _cells(size), size.seeds, "iperf through the balancer")
+    sweep = made("ages", _sweep(size), size.sweep_seeds, "age of information")
+    spread = made("starts", _spread(size), size.sweep_seeds, "other starts")
     spread_means = (
         pooled_of(spread, size.seconds)
         .groupby(["transport", "spread", "policy", "seed"], sort=False)["throughput"]

@@ -1,0 +1,106 @@
+"""What a study keeps of its runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sojourn.show.data import distribution, places, series
+from sojourn.study import Results, Study, StudyError
+from sojourn.study.file import from_data
+from tests.study.fakes import FakeEngine, scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def study(seeds: int = 2) -> Study:
+    return Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(seeds)
+
+
+def test_only_what_is_wanted_is_on_disk(tmp_path: Path) -> None:
+    table = study().keep(["goodput", "uplink.*"], ["flows"]).run(tmp_path, engine=FakeEngine())
+    assert table.metrics == ("goodput", "uplink.sojourn_mean", "uplink.loss", "uplink.drops")
+    run = Results.open(tmp_path).run(queue="codel")
+    assert sorted(p.name for p in run.folder.iterdir()) == [
+        "flows.parquet",
+        "run.json",
+        "summary.parquet",
+    ]
+    assert list(run.table("summary").columns) == list(table.metrics)
+    assert json.loads((tmp_path / "manifest.json").read_text())["kept"] == {
+        "metrics": ["goodput", "uplink.*"],
+        "tables": ["flows"],
+    }
+    with pytest.raises(StudyError, match="its study does not keep the table 'series'"):
+        run.table("series")
+    # Figures do without.
+    assert distribution([run], "sojourn", None) is None
+    assert places(run, "sojourn") == []
+    assert series(run, "throughput", "uplink") is None
+    # What was left out is had by running it again.
+    assert len(run.replay(FakeEngine()).table("series")) == 3
+
+
+def test_values_are_those_of_a_study_that_keeps_all(tmp_path: Path) -> None:
+    narrow = study().keep(["goodput"]).run(tmp_path / "a", engine=FakeEngine())
+    whole = study().run(tmp_path / "b", engine=FakeEngine())
+    assert narrow.frame["goodput"].tolist() == whole.frame["goodput"].tolist()
+    assert narrow.unit("goodput") == "bit/s"
+    again = Results.open(tmp_path / "a").table()
+    assert again.metrics == ("goodput",)
+
+
+def test_runs_that_have_more_are_taken_and_runs_that_have_less_are_not(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    study().run(tmp_path, engine=engine)
+    study(3).keep(["goodput"]).run(tmp_path, engine=engine)
+    assert len(engine.ran) == 6
+    assert Results.open(tmp_path).table().metrics == ("goodput",)
+    with pytest.raises(StudyError, match="keep only the metrics goodput; ask for the same"):
+        study(3).run(tmp_path, engine=engine)
+    # Another engine's runs are its own.
+    study(3).run(tmp_path, engine=FakeEngine("engine-2"))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "tables", "says"),
+    [
+        (["sojourn_p59"], None, r"no metric 'sojourn_p59' to keep: did you mean 'sojourn_p\d+'"),
+        (["uplink.lossy"], None, "no metric 'lossy' to keep"),
+        ("goodput", None, "a list of names, not the text 'goodput'"),
+        ([7], None, "names, not 7"),
+        (None, ["flow"], "no table 'flow' to keep.* did you mean 'flows'"),
+    ],
+)
+def test_words_that_are_none_are_refused(metrics: object, tables: object, says: str) -> None:
+    with pytest.raises(StudyError, match=says):
+        study().keep(metrics, tables)  # type: ignore[arg-type]
+
+
+def test_a_pattern_that_no_run_has_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"no column is any of those to be kept: lb\.\*"):
+        study().keep(["lb.*"]).run(tmp_path, engine=FakeEngine())
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_in_a_file(tmp_path: Path) -> None:
+    data = {"seeds": 1, "vary": {"rate": [10]}, "keep": {"metrics": ["goodput"], "tables": []}}
+    table = from_data(scenario(), data).run(tmp_path, engine=FakeEngine())
+    assert table.metrics == ("goodput",)
+    with pytest.raises(StudyError, match=r"\[study.keep\] is a table with the lists"):
+        from_data(scenario(), {"keep": ["goodput"]})
+
+
+def test_folders_of_before_there_was_a_choice_have_everything(tmp_path: Path) -> None:
+    study().run(tmp_path, engine=FakeEngine())
+    path = tmp_path / "manifest.json"
+    data = json.loads(path.read_text())
+    del data["kept"]
+    path.write_text(json.dumps(data))
+    assert Results.open(tmp_path).manifest.kept == {}
+    path.write_text(json.dumps({**data, "kept": {"metrics": ["nonsense"]}}))
+    with pytest.raises(StudyError, match="`kept` cannot be read"):
+        Results.open(tmp_path)
