@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult, Stats
+from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.validity import doubts
 
 GOOD = {
@@ -47,6 +49,29 @@ def test_late_packets_are_measured_against_the_round_trip() -> None:
     # 5 % of 100 ms.
     assert found(lateness_p99=0.0049, delay=50_000_000) == []
     assert found(lateness_p99=float("nan")) == []
+
+
+def test_time_that_was_stolen_is_told_as_a_reason() -> None:
+    collected = Collected((source("udp", 0.002),), {}, (), (), ())
+    health = {**GOOD, "lateness_p99": 0.002, "stolen_share": 0.31}
+    for doubt in doubts(plan(), health, {}, collected):
+        assert doubt.advice.startswith("this virtual machine's host kept 31% of its processors'")
+    # It is no doubt of its own.
+    assert found(stolen_share=0.31) == []
+
+
+def test_stolen_time_is_read_from_the_kernel(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 50 800 10 0 5 35 7 0\ncpu0 1 2 3\n")
+    before = ProcessorTime.now(stat)
+    assert before == ProcessorTime(1000, 35)
+    stat.write_text("cpu  150 0 50 800 10 0 5 85 9 0\n")
+    assert ProcessorTime.now(stat).stolen_since(before) == 0.5
+    for text in ("", "cpu one two", "intr 5"):
+        stat.write_text(text)
+        assert ProcessorTime.now(stat).stolen_since(ProcessorTime.now(stat)) == 0.0
+    assert ProcessorTime.now(tmp_path / "none") == ProcessorTime(0, 0)
+    assert ProcessorTime.now().total > 0
 
 
 def test_late_senders_count_only_where_they_keep_their_own_time() -> None:

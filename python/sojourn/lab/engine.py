@@ -22,6 +22,7 @@ from sojourn import _core
 from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
+from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
 
@@ -214,7 +215,9 @@ class Run:
                 raise LabError(f"the wire ended too early{wire.process.complaint()}")
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
+        before = ProcessorTime.now()
         stage.play(tick)
+        stolen = ProcessorTime.now().stolen_since(before)
         collected = stage.collect()
         self.end()
         # With the wire go its devices.
@@ -223,7 +226,7 @@ class Run:
         tell.close()  # programs have taken leave of each other
         if wire.process.wait(END_SECONDS) != 0:
             raise LabError(f"the wire failed{wire.process.complaint()}")
-        return self._record(sandbox, collected, wire, lost, offloads)
+        return self._record(sandbox, collected, wire, lost, offloads, stolen)
 
     def nodes(self) -> list[int]:
         """Hosts that send or receive."""
@@ -272,12 +275,14 @@ class Run:
         wire: WireProcess,
         lost: dict[str, int],
         offloads: dict[str, list[str]],
+        stolen: float,
     ) -> LabRecord:
         from sojourn.lab.wiring import read_outcome
 
         wire.output.seek(0)
         outcome = read_outcome(wire.output)
-        against = [*doubts(self.plan, outcome.health, lost, collected), *self.against()]
+        health = {**outcome.health, "stolen_share": stolen}
+        against = [*doubts(self.plan, health, lost, collected), *self.against()]
         real = {
             "engine": self.engine.name,
             "valid": not against,
@@ -289,7 +294,7 @@ class Run:
             "programs": dict(self.lineup.versions),
             "settings": self.settings(),
             "offloads": offloads,
-            "health": outcome.health,
+            "health": health,
             "agreements": outcome.agreements,
             "captures": outcome.captures,
             **self.more(),

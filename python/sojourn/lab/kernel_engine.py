@@ -13,6 +13,7 @@ from sojourn.lab import qdiscs
 from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, switched_on
 from sojourn.lab.needs import find_program
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wiring import Outcome
 
@@ -101,15 +102,18 @@ class _Run(Run):
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
         stage.begin()
+        begun = ProcessorTime.now()
         complete = stage.play(tick, SAMPLES)
+        stolen = ProcessorTime.now().stolen_since(begun)
         look(stage.ended)
         marked = {
             number: None if now is None or (then := before.get(number, now)) is None else now - then
             for number, now in self._marks(queued).items()
         }
         return self._kernel_record(
-            sandbox, stage.collect(), samples, marked, stage.ended, complete=complete
-        )
+            sandbox, stage.collect(), samples, marked, stage.ended,
+            complete=complete, stolen=stolen,
+        )  # fmt: skip
 
     def _marks(self, queued: list[qdiscs.Link]) -> dict[int, int | None]:
         return {link.number: qdiscs.marks(self.middle, link) for link in queued}
@@ -141,6 +145,7 @@ class _Run(Run):
         ended: int,
         *,
         complete: bool,
+        stolen: float,
     ) -> LabRecord:
         from sojourn.lab.findings import with_findings
         from sojourn.lab.kernel_tables import queue, tables
@@ -148,7 +153,7 @@ class _Run(Run):
         run = self.lineup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)
-        against = programs_doubts(self.plan, collected)
+        against = programs_doubts(self.plan, collected, stolen)
         for link in self.links:
             if link.number not in samples:
                 continue
@@ -175,7 +180,7 @@ class _Run(Run):
             },
             "offloads": {link.name: switched_on(self.middle, link.far(0)) for link in self.links},
             "samples": SAMPLES,
-            "health": {},
+            "health": {"stolen_share": stolen},
             "agreements": [],
         }
         packets = sum(s[-1].packets for s in samples.values() if s)

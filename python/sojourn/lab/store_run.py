@@ -25,6 +25,7 @@ from sojourn.lab.engine import END_SECONDS, LabRecord, packed
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import address
+from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.store_findings import keyspace, level, replication, summary_of
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire_process import WireProcess, devices_of, settle, start_wire
@@ -91,6 +92,7 @@ class StoreRun:
         self.keyspace = keyspace()
         self.hosts: dict[int, Host] = {}
         self.tell: IO[bytes]
+        self.stolen = 0.0
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the summary is that of a simulated run."""
@@ -116,7 +118,9 @@ class StoreRun:
         cluster.start()
         clients = [self.client(number, cluster) for number in range(len(self.store["clients"]))]
         agreed = cluster.agree(clients)
+        before = ProcessorTime.now()
         found = self.measure(cluster, clients, wire.process, progress)
+        self.stolen = ProcessorTime.now().stolen_since(before)
         cpu = {each.member.name: each.running.cpu() for each in cluster.nodes}
         self.write(clients, cluster)
         self.tell.close()
@@ -310,7 +314,8 @@ class StoreRun:
         outcome = read_outcome(wire.output)
         # The wire was told to stop when all was done.
         outcome = replace(outcome, complete=True, reached=about["measured_nanoseconds"])
-        against = doubts(self.plan, outcome.health, {}, Collected((), {}, (), (), ()))
+        health = {**outcome.health, "stolen_share": self.stolen}
+        against = doubts(self.plan, health, {}, Collected((), {}, (), (), ()))
         if violations := sum(check["violations"] for check in about["checked"]):
             against.append(
                 Doubt(
@@ -328,7 +333,7 @@ class StoreRun:
             "kernel": platform.release(),
             "programs": {"cassandra": VERSION},
             "store": about,
-            "health": outcome.health,
+            "health": health,
             "agreements": [],
             "captures": [],
         }

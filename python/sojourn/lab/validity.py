@@ -19,6 +19,8 @@ LATENESS = 1e-3
 """Seconds by which a hundredth of all packets may be late, at least."""
 LATENESS_SHARE = 0.05
 """Share of the shortest round trip that they may be late if that is more."""
+STOLEN = 0.02
+"""Share of the processors' time taken by a virtual machine's host that is told as a reason."""
 PROCESSOR = 0.8
 """Share of the time for which the wire may be on a processor: it has one thread."""
 
@@ -48,11 +50,12 @@ def doubts(
 ) -> list[Doubt]:
     """Return everything that speaks against a run; nothing if it is valid.
 
-    `health` is what the wire says of itself, `lost_at_hosts` are packets that hosts' devices
+    `health` is what the wire says of itself, and the `stolen_share` of the processors' time that
+    a virtual machine's host took, if it is known; `lost_at_hosts` are packets that hosts' devices
     dropped before the wire saw them, `collected` is what programs found.
     """
     found = [*_late(plan, health), *_lost(health, lost_at_hosts)]
-    found += programs_doubts(plan, collected)
+    found += programs_doubts(plan, collected, health.get("stolen_share", 0.0))
     if health["cpu_share"] > PROCESSOR:
         share, limit = f"{health['cpu_share']:.0%}", f"at most {PROCESSOR:.0%} is good"
         advice = "lower the rates, or run fewer programs beside it"
@@ -60,13 +63,15 @@ def doubts(
     return found
 
 
-def programs_doubts(plan: Mapping[str, Any], collected: Collected) -> list[Doubt]:
+def programs_doubts(
+    plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0
+) -> list[Doubt]:
     """Return what speaks against a run at its ends: programs late or failed, packets lost there."""
     output = "programs.zip has its output"
     found = [Doubt("a program failed", error, "none may", output) for error in collected.errors]
     sources = list(_datagrams(plan, collected))
     late = max((source.lateness.p99 or 0.0 for source in sources), default=0.0)
-    found += _too_late(plan, late, "one datagram in a hundred is sent late by")
+    found += _too_late(plan, late, "one datagram in a hundred is sent late by", stolen)
     advice = "lower the rates: no queue of the scenario decided this"
     for what, number in (
         ("datagrams that the sender's machine refused", sum(s.not_sent for s in sources)),
@@ -88,15 +93,19 @@ def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[Endpoi
 
 
 def _late(plan: Mapping[str, Any], health: Mapping[str, Any]) -> list[Doubt]:
-    return _too_late(plan, health["lateness_p99"], "one packet in a hundred leaves late by")
+    stolen = health.get("stolen_share", 0.0)
+    return _too_late(plan, health["lateness_p99"], "one packet in a hundred leaves late by", stolen)
 
 
-def _too_late(plan: Mapping[str, Any], late: float, what: str) -> list[Doubt]:
+def _too_late(plan: Mapping[str, Any], late: float, what: str, stolen: float) -> list[Doubt]:
     limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
     if not late > limit:  # not a number if nothing was written
         return []
     good = f"at most {limit * 1e3:.2f} ms is good"
     advice = "leave the machine to the run, lower the rates, or run as root (real-time priority)"
+    if stolen > STOLEN:
+        took = f"this virtual machine's host kept {stolen:.0%} of its processors' time from it"
+        advice = f"{took}; {advice}"
     return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
 
 
