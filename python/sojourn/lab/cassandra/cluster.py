@@ -15,6 +15,7 @@ from sojourn.lab.cassandra import artefacts, node
 from sojourn.lab.cassandra.client import ANSWERED
 from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError
+from sojourn.lab.programs.play import NICE
 from sojourn.lab.temporary import nameless
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Node:
             self.process = self.host.spawn(
                 command, fds=[file.fileno()], env={"JAVA_TOOL_OPTIONS": ""}, cwd=home
             )
+        self.process.prefer(NICE)
         self.down = False
 
     def wait(self) -> None:
@@ -84,6 +86,7 @@ class Asker:
             stdin=read,
             fds=[self.log.fileno()],
         )
+        self.process.prefer(NICE)
         os.close(read)
         self._number = 0
         self._end = 0
