@@ -35,7 +35,7 @@ $(VENV)/.environment: pyproject.toml uv.lock .ci/needs
 	@echo "setting up the Python environment in .venv"
 	@test -x $(BIN)/python || $(shell .ci/needs --python) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(BIN)/uv sync --quiet --locked --inexact --no-install-project --python $(BIN)/python
+	@$(BIN)/uv sync --quiet --locked --inexact --all-extras --no-install-project --python $(BIN)/python
 	@touch $@
 
 $(VENV)/.engine: $(VENV)/.environment $(ENGINE)
@@ -45,6 +45,12 @@ $(VENV)/.engine: $(VENV)/.environment $(ENGINE)
 
 .PHONY: setup
 setup: $(VENV)/.engine ## the environment and the engine, in .venv
+
+.PHONY: wheel
+wheel: setup ## a wheel for this platform, in dist: installs without Rust and compiler
+	@rm -f dist/sojourn-*.whl
+	@$(BIN)/maturin build --release --locked --quiet --out dist
+	@ls dist/sojourn-*.whl
 
 # Checks
 

@@ -16,7 +16,7 @@ except metadata.PackageNotFoundError:
 version = release
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "marks",
@@ -24,13 +24,15 @@ extensions = [
     "words",
 ]
 
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".ipynb": "myst-nb"}
 exclude_patterns = ["_build"]
 # Docstrings write `code` in single backquotes.
 default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
+# Notebooks are stored with what they show; the tests execute them.
+nb_execution_mode = "off"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -49,3 +51,10 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"
 pygments_dark_style = "github-dark"
+
+
+def setup(app):
+    # Pages are plain MyST; only notebooks go through myst-nb.
+    from myst_parser.parsers.sphinx_ import MystParser
+
+    app.add_source_parser(MystParser)

@@ -8,9 +8,11 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: exec           Python, run in the page's folder; names live on from block to block
     % test: output ...     what the block before printed; not compared, see refresh.py
-    % test: not: REASON    not run, for this reason
+    % test: not: REASON    not run, for this reason; its commands are parsed, with all options
 
-Blocks of one page share a folder and run in the order of the page.
+Blocks of one page share a folder and run in the order of the page. On pages that others than Sphinx
+show, the line is `<!-- test: ... -->`. Commands that sentences name (`sojourn tune search`) must
+exist.
 """
 
 from __future__ import annotations
@@ -28,10 +30,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.docs import commands
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+# Pages that stand elsewhere.
+OUTSIDE = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
 
 # Languages whose blocks must say how they are tested.
 TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
@@ -40,7 +47,8 @@ TESTED = {"toml", "python", "console", "bash", "sh", "shell", "sql"}
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
-_NOTE = re.compile(r"^% test: (\w+):? ?(.*)$")
+_NOTE = re.compile(r"^(?:%|<!--) test: (\w+):? ?(.*?)(?: *-->)?$")
+_MENTION = re.compile(r"(?<!`)`sojourn ([^`\n]+)`(?!`)")
 KINDS = {"file", "fragment", "run", "exec", "output", "not"}
 
 
@@ -91,11 +99,11 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def pages() -> list[Path]:
-    return sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)
+    return [*OUTSIDE, *sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts)]
 
 
 def _id(page: Path) -> str:
-    return str(page.relative_to(DOCS))
+    return str(page.relative_to(DOCS.parent))
 
 
 @pytest.mark.parametrize("page", pages(), ids=_id)
@@ -105,6 +113,57 @@ def test_blocks_say_how_they_are_tested(page: Path) -> None:
             assert block.kind, f"{block.where}: no `% test:` line before this block"
         if block.kind == "not":
             assert block.argument, f"{block.where}: not tested, but why?"
+            if block.language == "console":
+                assert block.commands(), f"{block.where}: no line begins with `$ `"
+                for words in block.commands():
+                    _check(words, block.where)
+
+
+def _check(words: list[str], where: str) -> None:
+    try:
+        commands.check(words)
+    except commands.Wrong as wrong:
+        raise AssertionError(f"{where}: {shlex.join(words)}: {wrong}") from wrong
+
+
+@pytest.mark.parametrize("page", pages(), ids=_id)
+def test_commands_in_sentences_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for match in _MENTION.finditer(text):
+        try:
+            commands.mention(match[1].split())
+        except commands.Wrong as wrong:
+            raise AssertionError(f"{_id(page)}: {match[0]}: {wrong}") from wrong
+
+
+EXAMPLES = sorted((DOCS.parent / "examples").rglob("*.toml"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_commands_that_examples_show_are_whole(example: Path) -> None:
+    text = example.read_text(encoding="utf-8").replace("\\\n#", "")
+    for line in re.findall(r"^# +(sojourn .*)$", text, re.MULTILINE):
+        _check(shlex.split(line), example.name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("sojourn", "sojourn nonsense", "sojourn run", "sojourn run a.toml --nonsense 3"),
+        *("sojourn run a.toml --seed x", "sojourn wire", "make nonsense", "cargo test -p nonsense"),
+        *("cargo test -p sojourn-recv --test nonsense", "python tests/nonsense.py", "nonsense"),
+        "python tests/crosscheck/run.py --nonsense",
+    ],
+)
+def test_commands_that_are_wrong_are_noticed(line: str) -> None:
+    with pytest.raises(AssertionError):
+        _check(shlex.split(line), "here")
+
+
+@pytest.mark.parametrize("line", ["nonsense", "wire nonsense", "run --nonsense", "wire set --bad"])
+def test_mentions_that_are_wrong_are_noticed(line: str) -> None:
+    with pytest.raises(commands.Wrong):
+        commands.mention(line.split())
 
 
 def _tested(page: Path) -> list[Block]:

@@ -1,1 +1,27 @@
 """Published studies: their scenarios, factors and findings, each as one command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+
+def doors(study: str) -> Callable[[str], Any]:
+    """What a study's package offers, loaded when it is used: its figures bring large libraries.
+
+    `run` makes the runs and judges the findings, `show` writes figures and report, `real` does both
+    with real programs, for studies that have such a part.
+    """
+
+    def attribute(name: str) -> Any:
+        if name == "run":
+            return import_module(f"{study}.study").run
+        if name == "show":
+            return import_module(f"{study}.report").show
+        if name == "real" and find_spec(f"{study}.real"):
+            return import_module(f"{study}.real")
+        raise AttributeError(f"module {study!r} has no attribute {name!r}")
+
+    return attribute

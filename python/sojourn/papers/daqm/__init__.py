@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sojourn.papers import doors
 
 if TYPE_CHECKING:
     from sojourn.papers.daqm.report import show
@@ -10,15 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "show"]
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded when used: the figures bring large libraries.
-    if name == "run":
-        from sojourn.papers.daqm import study
-
-        return study.run
-    if name == "show":
-        from sojourn.papers.daqm import report
-
-        return report.show
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = doors(__name__)

@@ -1,0 +1,80 @@
+"""Tries an installed wheel, from an environment that has nothing but it: `.ci/wheel` runs this.
+
+python -I installed.py FILES      FILES lists what the package's folder has in the repository
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HOME = """
+name = "wheel"
+duration = "4s"
+warmup = "1s"
+
+[links.uplink]
+from = "home"
+to = "isp"
+rate = "20mbit"
+netem = "delay 15ms"
+queue = "codel"
+
+[[flows]]
+from = "home"
+to = "isp"
+app = "bulk"
+count = 2
+
+[[flows]]
+from = "home"
+to = "isp"
+app = "voip"
+"""
+SCRIPT = Path(sys.executable).with_name("sojourn")
+
+
+def sojourn(*arguments: str) -> str:
+    """What the command prints."""
+    done = subprocess.run(
+        [str(SCRIPT), *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+    if done.returncode:
+        raise SystemExit(f"sojourn {' '.join(arguments)}: {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    import sojourn as package
+
+    here = Path(package.__file__).parent
+    assert here.is_relative_to(sys.prefix), here
+    listed = Path(sys.argv[1]).read_text(encoding="utf-8").split()
+    missing = [n for n in listed if not (here.parent / Path(n).relative_to("python")).exists()]
+    assert not missing, f"not in the wheel: {missing}"
+    assert len(listed) > 200
+
+    assert "compare" in sojourn("--help")
+    assert "fq_codel" in sojourn("list")
+    Path("home.toml").write_text(HOME, encoding="utf-8")
+    words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--out", "out", "--json"]
+    told = json.loads(sojourn("compare", "home.toml", *words))
+    assert len(told["queues"]) == 2
+    # What is read from files of the package: page templates, suites, the unit, pinned sums.
+    pages = json.loads(sojourn("report", "out", "--json"))["written"]
+    assert any(name.endswith(".html") and Path(name).stat().st_size > 100_000 for name in pages)
+    assert "ExecStart=" in sojourn("rcvbuf", "unit")
+    from sojourn.lab.cassandra import artefacts
+    from sojourn.suites import NAMES, load
+
+    for name in NAMES:
+        suite = load(name)
+        assert all(suite.text(entry) for entry in suite.entries)
+    assert len(artefacts.pinned()) > 50
+    print(f"the wheel works: {len(listed)} files, {sojourn('--version').strip()}")
+
+
+if __name__ == "__main__":
+    main()
