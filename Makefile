@@ -60,16 +60,18 @@ test: setup ## all lints, types and tests; a failure does not keep the rest from
 	$(STAGE) "rustfmt" cargo fmt --all --check || status=1; \
 	$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings || status=1; \
 	$(STAGE) "ruff" $(MAKE) --no-print-directory ruff || status=1; \
+	$(STAGE) "codespell" $(BIN)/codespell || status=1; \
 	$(STAGE) "mypy" $(BIN)/mypy || status=1; \
 	$(STAGE) "cargo test" cargo test --workspace --locked --quiet --no-fail-fast || status=1; \
 	$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST) || status=1; \
 	exit $$status
 
 .PHONY: lint
-lint: $(VENV)/.environment ## formats, lints and types
+lint: $(VENV)/.environment ## formats, lints, spelling and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(MAKE) --no-print-directory ruff
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 .PHONY: ruff
@@ -113,6 +115,14 @@ demo: setup ## compare queues on the paper's bottleneck; figures and report
 docs: setup ## the documentation as pages, in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "written to docs/_build/html/index.html"
+
+.PHONY: links
+links: setup ## whether what the documentation links to outside is there (needs a network)
+	$(BIN)/sphinx-build -b linkcheck -q docs docs/_build/links
+
+.PHONY: figures
+figures: setup ## the reference's figures anew, from simulations
+	$(BIN)/python docs/_figures $(FIGURES)
 
 .PHONY: clean
 clean: ## remove everything that was made here

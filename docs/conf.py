@@ -19,8 +19,10 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "drawn",
     "marks",
     "mathml",
+    "verdicts",
     "words",
 ]
 
@@ -51,6 +53,10 @@ html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "tango"
 pygments_dark_style = "github-dark"
+
+# `make links`. The anchors of these are made by scripts.
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]
+linkcheck_timeout = 20
 
 
 def setup(app):

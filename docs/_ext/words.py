@@ -1,10 +1,12 @@
 """Tables made from the engine's own description of itself, `sojourn._core.describe()`.
 
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
-                         (`:beyond: OTHER`: only those that OTHER does not have)
-`{tables} SECTION`       the components of a section, a line each
+                         (`:beyond: OTHER`: only those that OTHER does not have;
+                         `:summary:`: summary and source only)
+`{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
+                         pages)
 `{profiles}`             what each TCP profile sets, side by side
-`{metrics}`              every metric with unit and definition
+`{metrics} OF ...`       metrics of a link, a flow, ..., with unit and definition
 `{records} PATH`         any other part of the description: a table of the records found there
 `{options} COMMAND`      a command's usage, purpose, arguments and options
 `{sizes}`                lengths and repetitions of the tail-drop study
@@ -14,12 +16,15 @@ A name that the engine does not know is a warning, hence an error under `-W`.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -103,6 +108,19 @@ def table(
     return built
 
 
+def link_first(built: nodes.table, pages: Mapping[str, str], docname: str) -> None:
+    """Makes names in the first column links to their pages, where they have one."""
+    for row in built.findall(nodes.row):
+        for name in list(row[0].findall(nodes.literal)):
+            if name.astext() in pages:
+                link = addnodes.pending_xref(
+                    refdomain="std", reftype="doc", reftarget=f"/{pages[name.astext()]}",
+                    refdoc=docname, refexplicit=True, refwarn=True,
+                )  # fmt: skip
+                name.replace_self(link)
+                link += name
+
+
 def code(text: Any) -> str:
     return f"`{text}`" if text != "" and text is not None else "–"
 
@@ -138,7 +156,7 @@ def component(engine: dict[str, Any], section: str, name: str) -> dict[str, Any]
 
 class Words(Described):
     required_arguments = 2
-    option_spec: ClassVar = {"beyond": directives.unchanged}
+    option_spec: ClassVar = {"beyond": directives.unchanged, "summary": directives.flag}
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section, name = self.arguments
@@ -146,13 +164,13 @@ class Words(Described):
         self.env.note_dependency(__file__)
         summary = nodes.paragraph()
         summary += nodes.literal(name, name)
-        source = f" Source: {found['source']}." if found["source"] else ""
+        source = f" Source: {found['source'].rstrip('.')}." if found["source"] else ""
         summary += inline(f": {found['summary']}.{source}")
         if "beyond" in self.options:
             other = component(engine, section, self.options["beyond"])
             known = {word["name"] for word in other["words"]}
             found["words"] = [word for word in found["words"] if word["name"] not in known]
-        if not found["words"]:
+        if not found["words"] or "summary" in self.options:
             return [summary]
         rows = [
             (code(word["name"]), takes(word), code(word["default"]), word["doc"])
@@ -170,10 +188,26 @@ class Words(Described):
 
 class Tables(Described):
     required_arguments = 1
+    option_spec: ClassVar = {"to": directives.unchanged_required}
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
-        rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[self.arguments[0]]]
-        return [table(("name", "what", "source"), rows, (15, 50, 35))]
+        section = self.arguments[0]
+        rows = [(code(t["name"]), t["summary"], t["source"]) for t in engine[section]]
+        built = table(("name", "what", "source"), rows, (15, 50, 35))
+        if "to" in self.options:
+            link_first(built, self.pages(section), self.env.docname)
+        return [built]
+
+    def pages(self, section: str) -> dict[str, str]:
+        """Which page has the words of which component."""
+        source = Path(self.env.srcdir)
+        folder = source / Path(self.env.docname).parent / self.options["to"]
+        found = {}
+        for page in sorted(folder.resolve().glob("*.md")):
+            name = page.relative_to(source.resolve()).with_suffix("").as_posix()
+            for word in re.findall(rf"{{words}} {section} (\S+)\n", page.read_text("utf-8")):
+                found[word] = name
+        return found
 
 
 class Profiles(Described):
@@ -195,9 +229,22 @@ class Profiles(Described):
 
 
 class Metrics(Described):
+    """Those `of` something; each is a target, `metric-NAME`, for links."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
-        rows = [(code(m["name"]), m["unit"] or "–", m["definition"]) for m in engine["metrics"]]
-        return [table(("metric", "unit", "definition"), rows, (25, 10, 65))]
+        wanted = self.arguments[0].split()
+        found = [m for m in engine["metrics"] if m["of"] in wanted]
+        if missing := set(wanted) - {m["of"] for m in found}:
+            raise LookupError(f"no metric is of {', '.join(sorted(missing))}")
+        rows = [(code(m["name"]), m["unit"] or "–", m["definition"]) for m in found]
+        built = table(("metric", "unit", "definition"), rows, (25, 10, 65))
+        body = next(built.findall(nodes.tbody))
+        for metric, row in zip(found, body.findall(nodes.row), strict=True):
+            row["ids"].append(f"metric-{metric['name'].replace('_', '-')}")
+        return [built]
 
 
 class Describe(Described):

@@ -102,7 +102,7 @@ def refresh(page: Path) -> bool:
                     replaced.append((block, fitted(shown, width, most)))
     for block, output in reversed(replaced):
         first = block.line  # the line after the fence, counted from 0
-        last = first + len(block.text.splitlines())
+        last = first + (len(block.text.splitlines()) if block.text.strip() else 0)
         lines[first:last] = output.splitlines()
     new = "\n".join(lines) + "\n"
     if new != text:

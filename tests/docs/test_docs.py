@@ -7,6 +7,7 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
     % test: fragment       TOML that is a part of a scenario: it is parsed
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: exec           Python, run in the page's folder; names live on from block to block
+                           (`exec; OLD -> NEW; ...` replaces texts, likewise)
     % test: output ...     what the block before printed; not compared, see refresh.py
     % test: not: REASON    not run, for this reason; its commands are parsed, with all options
 
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.docs import links
 
 from tests.docs import commands
 
@@ -191,11 +193,7 @@ def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def _file(block: Block, folder: Path) -> None:
     name, *changes = block.argument.split("; ")
-    text = block.text
-    for change in changes:
-        old, new = change.split(" -> ")
-        assert old in text, f"{block.where}: no {old!r} in the block"
-        text = text.replace(old, new)
+    text = _changed(block, changes)
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
@@ -208,10 +206,21 @@ def _file(block: Block, folder: Path) -> None:
         sojourn.Scenario.load(target).plan()
 
 
+def _changed(block: Block, changes: list[str]) -> str:
+    """The block's text with texts replaced."""
+    text = block.text
+    for change in changes:
+        old, new = change.split(" -> ")
+        assert old in text, f"{block.where}: no {old!r} in the block"
+        text = text.replace(old, new)
+    return text
+
+
 def _exec(block: Block, names: dict[str, Any]) -> None:
     if "duckdb" in block.text:
         pytest.importorskip("duckdb")
-    code = compile("\n" * block.line + block.text, block.where, "exec")
+    text = _changed(block, block.argument.split("; ")[1:])
+    code = compile("\n" * block.line + text, block.where, "exec")
     with contextlib.redirect_stdout(None):
         exec(code, names)
 
@@ -240,6 +249,7 @@ def _run(block: Block, folder: Path) -> None:
         )
 
 
+@pytest.mark.timeout(1200)  # half a minute on a machine of its own
 def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_parser")
@@ -249,7 +259,7 @@ def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", str(DOCS), str(out)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=1100,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
@@ -259,6 +269,7 @@ def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
         for line in text.splitlines():
             if "<script" in line or 'rel="stylesheet"' in line:
                 assert not re.search("https?://", line), f"{page.name}: {line[:200]}"
+    assert links.of_pages(out) == []
 
 
 def test_every_command_has_a_section() -> None:
@@ -277,13 +288,64 @@ def test_every_command_has_a_section() -> None:
         assert f"## `{name}`\n" in page, f"{name} is not documented"
 
 
-@pytest.mark.parametrize(("section", "folder"), [("queue", "queues"), ("app", "traffic")])
-def test_every_component_has_a_page(section: str, folder: str) -> None:
+SECTIONS = {
+    "queue": "queues",
+    "app": "traffic",
+    "tcp": "tcp",
+    "balancer": "balancers",
+    "buffer": "buffers",
+}
+
+
+def _described() -> dict[str, Any]:
     import json
 
     from sojourn import _core
 
-    pages = (DOCS / "reference" / folder).glob("*.md")
-    text = "".join(p.read_text(encoding="utf-8") for p in pages)
-    for table in json.loads(_core.describe())[section]:
-        assert f"{{words}} {section} {table['name']}\n" in text, f"{table['name']} has no page"
+    described: dict[str, Any] = json.loads(_core.describe())
+    return described
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_component_has_a_page_with_a_figure(section: str) -> None:
+    folder = DOCS / "reference" / SECTIONS[section]
+    texts = {p: p.read_text(encoding="utf-8") for p in folder.glob("*.md") if p.stem != "index"}
+    for table in _described()[section]:
+        name = table["name"]
+        having = [p for p, t in texts.items() if f"{{words}} {section} {name}\n" in t]
+        assert len(having) == 1, f"{name} has {len(having)} pages"
+        text = texts[having[0]]
+        assert f"{{drawn}} {section} " in text, f"{having[0].name} has no figure: make figures"
+        assert "Checked by" in text, f"{having[0].name} does not say what checks it"
+
+
+def test_every_metric_is_on_the_page_of_metrics() -> None:
+    page = (DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")
+    for kind in {metric["of"] for metric in _described()["metrics"]}:
+        assert re.search(rf"{{metrics}}.*\b{kind}\b", page), f"metrics of a {kind} are missing"
+
+
+def test_every_figure_is_of_something_that_there_is() -> None:
+    described = _described()
+    known = {f"{section}-{table['name']}" for section in SECTIONS for table in described[section]}
+    drawn = {path.stem for path in (DOCS / "images" / "drawn").glob("*.png")}
+    assert drawn <= known, f"of nothing: {sorted(drawn - known)}"
+
+
+def test_every_key_has_its_place() -> None:
+    from sojourn.scenario import models
+    from sojourn.study import file
+
+    page = (DOCS / "reference" / "scenario.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"{keys} (\w+)\n", page))
+    # These two have no keys but those of the tables that they stand beside.
+    of_one_direction = {"ChangedDirection", "SideDirection"}
+    for name, model in vars(models).items():
+        is_table = isinstance(model, type) and issubclass(model, models.Part)
+        if is_table and name != "Part" and name[0] != "_" and name not in of_one_direction:
+            assert name in shown, f"the keys of {name} are not in the reference"
+    page = (DOCS / "reference" / "study.md").read_text(encoding="utf-8")
+    for key in file._KEYS:
+        assert f"`study.{key}" in page, f"study.{key} is not in the reference"
+    for key in file._KEEP:
+        assert f"`study.keep.{key}`" in page, f"study.keep.{key} is not in the reference"

@@ -1,0 +1,38 @@
+"""`{drawn} SECTION NAME`: a component's figure, with what it shows, as `make figures` left them."""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from words import inline
+
+log = logging.getLogger(__name__)
+
+FOLDER = "images/drawn"
+
+
+class Drawn(SphinxDirective):
+    """A figure and its caption."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        key = "-".join(self.arguments)
+        told = Path(self.env.srcdir) / FOLDER / "captions.json"
+        self.env.note_dependency(str(told))
+        caption = json.loads(told.read_text(encoding="utf-8")).get(key)
+        if caption is None or not (told.parent / f"{key}.png").exists():
+            log.warning("no figure of %s: `make figures`", key, location=self.get_location())
+            return []
+        image = nodes.image(
+            uri=f"/{FOLDER}/{key}.png", alt=caption.replace("`", ""), classes=["drawn"]
+        )
+        return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("drawn", Drawn)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,100 @@
+"""Published studies: their findings with what was found here.
+
+`{verdicts} NAME`   a table of all findings, from `docs/studies/NAME.json`, which
+                    `docs/studies/record.py` writes from a study's results
+`{recorded} NAME FIGURE`  a figure of the same results, if it is there; the content is its caption
+`{standings}`       how many findings of each study hold, do not hold, cannot be told
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from words import inline, link_first, table
+
+FOLDER = "studies"
+STUDIES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
+WORDS = ("holds", "does not hold", "cannot be told")
+
+
+def counts(claims: list[dict[str, Any]], key: str = "verdict") -> list[int]:
+    return [sum(claim[key] == word for claim in claims) for word in WORDS]
+
+
+class Recorded(SphinxDirective):
+    """Something made of recorded verdicts."""
+
+    def recorded(self, name: str) -> dict[str, Any] | None:
+        path = Path(self.env.srcdir) / FOLDER / f"{name}.json"
+        self.env.note_dependency(str(path))
+        if not path.exists():
+            return None
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+
+class Verdicts(Recorded):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        found = self.recorded(name)
+        if found is None:
+            text = f"No verdicts are recorded here. `sojourn paper {name} --quick` gives them."
+            return [nodes.paragraph("", "", *inline(text))]
+        claims = found["claims"]
+        holds, not_, unsure = counts(claims)
+        summary = (
+            f"Of {len(claims)} findings {holds} hold, {not_} do not, and {unsure} cannot be told. "
+            f"{found['how']} The command is `{found['command']}`."
+        )
+        real = any("real" in claim for claim in claims)
+        rows = [
+            (
+                claim["finding"],
+                claim["paper"] or "–",
+                claim["here"],
+                claim["verdict"],
+                *([claim.get("real", "–")] if real else []),
+            )
+            for claim in claims
+        ]
+        heads = ("finding", "the paper", "here", "verdict", *(["for real"] if real else []))
+        widths = (28, 18, 30, 12, 12) if real else (30, 20, 36, 14)
+        return [nodes.paragraph("", "", *inline(summary)), table(heads, rows, widths)]
+
+
+class Figure(Recorded):
+    required_arguments = 2
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        uri = f"/images/studies/{'-'.join(self.arguments)}.png"
+        if not (Path(self.env.srcdir) / uri.lstrip("/")).exists():
+            return []
+        caption = " ".join(self.content)
+        image = nodes.image(uri=uri, alt=caption.replace("`", ""))
+        return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
+
+
+class Standings(Recorded):
+    def run(self) -> list[nodes.Node]:
+        rows = []
+        for name in STUDIES:
+            found = self.recorded(name)
+            told = [str(n) for n in counts(found["claims"])] if found else ["–"] * 3
+            rows.append((f"`{name}`", *told, found["how"] if found else "not recorded here"))
+        heads = ("study", *WORDS, "from")
+        built = table(heads, rows, (14, 10, 14, 16, 46))
+        link_first(built, {name: f"{FOLDER}/{name}" for name in STUDIES}, self.env.docname)
+        return [built]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("verdicts", Verdicts)
+    app.add_directive("recorded", Figure)
+    app.add_directive("standings", Standings)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

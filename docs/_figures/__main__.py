@@ -1,0 +1,63 @@
+"""Draws the reference's figures, one a component, from simulations: `make figures`.
+
+    python docs/_figures [SECTION[-NAME] ...]
+
+Writes `docs/images/drawn/SECTION-NAME.png`, and what each shows into `captions.json` beside them.
+Takes about a minute. Look at the figures that changed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import balancers
+import buffers
+import queues
+import tcp
+import traffic
+
+from sojourn.show import style
+
+OUT = Path(__file__).resolve().parents[1] / "images" / "drawn"
+SECTIONS = {
+    "queue": queues,
+    "tcp": tcp,
+    "app": traffic,
+    "balancer": balancers,
+    "buffer": buffers,
+}
+
+
+def _save(figure: Any, path: Path) -> None:
+    """As a PNG of few colours: twice as fine as it is shown, and small."""
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    with style.styled():
+        figure.savefig(drawn, format="png", dpi=190, metadata={"Software": None})
+    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def main(wanted: list[str]) -> None:
+    told = OUT / "captions.json"
+    OUT.mkdir(parents=True, exist_ok=True)
+    for section, module in SECTIONS.items():
+        for name in module.NAMES:
+            key = f"{section}-{name}"
+            if wanted and section not in wanted and key not in wanted:
+                continue
+            figure, caption = module.draw(name)
+            _save(figure, OUT / f"{key}.png")
+            captions = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
+            captions[key] = caption
+            text = json.dumps(dict(sorted(captions.items())), indent=1, ensure_ascii=False)
+            told.write_text(text + "\n", encoding="utf-8")
+            print(key)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,160 @@
+"""One scenario for all queue disciplines: an upload and a call, and a flood in between."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from common import GREY, column, legend, simulate, stacked
+
+from sojourn.show import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What is compared, where the name alone does not do.
+_RED = "min 20p max 100p probability 0.1 avpkt 1000 bandwidth 10mbit"
+TEXTS = {
+    "pfifo": "pfifo limit 300p",
+    "bfifo": "bfifo limit 100kb",
+    "red": "red limit 450kb min 30kb max 90kb probability 0.1 avpkt 1000 bandwidth 10mbit",
+    "choke": f"choke limit 300p {_RED}",
+    "blue": "blue limit 300p",
+    "sfb": "sfb limit 300p",
+    "pie": "pie limit 300p",
+    "pi2": "pi2 limit 300p",
+    "dualpi2": "dualpi2",
+    "codel": "codel limit 300p",
+    "cobalt": "cobalt",
+    "daqm": "daqm limit 300p",
+    "fq_codel": "fq_codel",
+    "fq_pie": "fq_pie",
+    "fq_cobalt": "fq_cobalt",
+    "cake": "cake bandwidth 9.5mbit",
+}
+NAMES = list(TEXTS)
+
+_LINE = """
+duration = "40s"
+observe.series = "20ms"
+
+[links.line]
+from = "home"
+to = "isp"
+rate = "{rate}mbit"
+netem = "delay 20ms"
+queue = "{queue}"
+
+[[flows]]
+name = "uploads"
+from = "home"
+to = "isp"
+app = "bulk"
+tcp = "cubic"
+count = {uploads}
+start = "uniform 0s 1s"
+
+[[flows]]
+name = "call"
+from = "home"
+to = "isp"
+app = "voip"
+
+[[flows]]
+name = "other"
+from = "home"
+to = "isp"
+{other}
+start = "15s"
+stop = "25s"
+"""
+FLOOD = 'app = "cbr rate 8mbit size 1000"'
+SCALABLE = 'app = "bulk"\ntcp = "prague"\ncount = 2'
+
+
+def _weight(minimum: float, burst: float) -> int:
+    """The averaging weight's exponent that `tc` chooses for thresholds in packets."""
+    a = burst + 1 - minimum
+    return next(k for k in range(1, 32) if a <= (1 - (1 - 0.5**k) ** burst) * 2**k)
+
+
+# The discipline's own state that is shown: series, what to multiply it by, axis title.
+STATES: dict[str, tuple[str, float, str]] = {
+    "red": ("qavg", 2.0 ** -_weight(30.72, 51) / 1024, "Average\n(KiB)"),
+    "choke": ("qavg", 2.0 ** -_weight(20, 46), "Average\n(packets)"),
+    "blue": ("p", 100 / 2**32, "Probability\n(%)"),
+    "pie": ("prob", 100 / 2**56, "Probability\n(%)"),
+    "pi2": ("prob", 100 / 2**32, "p' (%)"),
+    "dualpi2": ("prob", 100 / 2**32, "p' (%)"),
+    "codel": ("count", 1, "Drops of\nepisode"),
+    "cobalt": ("count", 1, "Drops of\nepisode"),
+}
+
+
+@cache
+def _run(queue: str, scalable: bool) -> Any:
+    """Half a dozen packets must fit into L4S's step of 1 ms, so its line is faster."""
+    uploads, other, rate = (2, SCALABLE, 60) if scalable else (4, FLOOD, 10)
+    return simulate(_LINE.format(queue=queue, uploads=uploads, other=other, rate=rate))
+
+
+def draw(name: str) -> tuple[Figure, str]:
+    scalable = name == "dualpi2"
+    run = _run(TEXTS[name], scalable)
+    state = STATES.get(name)
+    top = 400.0
+    with style.styled():
+        figure, panels = stacked([1.15, 1.15, *([0.85] if state else [])])
+        delay, rates = panels[:2]
+        if name != "pfifo":
+            x, y = column(_run(TEXTS["pfifo"], scalable), "line.last_sojourn", 5)
+            delay.plot(x, 1e3 * y, color=GREY, linewidth=0.7, label=TEXTS["pfifo"])
+        x, y = column(run, "line.last_sojourn")
+        delay.plot(x, 1e3 * y, ".", color=style.colour(0), markersize=1.7,
+                   markeredgewidth=0, label=TEXTS[name].split(" limit")[0])  # fmt: skip
+        delay.set_ylabel("Waited (ms)")
+        clipped = bool((1e3 * y > top).any())
+        delay.set_ylim(0, top if clipped else None)
+        legend(delay, markerscale=5)
+        third = "Prague" if scalable else "flood"
+        for i, (group, label) in enumerate(
+            (("uploads", "uploads"), ("other", third), ("call", "call"))
+        ):
+            kind = "goodput" if f"{group}.goodput" in run.series else "udp_goodput"
+            x, y = column(run, f"{group}.{kind}", 50)
+            rates.plot(x, y / 1e6, style.line(i), color=style.colour(i + 1), label=label)
+        rates.set_ylabel("Goodput (Mbit/s)")
+        rates.set_ylim(0, 66 if scalable else 11)
+        legend(rates)
+        if state:
+            series, factor, title = state
+            x, y = column(run, f"line.state.{series}")
+            panels[2].plot(x, factor * y, color=style.colour(0), linewidth=0.8,
+                           drawstyle="steps-post")  # fmt: skip
+            panels[2].set_ylabel(title)
+            panels[2].set_ylim(bottom=0)
+        panels[-1].set_xlabel("Time (s), seed 1")
+        panels[-1].set_xlim(0, 40)
+        figure.align_ylabels(panels)
+    return figure, _caption(name, run, bool(state), clipped)
+
+
+def _caption(name: str, run: Any, state: bool, clipped: bool) -> str:
+    mos = float(run.metrics["call.mos"])
+    if name == "dualpi2":
+        traffic = "Two uploads (CUBIC) and a call; from 15 s to 25 s two flows of Prague as well."
+    else:
+        traffic = (
+            "Four uploads (CUBIC) and a call; from 15 s to 25 s a flood of 8 Mbit/s as well, "
+            "which does not respond."
+        )
+    return (
+        f"`{TEXTS[name]}` before {60 if name == 'dualpi2' else 10} Mbit/s, 20 ms each way. "
+        f"{traffic} Above: how long the packet "
+        "that left last had waited, every 20 ms"
+        + ("" if name == "pfifo" else ", before a grey line for tail drop")
+        + (" (what is above the panel is the flood, in a queue of its own)" if clipped else "")
+        + ". In the middle: who gets what."
+        + (" Below: what the discipline goes by." if state else "")
+        + f" The call's mean opinion score over the 40 s: {mos:.1f}."
+    )
