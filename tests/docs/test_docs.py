@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.docs import links
 
-from tests.docs import commands
+from tests.docs import commands, links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
