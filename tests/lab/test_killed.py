@@ -123,18 +123,71 @@ def test_all_end_with_the_process_that_started_them() -> None:
         handles = [os.pidfd_open(pid) for pid in (outer, *bottle.children(outer), program)]
         assert len(handles) == 3
         holder.kill()
-        poll = select.poll()
-        for handle in handles:
-            poll.register(handle, select.POLLIN)
-        waiting, deadline = set(handles), time.monotonic() + SECONDS
-        while waiting:
-            ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            assert ended, "somebody lives"
-            for handle, _ in ended:
-                poll.unregister(handle)
-                waiting.discard(handle)
-        for handle in handles:
-            os.close(handle)
+        wait_for_ends(handles)
+
+
+STORE = """
+from sojourn.lab.engine import WireEngine
+from sojourn.scenario import Scenario
+links = {"way": {"from": "n", "to": "client", "rate": "1gbit"}}
+store = {"nodes": ["n"], "clients": ["client"], "replication": 1, "think": "50ms"}
+wanted = Scenario.from_dict({"duration": "600s", "links": links, "store": store})
+def progress(share, _):
+    if share > 0:
+        print("asking", flush=True)
+    return True
+wanted.run(1, progress, WireEngine())
+"""
+
+
+def test_a_real_store_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Nodes, clients and the wire; the folder of the run goes with the next one."""
+    from sojourn.lab import temporary
+    from tests.lab.test_store import installed
+
+    installed()
+    started(Sandbox()).close()
+    with subprocess.Popen(
+        [sys.executable, "-c", STORE],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        asking = holder.stdout.readline()
+        assert asking, holder.stderr.read().decode()
+        everybody = descendants(holder.pid)
+        names = {(Path("/proc") / str(pid) / "comm").read_text().strip() for pid in everybody}
+        assert "java" in names
+        assert len(everybody) >= 5, names  # outer, init, wire, node, client
+        handles = [os.pidfd_open(pid) for pid in everybody]
+        holder.kill()
+        wait_for_ends(handles)
+    left = [path.name for path in tmp_path.iterdir()]
+    assert all(name.startswith(temporary.PREFIX) for name in left)
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes that a process has started, and theirs."""
+    found = bottle.children(pid)
+    return found + [one for child in found for one in descendants(child)]
+
+
+def wait_for_ends(handles: list[int]) -> None:
+    """Waits until all processes have ended, and closes their handles."""
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    waiting, deadline = set(handles), time.monotonic() + SECONDS
+    while waiting:
+        ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        assert ended, "somebody lives"
+        for handle, _ in ended:
+            poll.unregister(handle)
+            waiting.discard(handle)
+    for handle in handles:
+        os.close(handle)
 
 
 def test_init_whose_parent_died_before_it_looked() -> None:

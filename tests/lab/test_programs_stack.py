@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from sojourn.lab.programs import (
 )
 from sojourn.lab.programs import plan as plans
 from sojourn.lab.programs.stack import Route, sysctls
+from sojourn.scenario import Scenario
 from tests.lab.plans import SECOND, flow, plan
 
 CUBIC = {"beta": 717, "bic_scale": 41, "fast_convergence": 1, "tcp_friendliness": 1, "hystart": 1}
@@ -220,3 +222,42 @@ def test_flows_have_ports_of_their_own() -> None:
     assert [flow.port for flow in run.flows] == [20_000, 20_001, 20_002]
     with pytest.raises(NotPossible, match="at most 12768 flows have a port of their own"):
         plans.read(plan(flow("bulk", count=20_000)), 1)
+
+
+def test_a_stores_hosts_have_its_tcp() -> None:
+    text = """
+duration = "5s"
+links.ab = {from = "a", to = "b", rate = "1gbit"}
+links.ac = {from = "a", to = "c", rate = "1gbit"}
+links.bc = {from = "b", to = "c", rate = "1gbit"}
+[store]
+nodes = ["a", "b"]
+clients = "c"
+replication = 1
+tcp = "reno min_rto 20ms ecn classic frto off"
+"""
+    wanted = Scenario.from_toml(text)
+    lineup = prepare(wanted.plan_json, 1, kernel=KERNEL)
+    assert lineup.programs == ()
+    names = [node["name"] for node in lineup.run.plan["nodes"]]
+    a, b, c = (names.index(name) for name in "abc")
+    opened = Route(rto_min=20_000_000, ecn=True, congestion="reno")
+    assert lineup.settings[a].routes[b] == lineup.settings[b].routes[a] == opened
+    assert lineup.settings[c].routes[a] == opened
+    # The client has opened what it is answered on.
+    assert lineup.settings[a].routes[c] == Route(rto_min=20_000_000, congestion="reno")
+    assert opened.metrics() == {"congctl": "reno", "rto_min": 20, "lock": 8192, "features": 1}
+    for host in (a, b, c):
+        assert lineup.settings[host].sysctls["net.ipv4.tcp_frto"] == "0"
+
+    def asks(**more: Any) -> list[str]:
+        with pytest.raises(NotPossible) as error:
+            prepare(wanted.replace(more).plan_json, 1, kernel=KERNEL)
+        return [str(problem) for problem in error.value.problems]
+
+    assert asks(**{"store.tcp": "reno mss 500"}) == [
+        "store.0: `mss 500`: its programs have what the device has"
+    ]
+    flow = {"from": "a", "to": "b", "app": "bulk", "tcp": "reno sack off"}
+    has = "bulk.0 asks for 0, and a has one value for all"
+    assert f"store.0: `tcp_sack 1`: {has}" in asks(**{"store.tcp": "reno", "flows": [flow]})

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import struct
+import subprocess
 import sys
+import time
+import zipfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sojourn.lab import LabError, Sandbox, Unavailable
+from sojourn.lab import Host, LabError, Sandbox, Unavailable
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.client import load_driver, outcome_of
 from sojourn.lab.cassandra.cluster import Cluster, Node
@@ -43,7 +48,11 @@ def scenario(between: str = "delay 10ms loss 2%", **store: Any) -> Scenario:
 
 @pytest.fixture(scope="module")
 def _cassandra() -> None:
-    """Java, the jars and the driver."""
+    installed()
+
+
+def installed() -> None:
+    """Java, the jars and the driver; the test is skipped without them."""
     try:
         java.find_java()
         artefacts.class_path()
@@ -83,9 +92,6 @@ def test_a_real_store_is_as_the_simulated_one() -> None:
 
 
 def _names(record: LabRecord) -> list[str]:
-    import io
-    import zipfile
-
     return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).namelist()
 
 
@@ -114,10 +120,62 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     assert found["store.unconverged"] > 0
 
 
+@pytest.mark.usefixtures("_cassandra")
+def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() -> None:
+    wanted = scenario(
+        "delay 2ms",
+        replication=3,
+        requests=None,
+        think="20ms",
+        faults=[{"partition": ["n3"], "at": "1.5s", "until": "4s"}],
+        write_timeout="700ms",
+        client_timeout="1s",
+        hints=False,
+    ).replace(
+        {
+            "duration": "8s",
+            "links.client-n1.changes": [{"at": "4s", "netem": "delay 60ms"}],
+            "flows": [{"from": "client", "to": "n2", "app": "cbr rate 80kbit payload 200"}],
+        }
+    )
+    found, record = real(wanted)
+    assert record.complete
+    assert record.reached == 8_000_000_000
+    outcomes = ("acknowledged", "unavailable", "errors", "timed_out", "pending")
+    assert sum(found[f"store.{name}"] for name in outcomes) == found["store.requests"]
+    # The client cannot reach n3 whose turn it is; the two others are a quorum, and n3 is behind.
+    assert record.real["health"]["cut"] > 0
+    assert found["store.timed_out"] >= 1
+    assert found["store.acknowledged"] > 20
+    assert found["store.unconverged"] > 0
+    (checked,) = record.real["store"]["checked"]
+    assert checked["lost"] == checked["violations"] == checked["unread"] == 0
+    # Number, kind, key, intended, begun, ended, outcome, coordinator, error: see the client.
+    rows = [json.loads(line) for line in _file(record, "client.jsonl").splitlines()]
+    address = record.real["store"]["nodes"]["n1"]
+    first = [row for row in rows if row[7] == address and row[6] == "acknowledged"]
+    before, after = (
+        [row[5] - row[4] for row in first if row[5] < 4e9],
+        [row[5] - row[4] for row in first if row[4] > 4e9],
+    )
+    assert min(before) < 120e6 <= min(after)
+    assert found["cbr.received"] > 0.5 * 8 * 50
+    # Distributions are those that simulated runs have, of the same requests.
+    spread = record.table("distributions")
+    columns: dict[str, Any] = {name: data for name, _, _, data in spread}
+    counts = struct.unpack(f"<{len(columns['place'])}q", columns["count"])
+    latencies = zip(columns["place"], columns["metric"], counts, strict=True)
+    counted = [
+        n for place, metric, n in latencies if (place, metric) == ("store.writes", "latency")
+    ]
+    assert sum(counted) == found["store.acknowledged"]
+
+
+def _file(record: LabRecord, name: str) -> str:
+    return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).read(name).decode()
+
+
 def test_what_a_real_store_cannot_have_is_refused() -> None:
-    cut = scenario(faults=[{"partition": ["n1"], "at": "1s"}])
-    with pytest.raises(NotPossible, match="partitions are for simulated stores"):
-        cut.run(1, engine=WireEngine())
     with pytest.raises(NotPossible, match="a store's links are the wire's"):
         scenario().run(1, engine=KernelEngine())
 
@@ -203,40 +261,104 @@ def test_outcomes_are_what_the_drivers_errors_mean() -> None:
 
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 KEYSPACES = """
+import os
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
-with Cluster(["127.0.0.1"]) as cluster:
+auth = PlainTextAuthProvider("cassandra", "cassandra")
+with Cluster(["127.0.0.1"], auth_provider=auth) as cluster:
     cluster.connect()
     print(sorted(cluster.metadata.keyspaces))
 """
+KEY = ("-newkey", "rsa:2048", "-nodes", "-keyout")
+
+
+def certificates(folder: Path) -> None:
+    """An authority's certificate, and a node's and a client's with their keys, that it signs."""
+
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    openssl("req", "-x509", *KEY, "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca")
+    signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
+    for name in ("node", "client"):
+        openssl("req", *KEY, f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl("x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.crt")
+        parts = [(folder / f"{name}.{kind}").read_text() for kind in ("key", "crt")]
+        (folder / f"{name}.pem").write_text("".join(parts))
+    openssl("req", "-x509", *KEY, "x.key", "-out", "stranger.pem", "-days", "2", "-subj", "/CN=x")
 
 
 @pytest.mark.usefixtures("_cassandra")
+@pytest.mark.needs("openssl")
 def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
+    certificates(tmp_path)
     file = tmp_path / "store.toml"
     file.write_text(
         'duration = "30s"\n'
         'links.wire = {from = "n", to = "client", rate = "1gbit"}\n'
         '[store]\nnodes = "n"\nclients = "client"\nreplication = 1\nrequests = 100\n'
     )
+    (tmp_path / "password").write_text("cassandra\n")
     member = node.Member("n", "127.0.0.1", [0], "dc1", "rack0")
-    settings = node.Settings(["127.0.0.1"], 2000, 5000)
+    encryption = {
+        "enabled": True,
+        "optional": True,  # on the same port
+        "require_client_auth": True,
+        "ssl_context_factory": {
+            "class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory"
+        },
+        "keystore": str(tmp_path / "node.pem"),
+        "truststore": str(tmp_path / "ca.pem"),
+    }
+    settings = node.Settings(
+        ["127.0.0.1"], 2000, 5000,
+        more={"authenticator": "PasswordAuthenticator", "client_encryption_options": encryption},
+        properties={"cassandra.superuser_setup_delay_ms": "0"},
+    )  # fmt: skip
+    user = ["--user", "cassandra"]
+    tls = ["--tls", str(tmp_path / "ca.pem"), "--tls-certificate", str(tmp_path / "client.pem")]
     with closing(started(Sandbox(memory=2 << 30))) as sandbox:
         host = sandbox.host("n")
         host.set_link("lo", up=True)
-        words = [sys.executable, "-c", MAIN, "store", "measure", str(file), "--json"]
-        nobody = host.spawn([*words, "--contact-points", "127.0.0.1"])
-        assert nobody.wait(60) != 0
-        assert b"no store answers at 127.0.0.1" in nobody.errors() + nobody.output()
+
+        def measure(*more: str, password: str = "", status: int = 0) -> tuple[dict[str, Any], str]:
+            words = [sys.executable, "-c", MAIN, "store", "measure", str(file), "--json"]
+            words += ["--contact-points", "127.0.0.1", *more]
+            asked = host.spawn(words, env={"SOJOURN_STORE_PASSWORD": password})
+            assert (asked.wait(180) == 0) == (status == 0), asked.complaint()
+            found = json.loads(asked.output())
+            return found, asked.errors().decode()
+
+        _, said = measure(status=2)
+        assert "no store answers at 127.0.0.1" in said
         with Cluster([Node(host, member)], settings) as cluster:
             cluster.start()
-            asked = host.spawn([*words, "--contact-points", "127.0.0.1", "--rate", "50"])
-            assert asked.wait(120) == 0, asked.complaint()
-            found = json.loads(asked.output())
-            listed = host.spawn([sys.executable, "-c", KEYSPACES])
-            assert listed.wait(60) == 0
-            assert b"sojourn" not in listed.output()
-    metrics = found["metrics"]
-    assert metrics["store.acknowledged"] == metrics["store.requests"] == 100
-    assert found["store"]["checked"][0]["lost"] == 0
+            keyspaces(host)  # the first user is made a moment later
+            _, said = measure(*user, password="wrong", status=2)
+            assert "no store answers" in said
+            assert "wrong" not in said
+            _, said = measure(*user, status=2)
+            assert "--user needs a password" in said
+            other = ["--tls", str(tmp_path / "stranger.pem")]
+            _, said = measure(*user, *other, password="cassandra", status=2)
+            assert "no store answers" in said
+            plain, _ = measure(*user, "--rate", "50", password="cassandra")
+            secret, said = measure(*user, *tls, "--password-file", str(tmp_path / "password"))
+            assert "asks in keyspace sojourn_" in said
+            assert "sojourn" not in keyspaces(host)
+    for found in (plain, secret):
+        metrics = found["metrics"]
+        assert metrics["store.acknowledged"] == metrics["store.requests"] == 100
+        assert found["store"]["checked"][0]["lost"] == 0
     # 50 a second at most.
-    assert metrics["store.elapsed"] > 1.9
+    assert plain["metrics"]["store.elapsed"] > 1.9
+
+
+def keyspaces(host: Host) -> str:
+    """What keyspaces there are, once the store lets its first user in."""
+    deadline = time.monotonic() + 120
+    while True:
+        listed = host.spawn([sys.executable, "-c", KEYSPACES])
+        if listed.wait(60) == 0:
+            return listed.output().decode()
+        assert time.monotonic() < deadline, listed.complaint()

@@ -64,7 +64,7 @@ def links(home: Path) -> Iterator[Links]:
     plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), "up"))
     with (
         control.listening("up") as listener,
-        ControlServer(made, listener, describe(plan, "up")),  # type: ignore[arg-type]
+        ControlServer(made, listener, describe(plan, "up")),
     ):
         yield made
 
@@ -210,7 +210,7 @@ def test_who_stops_reading_is_let_go_when_the_server_ends(home: Path) -> None:
     made = Links()
     plan = plan_of(Wanted(("a", "b"), Direction("20mbit"), Direction("1mbit"), "up"))
     with control.listening("up") as listener:
-        with ControlServer(made, listener, describe(plan, "up")):  # type: ignore[arg-type]
+        with ControlServer(made, listener, describe(plan, "up")):
             client = control.Client("up")
             looks = client.watch(0.05)
             next(looks)

@@ -193,6 +193,30 @@ pub enum What {
     },
 }
 
+impl Fault {
+    /// Whether it is going on at a time of the run.
+    pub fn is_on(&self, now: Nanos) -> bool {
+        self.at <= now && self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl What {
+    /// Whether it stands between two hosts of a store of `nodes` nodes: these by their numbers, clients
+    /// counted on behind them.
+    pub fn parts(&self, nodes: u32, a: u32, b: u32) -> bool {
+        match self {
+            Self::Crash { node } => a == *node || b == *node,
+            Self::Partition { nodes: inside, clients } => {
+                let apart = |host: u32| match host.checked_sub(nodes) {
+                    None => inside.contains(&host),
+                    Some(client) => clients.contains(&client),
+                };
+                apart(a) != apart(b)
+            }
+        }
+    }
+}
+
 /// Greatest numbers of what grows with a store.
 pub mod limits {
     /// Clients.

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 fn raise(error: WireError) -> PyErr {
     match error {
@@ -73,7 +73,7 @@ impl Wanted {
             None => PyOSError::new_err(e.to_string()),
         })?;
         Ok(Attachment {
-            device,
+            device: Arc::new(device),
             node: self.node,
             addresses: self.addresses.clone(),
             peer: self.peer,
@@ -120,8 +120,20 @@ impl Wire {
         let settings = Settings { mtu, ..Settings::default() };
         let links =
             Links::new(plan, seed, attachments, &journals, captures, settings).map_err(raise)?;
-        let (handle, inbox) = connect()?;
-        Ok(Self { parts: Mutex::new(Some((links, inbox))), handle })
+        Self::ready(links)
+    }
+
+    /// Another wire on the same devices, with links of its own: one runs after the other has.
+    #[pyo3(signature = (plan_json, seed, /, *, mtu=1500))]
+    fn sharing(&self, plan_json: &str, seed: u64, mtu: usize) -> PyResult<Self> {
+        let parts = self.parts.lock().ok();
+        let parts = parts.as_ref().and_then(|parts| parts.as_ref());
+        let gone = || PyRuntimeError::new_err("this wire has its devices no more");
+        let (links, _) = parts.ok_or_else(gone)?;
+        let settings = Settings { mtu, ..Settings::default() };
+        let attachments = links.attachments();
+        let other = Links::new(read(plan_json)?, seed, attachments, &[], Vec::new(), settings);
+        Self::ready(other.map_err(raise)?)
     }
 
     /// Runs from `start`, in nanoseconds of the machine's monotonic clock, to the plan's end, or until
@@ -166,6 +178,13 @@ impl Wire {
 
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
+impl Wire {
+    fn ready(links: Links) -> PyResult<Self> {
+        let (handle, inbox) = connect()?;
+        Ok(Self { parts: Mutex::new(Some((links, inbox))), handle })
+    }
 }
 
 /// What a wire leaves behind.

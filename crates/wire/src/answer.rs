@@ -55,9 +55,6 @@ impl Wire {
         if let Some(rate) = change.rate {
             params.rate = Some(Rate::new(rate).ok_or("a rate is above zero")?);
         }
-        if let Some(wire) = change.wire {
-            (params.delay, params.impairments) = (wire.delay, wire.impairments);
-        }
         if let Some(text) = &change.netem {
             let netem = Netem::parse(text).map_err(|e| format!("netem: {e}"))?;
             (params.delay, params.impairments) = (netem.delay, netem.impairments);

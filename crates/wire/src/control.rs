@@ -7,7 +7,6 @@ use crate::record::Snapshot;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
-use sojourn_plan::Wire;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -24,9 +23,6 @@ pub struct Change {
     /// Impairments and delay in netem's words; they replace all there were.
     #[serde(default)]
     pub netem: Option<String>,
-    /// The same as a plan has it.
-    #[serde(default)]
-    pub wire: Option<Wire>,
     /// The queue in tc's words: other parameters of the same discipline.
     #[serde(default)]
     pub queue: Option<String>,

@@ -11,12 +11,13 @@ use rustix::fd::{AsFd, BorrowedFd};
 use sojourn_units::Nanos;
 use std::io::IoSlice;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// A device, and whose it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Attachment {
-    /// The device.
-    pub device: Device,
+    /// The device, which another wire may have had before, or have afterwards.
+    pub device: Arc<Device>,
     /// Index of its host among the plan's nodes.
     pub node: usize,
     /// Addresses by which other hosts reach it; empty if it has one way only, to the device at the
@@ -33,12 +34,8 @@ pub struct Attachment {
 /// A device in use.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// The device.
-    pub device: Device,
-    /// Index of its host.
-    pub node: u32,
-    /// Whether what arrives there is on its way to somewhere else.
-    pub passing: bool,
+    /// What it is.
+    pub attachment: Attachment,
     batch: Coalescer,
     /// The packets of the batch: their slots, their bytes, and when they arrived.
     packets: Vec<(u32, u32, Nanos)>,
@@ -50,9 +47,8 @@ const BATCH: usize = 1024;
 impl Endpoint {
     /// A device in use, with nothing to be written.
     pub fn new(attachment: Attachment) -> Self {
-        let Attachment { device, node, passing, .. } = attachment;
-        let batch = Coalescer::new(BATCH, device.takes_udp());
-        Self { device, node: node as u32, passing, batch, packets: Vec::with_capacity(BATCH) }
+        let batch = Coalescer::new(BATCH, attachment.device.takes_udp());
+        Self { attachment, batch, packets: Vec::with_capacity(BATCH) }
     }
 
     /// Whether nothing waits.
@@ -95,7 +91,7 @@ impl Endpoint {
                 count += 1;
             }
             health.writes += 1;
-            if self.device.write_vectored(&parts[..count]).is_err() {
+            if self.attachment.device.write_vectored(&parts[..count]).is_err() {
                 health.refused += count as u64 - 1;
             }
         }
@@ -110,6 +106,6 @@ impl Endpoint {
 
 impl AsFd for Endpoint {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+        self.attachment.device.as_fd()
     }
 }

@@ -29,6 +29,7 @@ pub mod device;
 mod endpoint;
 mod flows;
 pub mod headers;
+mod partitions;
 mod record;
 pub mod segment;
 mod steering;

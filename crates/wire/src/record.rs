@@ -26,6 +26,8 @@ pub struct Health {
     pub unroutable: u64,
     /// Super-packets that could not be split.
     pub malformed: u64,
+    /// Packets thrown away at hosts that a partition keeps apart.
+    pub cut: u64,
     cpu: Nanos,
     wall: Nanos,
 }
@@ -73,6 +75,7 @@ impl Health {
             overflowed: self.overflowed,
             unroutable: self.unroutable,
             malformed: self.malformed,
+            cut: self.cut,
             cpu_share: self.cpu as f64 / self.wall as f64,
         }
     }
@@ -101,6 +104,8 @@ pub struct HealthReport {
     pub unroutable: u64,
     /// Super-packets that could not be split.
     pub malformed: u64,
+    /// Packets thrown away at hosts that a partition keeps apart.
+    pub cut: u64,
     /// Share of the time that the loop was on a processor.
     pub cpu_share: f64,
 }

@@ -19,6 +19,7 @@ use crate::device::BUFFER;
 use crate::endpoint::{Attachment, Endpoint};
 use crate::flows::{Belonging, Facts, Flows};
 use crate::headers::{ETHERNET, Framing, Headers, Transport as Carried};
+use crate::partitions::Partitions;
 use crate::record::{Agreement, Health, Outcome};
 use crate::segment::{Piece, Segments};
 use crate::steering::{Steering, Way};
@@ -114,6 +115,7 @@ pub struct Wire {
     pub(crate) net: Network<Load, Watch>,
     endpoints: Vec<Endpoint>,
     steering: Steering,
+    partitions: Partitions,
     flows: Flows,
     series: Option<LinkSeries>,
     delivered: Vec<u64>,
@@ -180,6 +182,7 @@ impl Wire {
             net.open_account();
         }
         let steering = Steering::new(&mut net.routes, &attachments)?;
+        let partitions = Partitions::new(&plan);
         let endpoints = attachments.into_iter().map(Endpoint::new).collect();
         let interval = plan.observe.series_interval;
         let ticks = Ticks {
@@ -195,6 +198,7 @@ impl Wire {
             net,
             endpoints,
             steering,
+            partitions,
             flows,
             clock: Clock::new(0),
             seed,
@@ -205,6 +209,11 @@ impl Wire {
             health: Health::default(),
             buffer: vec![0; BUFFER],
         })
+    }
+
+    /// What it is attached to, for a wire that is to run before or after this one.
+    pub fn attachments(&self) -> Vec<Attachment> {
+        self.endpoints.iter().map(|endpoint| endpoint.attachment.clone()).collect()
     }
 
     /// Runs from `start`, on the machine's monotonic clock, until the plan's end, or until told to stop.
@@ -345,15 +354,16 @@ impl Wire {
     fn read(&mut self, number: usize) -> Result<(), WireError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..self.settings.reads {
-            let (vnet, length, from) = match self.endpoints[number].device.read(&mut buffer) {
-                Ok(None) => break,
-                Ok(Some(frame)) => (frame.vnet, frame.bytes.len(), frame.start),
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    self.health.malformed += 1;
-                    continue;
-                }
-                Err(error) => return Err(WireError::Io("reading a device", error)),
-            };
+            let (vnet, length, from) =
+                match self.endpoints[number].attachment.device.read(&mut buffer) {
+                    Ok(None) => break,
+                    Ok(Some(frame)) => (frame.vnet, frame.bytes.len(), frame.start),
+                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                        self.health.malformed += 1;
+                        continue;
+                    }
+                    Err(error) => return Err(WireError::Io("reading a device", error)),
+                };
             self.health.reads += 1;
             self.catch_up();
             self.enter(number as u32, &vnet, &buffer[from..from + length]);
@@ -371,7 +381,7 @@ impl Wire {
 
     /// A packet, or a super-packet of several, comes from a device.
     fn enter(&mut self, from: u32, vnet: &VnetHeader, frame: &[u8]) {
-        let framing = self.endpoints[from as usize].device.framing();
+        let framing = self.endpoints[from as usize].attachment.device.framing();
         let mut segments = Segments::new(framing, vnet, frame);
         let whole = *segments.headers();
         let destination = whole.ip.map(|ip| ip.destination);
@@ -397,8 +407,9 @@ impl Wire {
     /// One packet of wire size, which is at the arena's next place, goes on its way.
     fn offer(&mut self, from: u32, way: Way, framing: Framing, piece: &Piece) {
         let headers = &piece.headers;
-        let (source, target) = (&self.endpoints[from as usize], &self.endpoints[way.to as usize]);
-        let nodes = (source.node, target.node);
+        let end = |number: u32| &self.endpoints[number as usize].attachment;
+        let (source, target) = (end(from), end(way.to));
+        let nodes = (source.node as u32, target.node as u32);
         let passing = (source.passing, target.passing);
         let facts = facts(headers);
         let whose = self.flows.belonging(self.now, nodes, passing, &facts);
@@ -442,6 +453,11 @@ impl Wire {
             // Its bytes stay where they are until they are written.
             self.net.slab.copy(slot);
             let body = self.net.receive(self.now, &packet);
+            if body.load.whose == self.flows.strangers() && self.partitions.cut(self.now, &packet) {
+                self.health.cut += 1;
+                self.net.slab.release(slot);
+                continue;
+            }
             let load = &body.load;
             let bytes = &mut self.net.witness.arena.get_mut(slot)[..load.bytes as usize];
             let mut headers = Headers::parse(load.framing, bytes);
@@ -454,7 +470,7 @@ impl Wire {
                     partial.finish(bytes);
                 }
                 flip_bit(bytes, &headers, body.number);
-            } else if !self.endpoints[body.endpoint as usize].passing {
+            } else if !self.endpoints[body.endpoint as usize].attachment.passing {
                 let whose = Belonging { account: load.whose, connection: body.connection };
                 self.flows.received(self.now, body.sent_at, whose, &load.facts, first);
             }

@@ -135,6 +135,12 @@ def told(record: LabRecord) -> str:
             )
         else:
             lines.append(f"  {found['link']}: its replay differs: {found['difference']}")
+    if store := real.get("store"):
+        keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
+        lines.append(
+            f"  {keys} acknowledged writes looked for afterwards: none lost, {behind} not on all "
+            "replicas"
+        )
     lines += [f"NOT VALID: {doubt}" for doubt in record.doubts]
     return "\n".join(lines)
 

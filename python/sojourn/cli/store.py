@@ -62,11 +62,34 @@ def measure(
         typer.Option("--user", help="Who asks; the password is $SOJOURN_STORE_PASSWORD."),
     ] = None,
     password_file: Annotated[
-        Path | None, typer.Option("--password-file", metavar="FILE", help="... or is in this file.")
+        Path | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="... or is in this file.",
+        ),
     ] = None,
     authority: Annotated[
         Path | None,
-        typer.Option("--tls", metavar="FILE", help="Use TLS; certificates that sign the nodes'."),
+        typer.Option(
+            "--tls",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Use TLS; certificates that sign the nodes'.",
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-certificate",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Our own certificate and its key, where nodes ask for one.",
+        ),
     ] = None,
     rate: Annotated[
         float, typer.Option("--rate", min=0.01, max=100_000, help="Requests a second at most.")
@@ -80,6 +103,8 @@ def measure(
     Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
     end; nothing else is touched.
     """
+    import signal
+
     from sojourn.lab.store_findings import values
     from sojourn.lab.store_measure import Running
     from sojourn.lab.store_measure import measure as ask
@@ -90,11 +115,23 @@ def measure(
         common.fail("--contact-points needs an address", as_json=as_json)
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
     if password_file is not None:
-        password = password_file.read_text("utf-8").strip()
+        password = password_file.read_text("utf-8").removesuffix("\n")
+    if user is not None and not password:
+        message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
+        common.fail(message, as_json=as_json)
+    if certificate is not None and authority is None:
+        common.fail("--tls-certificate is for TLS: --tls names who signs", as_json=as_json)
     running = Running(
-        points, port, user, password, None if authority is None else str(authority), rate
+        points, port, user, password,
+        authority=None if authority is None else str(authority),
+        certificate=None if certificate is None else str(certificate),
+        rate=rate,
+    )  # fmt: skip
+    # Whoever ends it lets it drop the keyspace.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    columns, about = ask(
+        scenario.plan_json, seed, running, lambda name: common.note(f"asks in keyspace {name}")
     )
-    columns, about = ask(scenario.plan_json, seed, running)
     found = values(columns)
     if as_json:
         common.print_json({"metrics": found, "store": about})

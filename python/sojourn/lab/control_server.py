@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sojourn import _core
 
@@ -64,13 +64,26 @@ def describe(plan: Mapping[str, Any], name: str) -> Json:
     }
 
 
+class Answering(Protocol):
+    """What a wire is asked: `_core.Wire`, or one that has its place."""
+
+    def counters(self) -> str | None:
+        """All counters as JSON; `None` if the run has ended."""
+
+    def set(self, change_json: str, /) -> None:
+        """Change a link, told as JSON; raises `ValueError` with the reason if that cannot be."""
+
+    def stop(self) -> bool:
+        """End the run; false if it has ended."""
+
+
 class ControlServer:
     """Answers for `wire` on `listener` from a thread of its own, while the context lasts.
 
     The wire must be running, or about to: what is asked before waits for it.
     """
 
-    def __init__(self, wire: _core.Wire, listener: socket.socket, about: Json) -> None:
+    def __init__(self, wire: Answering, listener: socket.socket, about: Json) -> None:
         self.wire = wire
         self.listener = listener
         self.about = about

@@ -11,7 +11,6 @@ import io
 import json
 import os
 import platform
-import tempfile
 import zipfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,11 +22,12 @@ from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
 from sojourn.lab.stolen import ProcessorTime
+from sojourn.lab.temporary import folder
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sojourn.lab.host import Host
     from sojourn.lab.programs import Collected, Lineup, Options, Stage
@@ -163,16 +163,17 @@ class WireEngine:
         from sojourn.lab.store_run import StoreRun, require
 
         require(json.loads(plan_json), self.name)
+        lineup = self.check(plan_json, seed)
         raw = self._raw(stack, plan_json, seed)
-        return StoreRun(self, plan_json, seed, raw, stack).make(progress)
+        return StoreRun(self, plan_json, seed, lineup, raw, stack).make(progress)
 
     def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
         if self.keep is None:
-            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-")))
+            return stack.enter_context(folder())
         key = hashlib.sha256(plan_json.encode()).hexdigest()[:12]
-        folder = self.keep / f"{key}-{seed}"
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        kept = self.keep / f"{key}-{seed}"
+        kept.mkdir(parents=True, exist_ok=True)
+        return kept
 
 
 class Run:
@@ -221,7 +222,7 @@ class Run:
         collected = stage.collect()
         self.end()
         # With the wire go its devices.
-        lost = {host.name: n for host in self.hosts.values() if (n := _lost_before(host)) > 0}
+        lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
         offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
         tell.close()  # programs have taken leave of each other
         if wire.process.wait(END_SECONDS) != 0:
@@ -230,10 +231,7 @@ class Run:
 
     def nodes(self) -> list[int]:
         """Hosts that send or receive."""
-        flows = {n for f in self.lineup.run.flows for n in (f.sender, f.receiver, *f.servers)}
-        pings = {n for p in self.lineup.options.pings for n in (p.sender, p.receiver)}
-        probes = {n for p in self.lineup.run.probes for n in (p.sender, p.receiver)}
-        return sorted(flows | pings | probes)
+        return sorted(ends_of(self.lineup))
 
     def devices(self, sandbox: Sandbox) -> list[dict[str, Any]]:
         """The wire's devices: one in each host."""
@@ -292,7 +290,7 @@ class Run:
             "realtime": wire.realtime,
             "kernel": platform.release(),
             "programs": dict(self.lineup.versions),
-            "settings": self.settings(),
+            "settings": settings_of(self.lineup, self.hosts, self.name_of),
             "offloads": offloads,
             "health": health,
             "agreements": outcome.agreements,
@@ -310,17 +308,27 @@ class Run:
         """What a host is called that programs speak to."""
         return str(self.plan["nodes"][node]["name"])
 
-    def settings(self) -> dict[str, Any]:
-        """Settings of each host that its programs asked for."""
-        return {
-            self.hosts[node].name: {
-                "sysctls": dict(settings.sysctls),
-                "routes": {
-                    self.name_of(to): route.metrics() for to, route in settings.routes.items()
-                },
-            }
-            for node, settings in self.lineup.settings.items()
+
+def settings_of(
+    lineup: Lineup, hosts: Mapping[int, Host], name_of: Callable[[int], str] | None = None
+) -> dict[str, Any]:
+    """Settings of each host that its programs asked for."""
+    name_of = name_of or (lambda node: hosts[node].name)
+    return {
+        hosts[node].name: {
+            "sysctls": dict(settings.sysctls),
+            "routes": {name_of(to): route.metrics() for to, route in settings.routes.items()},
         }
+        for node, settings in lineup.settings.items()
+    }
+
+
+def ends_of(lineup: Lineup) -> set[int]:
+    """Nodes of a line-up that send or receive."""
+    flows = {n for f in lineup.run.flows for n in (f.sender, f.receiver, *f.servers)}
+    pings = {n for p in lineup.options.pings for n in (p.sender, p.receiver)}
+    probes = {n for p in lineup.run.probes for n in (p.sender, p.receiver)}
+    return flows | pings | probes
 
 
 def switched_on(host: Host, device: str) -> list[str]:
@@ -328,7 +336,7 @@ def switched_on(host: Host, device: str) -> list[str]:
     return sorted(word for word, on in host.offloads(device).items() if on)
 
 
-def _lost_before(host: Host) -> int:
+def lost_before(host: Host) -> int:
     """Packets that a host's device dropped because the wire did not read fast enough."""
     process = host.spawn(["cat", "/proc/net/dev"])
     process.wait(END_SECONDS)

@@ -10,7 +10,7 @@ import platform
 from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn.lab import qdiscs
-from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, switched_on
+from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, settings_of, switched_on
 from sojourn.lab.needs import find_program
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.stolen import ProcessorTime
@@ -173,7 +173,7 @@ class _Run(Run):
             "privilege_reason": sandbox.reason,
             "kernel": platform.release(),
             "programs": dict(self.lineup.versions),
-            "settings": self.settings(),
+            "settings": settings_of(self.lineup, self.hosts, self.name_of),
             "links": {
                 link.name: [command for commands in link.stages() for command in commands]
                 for link in self.links

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.lab.programs.summaries import summarize
@@ -23,17 +23,69 @@ OUTCOMES = {
 """What a client says of a request, and what that is counted as."""
 
 
-def summary_of(
-    plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
+def with_store(
+    tables: Mapping[str, Sequence[Column]],
+    plan: Mapping[str, Any],
+    rows: Sequence[Sequence[Any]],
+    about: Mapping[str, Any],
 ) -> dict[str, Sequence[Column]]:
-    """Return the summary: one row, the store's metrics by the names that they have in simulation.
+    """Return a record's tables with the store's metrics and distributions, as in simulation."""
+    summary = [*tables["summary"], *summary_of(plan, rows, about)]
+    spread = _joined(tables["distributions"], distributions_of(plan, rows))
+    return {**tables, "summary": summary, "distributions": spread}
+
+
+def _measured(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    store = plan["store"]
+    unmeasured = store["load"]["warmup"] // len(store["clients"])
+    return [row for row in rows if row[0] > unmeasured and row[3] >= plan["warmup"]]
+
+
+def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Column]:
+    """Return the distribution of each kind of request's latency, as simulated runs have it.
 
     `rows` are those of clients' logs (`cassandra.client`).
     """
+    measured = _measured(plan, rows)
+    places: list[str] = []
+    bins: list[tuple[int, int, int]] = []
+    for kind in KINDS:
+        own = summarize(_times(row for row in measured if row[1] == kind)).bins
+        places += [f"{plan['store']['name']}.{kind}"] * len(own)
+        bins += own
+    low, high = ([one[side] / 1e9 for one in bins] for side in (0, 1))
+    count = len(bins)
+    return [
+        ("place", "", "text", places),
+        ("metric", "", "text", ["latency"] * count),
+        ("low", "", "f8", struct.pack(f"<{count}d", *low)),
+        ("high", "", "f8", struct.pack(f"<{count}d", *high)),
+        ("count", "1", "i8", struct.pack(f"<{count}q", *(one[2] for one in bins))),
+    ]
+
+
+def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
+    """Return a table with another's rows behind its own."""
+    added = {name: data for name, _, _, data in more}
+    joined: list[Column] = []
+    for name, unit, dtype, data in table:
+        other = added[name]
+        if isinstance(data, list) and isinstance(other, list):
+            joined.append((name, unit, dtype, [*data, *other]))
+        elif not isinstance(data, list) and not isinstance(other, list):
+            joined.append((name, unit, dtype, data + other))
+        else:
+            raise TypeError(f"column {name} is text in one table only")
+    return joined
+
+
+def summary_of(
+    plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
+) -> list[Column]:
+    """Return the store's part of the summary: its metrics by the names they have in simulation."""
     store = plan["store"]
-    name, since = store["name"], plan["warmup"]
-    unmeasured = store["load"]["warmup"] // len(store["clients"])
-    measured = [row for row in rows if row[0] > unmeasured and row[3] >= since]
+    name = store["name"]
+    measured = _measured(plan, rows)
     columns = _requests(name, measured)
     span = max(row[5] for row in measured) - min(row[3] for row in measured) if measured else None
     columns.append(_real(f"{name}.elapsed", "s", None if span is None else span / 1e9))
@@ -45,7 +97,7 @@ def summary_of(
     asked: Mapping[str, int] = about["coordinated"]
     for node, address in about["nodes"].items():
         columns.append(_whole(f"{name}.{node}.coordinated", asked.get(address, 0)))
-    return {"summary": columns}
+    return columns
 
 
 def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
@@ -54,14 +106,18 @@ def _requests(prefix: str, rows: Sequence[Sequence[Any]]) -> list[Column]:
     columns += [_whole(f"{prefix}.{name}", counts[name]) for name in OUTCOMES.values()]
     # Every request has been waited for.
     columns.append(_whole(f"{prefix}.pending", len(rows) - sum(counts.values())))
-    times = [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
-    stats = summarize(times).stats
+    stats = summarize(_times(rows)).stats
     named = {
         "mean": stats.mean, "sd": stats.sd, "p50": stats.p50, "p95": stats.p95, "p99": stats.p99,
         "p999": stats.p999, "max": stats.greatest,
     }  # fmt: skip
     columns += [_real(f"{prefix}.latency_{key}", "s", value) for key, value in named.items()]
     return columns
+
+
+def _times(rows: Iterable[Sequence[Any]]) -> list[int]:
+    """Return the latencies of what was acknowledged, in nanoseconds."""
+    return [row[5] - row[3] for row in rows if row[6] == "acknowledged"]
 
 
 def _whole(name: str, value: int) -> Column:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
@@ -34,19 +34,24 @@ class Running:
     contact_points: Sequence[str]
     port: int = 9042
     user: str | None = None
-    password: str = ""
+    password: str = field(default="", repr=False)
     authority: str | None = None
     """File of the certificates that sign its nodes'; TLS is used if it is given."""
+    certificate: str | None = None
+    """File of our own certificate and its key, for nodes that ask for one."""
     rate: float = FASTEST
     """Requests a second at most."""
 
 
-def measure(plan_json: str, seed: int, running: Running) -> tuple[Sequence[Column], Json]:
+def measure(
+    plan_json: str, seed: int, running: Running, tell: Callable[[str], None] = lambda _: None
+) -> tuple[Sequence[Column], Json]:
     """The summary of a plan's store, as a simulated run has it, and what else was found.
 
     One client asks what the plan's first client does. The keyspace that is made goes at the end,
-    whatever happens; nothing else there is touched. Raises `Unavailable` if the store cannot be
-    reached, `LabError` if it refuses.
+    whatever happens to the client but `kill -9`; nothing else there is touched. `tell` hears the
+    keyspace's name before it is made. Raises `Unavailable` if the store cannot be reached,
+    `LabError` if it refuses.
     """
     plan: Json = json.loads(plan_json)
     store = plan.get("store")
@@ -63,6 +68,7 @@ def measure(plan_json: str, seed: int, running: Running) -> tuple[Sequence[Colum
         "write_level": level(store["write_level"]), "read_level": level(store["read_level"]),
         "value_bytes": store["workload"]["value"], "load": store["load"], "user": running.user,
         "password": running.password, "authority": running.authority,
+        "certificate": running.certificate,
     }  # fmt: skip
     with ExitStack() as stack:
         try:
@@ -71,15 +77,17 @@ def measure(plan_json: str, seed: int, running: Running) -> tuple[Sequence[Colum
             where = ", ".join(running.contact_points)
             raise Unavailable(f"no store answers at {where}: {error}") from error
         stack.callback(client.leave, {})
+        tell(client.keyspace)
         try:
-            client.schema({"replication": replication(store), "seconds": 60})
             stack.callback(client.drop, {"seconds": 60})
+            client.schema({"replication": replication(store), "seconds": 60})
             client.load({"first": 0, "count": store["workload"]["records"]})
             most = store["load"]["requests"] or SCRIPT
+            client.script({"script": parts.script(0, min(most, SCRIPT))})
             now = time.monotonic_ns()
             answer = client.run(
                 {
-                    "script": parts.script(0, min(most, SCRIPT)), "start": now,
+                    "start": now,
                     "end": now + min(plan["duration"], LONGEST), "warm": False,
                     "least_gap": int(1e9 / running.rate),
                 }
@@ -92,4 +100,4 @@ def measure(plan_json: str, seed: int, running: Running) -> tuple[Sequence[Colum
         nodes = {host["address"]: host["address"] for host in client.hosts({})["hosts"]}
     about = {"coordinated": answer["coordinated"], "checked": [checked], "nodes": nodes}
     rows = [json.loads(line) for line in log.getvalue().splitlines()]
-    return summary_of(plan, rows, about)["summary"], about
+    return summary_of(plan, rows, about), about

@@ -1,8 +1,8 @@
 """A plan's store made real: Cassandra's nodes and clients in a network whose links are the wire's.
 
 The store comes up over links that do nothing to packets; when every client knows every node, the
-links become what the plan says, the clients ask, and afterwards they do nothing again, so that what
-was acknowledged can be looked for.
+plan's links take their place, the clients ask, and other flows go beside them; afterwards the links
+do nothing again, so that what was acknowledged can be looked for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,35 +21,42 @@ from typing import IO, TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
-from sojourn.lab.engine import END_SECONDS, LabRecord, packed
+from sojourn.lab.engine import (
+    END_SECONDS,
+    LabRecord,
+    ends_of,
+    lost_before,
+    packed,
+    settings_of,
+)
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.findings import with_findings
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.programs.plan import address
+from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.stolen import ProcessorTime
-from sojourn.lab.store_findings import keyspace, level, replication, summary_of
+from sojourn.lab.store_findings import keyspace, level, replication, with_store
 from sojourn.lab.validity import Doubt, doubts
-from sojourn.lab.wire_process import WireProcess, devices_of, settle, start_wire
+from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
     from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
+    from sojourn.lab.programs import Collected, Lineup, Stage
     from sojourn.lab.sandbox import Sandbox
     from sojourn.study.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
-"""Nanoseconds that the wire may run: it is stopped when all is done."""
+"""Nanoseconds that the links before and behind the run may last: they go when all is done."""
 MEMORY = 2 << 30
 """Bytes that a node's files may take; they are in memory."""
 WARM_WRITES = 500
 """Writes that nobody measures: the first thousand of a cold Java are several times as slow."""
 SCRIPT = 200_000
 """Requests of a client at most."""
-TICK = 0.2
+TICK = 0.1
 """Seconds between two looks at everything."""
 SHOWN = 20
 """Keys that are named of those that something is wrong with."""
-MTU = 1500
 
 Json = dict[str, Any]
 
@@ -59,13 +66,8 @@ def require(plan: Json, engine: str) -> None:
     problems = []
     if engine != "wire":
         problems.append(Problem("", f"--engine {engine}", "a store's links are the wire's"))
-    if plan["groups"]:
-        problems.append(Problem("", "flows", "not beside a real store yet"))
-    if any(fault["what"]["kind"] == "partition" for fault in plan["store"]["faults"]):
-        text = "partitions are for simulated stores; a link may have `loss 100%`"
-        problems.append(Problem("", "faults", text))
-    if any(link["changes"] for link in plan["links"]):
-        problems.append(Problem("", "changes", "not beside a real store yet"))
+    if plan.get("balancers"):
+        problems.append(Problem("", "balancers", "none beside a real store"))
     if problems:
         raise NotPossible(problems)
     java.find_java()
@@ -77,55 +79,87 @@ def require(plan: Json, engine: str) -> None:
 
 
 class StoreRun:
-    """One run being made, for an engine whose settings it takes."""
+    """One run being made, for an engine whose settings it takes.
+
+    `lineup` are the programs of the plan's flows, none mostly.
+    """
 
     def __init__(
-        self, engine: WireEngine, plan_json: str, seed: int, raw: Path, stack: ExitStack
+        self,
+        engine: WireEngine,
+        plan_json: str,
+        seed: int,
+        lineup: Lineup,
+        raw: Path,
+        stack: ExitStack,
     ) -> None:
         self.engine = engine
         self.plan: Json = json.loads(plan_json)
         self.seed = seed
+        self.lineup = lineup
         self.raw = raw
         self.stack = stack
         self.store: Json = self.plan["store"]
         self.parts = _core.StoreParts(plan_json, seed)
         self.keyspace = keyspace()
         self.hosts: dict[int, Host] = {}
-        self.tell: IO[bytes]
+        self.wire: WireProcess
+        self.stage: Stage
+        self.cluster: Cluster
         self.stolen = 0.0
+        self._tell: IO[bytes]
+        self._progress: RunProgress | None = None
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        """Make it; the summary is that of a simulated run."""
+        """Make it; the record's tables are those of a simulated run."""
+        from sojourn.lab.programs import Stage
         from sojourn.lab.sandbox import Sandbox
 
         nodes = len(self.store["nodes"])
         sandbox = self.stack.enter_context(
             Sandbox(self.engine.privilege, needs=("tun",), memory=nodes * MEMORY)
         )
-        ends = [host["node"] for host in (*self.store["nodes"], *self.store["clients"])]
-        for end in ends:
+        self._progress = progress
+        ends = {host["node"] for host in (*self.store["nodes"], *self.store["clients"])}
+        for end in sorted(ends | ends_of(self.lineup)):
             self.hosts[end] = sandbox.host(self.plan["nodes"][end]["name"])
         read, write = os.pipe()
-        self.tell = self.stack.enter_context(os.fdopen(write, "wb", buffering=0))
-        wire = start_wire(
-            sandbox, self.stack, self.forming(), self.seed, devices_of(self.hosts),
-            mtu=MTU, stdin=read, control=self.engine.control,
+        self._tell = self.stack.enter_context(os.fdopen(write, "wb", buffering=0))
+        links = self.plan["observe"]["bottleneck"]["links"] if self.engine.journals else []
+        self.wire = start_wire(
+            sandbox, self.stack, self.plan, self.seed, devices_of(self.hosts),
+            mtu=self.lineup.mtu, stdin=read, journals=links, control=self.engine.control,
+            around=self.around(),
         )  # fmt: skip
         os.close(read)
-        settle(self.hosts, MTU)
-        self.tell.write(b"%d\n" % time.monotonic_ns())
-        cluster = self.stack.enter_context(Cluster(self.members(), self.settings()))
+        settle(self.hosts, self.lineup.mtu)
+        self.stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
+        self.stage.configure(DEVICE)
+        self.turn(time.monotonic_ns())
+        cluster = Cluster(self.members(), self.settings())
+        self.cluster = self.stack.enter_context(cluster)
         cluster.start()
-        clients = [self.client(number, cluster) for number in range(len(self.store["clients"]))]
+        self.look(0)
+        clients = [self.client(number) for number in range(len(self.store["clients"]))]
         agreed = cluster.agree(clients)
+        self.look(0)
+        self.prepare(clients)
+        self.stage.ready()
         before = ProcessorTime.now()
-        found = self.measure(cluster, clients, wire.process, progress)
+        answers = self.measure(clients)
         self.stolen = ProcessorTime.now().stolen_since(before)
+        collected = self.stage.collect()
+        self.turn(time.monotonic_ns())
+        checked = self.check(clients)
+        lost = {host.name: n for host in self.hosts.values() if (n := lost_before(host)) > 0}
         cpu = {each.member.name: each.running.cpu() for each in cluster.nodes}
-        self.write(clients, cluster)
-        self.tell.close()
-        if wire.process.wait(END_SECONDS) != 0:
-            raise LabError(f"the wire failed{wire.process.complaint()}")
+        self.write(clients)
+        self._tell.close()
+        if self.wire.process.wait(END_SECONDS) != 0:
+            raise LabError(f"the wire failed{self.wire.process.complaint()}")
+        coordinated: Counter[str] = Counter()
+        for answer in answers:
+            coordinated.update(answer["coordinated"])
         about = {
             "name": "cassandra",
             "version": VERSION,
@@ -133,29 +167,30 @@ class StoreRun:
             "warm_writes": WARM_WRITES,
             "processor_seconds": cpu,
             "nodes": {each.member.name: each.member.address for each in cluster.nodes},
-            **found["about"],
+            "coordinated": dict(coordinated),
+            "checked": checked,
         }
-        return self.record(sandbox, wire, found["rows"], about)
+        rows = [row for each in clients for row in each.outcomes()]
+        return self.record(sandbox, collected, rows, about, lost)
 
-    def forming(self) -> Json:
-        """The plan of the wire while the store comes up: no traffic of ours, and clean links."""
+    def turn(self, start: int) -> None:
+        """It is the turn of the wire's next links, whose clock shows 0 at `start`."""
+        self._tell.write(b"%d\n" % start)
+
+    def around(self) -> Json:
+        """The links while the store comes up, and while it is looked at: clean, without traffic."""
         clean = json.loads(_core.parse_netem(""))
         links = [
             {**link, "params": {**link["params"], **clean}, "changes": []}
             for link in self.plan["links"]
         ]
         observe = {**self.plan["observe"], "series_interval": 0, "capture": []}
-        made = {**self.plan, "links": links, "duration": LONGEST, "warmup": 0, "observe": observe}
+        made = {
+            **self.plan, "links": links, "groups": [], "duration": LONGEST, "warmup": 0,
+            "observe": observe,
+        }  # fmt: skip
         del made["store"]
         return made
-
-    def impair(self, *, clean: bool = False) -> None:
-        """Lets the links be what the plan says, or nothing at all again."""
-        for link in self.plan["links"]:
-            params = link["params"]
-            wire = {"delay": 0} if clean else {k: params[k] for k in ("delay", "impairments")}
-            change = {"link": link["name"], "wire": wire}
-            self.tell.write(json.dumps(change).encode() + b"\n")
 
     def members(self) -> list[Node]:
         """The nodes, with the tokens of the plan's ring."""
@@ -182,16 +217,16 @@ class StoreRun:
             read_ms=max(10, patience["read"] // 1_000_000),
             hints=patience["hints"],
             # What a node that crashes has acknowledged must be on its disk.
-            commit_log="batch" if self.store["faults"] else "periodic",
+            commit_log="batch" if self.faults(0) else "periodic",
         )
 
-    def client(self, number: int, cluster: Cluster) -> Asker:
+    def client(self, number: int) -> Asker:
         """A client that is connected."""
         own = self.store["clients"][number]
         made = Asker(self.hosts[own["node"]], self.stack)
         made.ask(
             "connect",
-            contact_points=[each.member.address for each in cluster.nodes],
+            contact_points=[each.member.address for each in self.cluster.nodes],
             port=node.NATIVE_PORT,
             patience_seconds=self.store["patience"]["client"] / 1e9,
             connect_seconds=30,
@@ -206,136 +241,153 @@ class StoreRun:
         )
         return made
 
-    def measure(
-        self,
-        cluster: Cluster,
-        clients: Sequence[Asker],
-        wire: Process,
-        progress: RunProgress | None,
-    ) -> Json:
-        """Prepares, asks, and looks for what was acknowledged."""
-        first, workload = clients[0], self.store["workload"]
+    def prepare(self, clients: Sequence[Asker]) -> None:
+        """Makes the table and its first records, and warms the nodes; clients learn what to ask."""
+        first = clients[0]
         first.ask("schema", replication=replication(self.store), seconds=120)
         first.ask("ready", level="ALL", seconds=120)
         for other in clients[1:]:
             other.ask("prepare")
-        first.ask("load", first=0, count=workload["records"], seconds=3600)
+        first.ask("load", first=0, count=self.store["workload"]["records"], seconds=3600)
         # Far from the keys that are measured.
         warm = [["insert", -1 - i, 1, 0] for i in range(WARM_WRITES)]
-        for other in clients:
-            other.ask("run", script=warm, start=0, end=LONGEST, warm=True, seconds=600)
-        self.impair()
-        begin = time.monotonic_ns()
+        total, of = self.store["load"]["requests"], len(clients)
+        for number, each in enumerate(clients):
+            self.look(0)
+            each.ask("script", script=warm)
+            each.ask("run", start=0, end=LONGEST, warm=True, seconds=600)
+            share = SCRIPT if total is None else (total - number + of - 1) // of
+            each.ask("script", script=self.parts.script(number, min(share, SCRIPT)))
+
+    def measure(self, clients: Sequence[Asker]) -> list[Json]:
+        """Lets the plan's links take their place, and clients and flows begin."""
+        begin = self.stage.begin()
+        self.turn(begin)
         start = begin + self.store["load"]["start"]
         end = begin + self.plan["duration"]
-        of = len(clients)
-        total = self.store["load"]["requests"]
-        for number, each in enumerate(clients):
-            share = SCRIPT if total is None else (total - number + of - 1) // of
-            script = self.parts.script(number, min(share, SCRIPT))
-            each.tell("run", script=script, start=start, end=end, warm=False)
-        faults = self.faults(begin)
         for each in clients:
-            while not each.answered(TICK):
-                self.tick(cluster, wire, faults, progress, begin)
-        answers = [each.answer() for each in clients]
-        measured = time.monotonic_ns() - begin
-        self.impair(clean=True)
-        cluster.restore()
-        cluster.agree(clients)
-        first.ask("ready", level="ALL", seconds=120)
-        need = self.parts.write_need
-        checks = [each.ask("verify", most=SHOWN, need=need, replicas=True, seconds=3600)
-                  for each in clients]  # fmt: skip
-        coordinated: Counter[str] = Counter()
-        for answer in answers:
-            coordinated.update(answer["coordinated"])
-        about = {
-            "coordinated": dict(coordinated),
-            "checked": checks,
-            "measured_nanoseconds": measured,
-        }
+            each.tell("run", start=start, end=end, warm=False)
+        faults = deque(self.faults(begin))
+
+        def tick(now: int) -> bool:
+            self.tick(faults, now)
+            return True
+
+        if self.lineup.programs:
+            self.stage.play(tick, TICK)
+        for each in clients:
+            while not each.answered(self.pause(faults)):
+                tick(time.monotonic_ns() - begin)
+        return [each.answer() for each in clients]
+
+    def check(self, clients: Sequence[Asker]) -> list[Json]:
+        """Brings all nodes back, and looks for what was acknowledged; an error if it is lost."""
+        self.cluster.restore()
+        self.cluster.agree(clients)
+        clients[0].ask("ready", level="ALL", seconds=120)
+        order = {"most": SHOWN, "need": self.parts.write_need, "replicas": True, "seconds": 3600}
+        checks = [each.ask("verify", **order) for each in clients]
         if lost := sum(check["lost"] for check in checks):
             named = [key for check in checks for key in check["some"].get("lost", ())]
             raise LabError(f"{lost} acknowledged writes are lost: keys {named[:SHOWN]}")
-        rows = [row for each in clients for row in each.outcomes()]
-        return {"rows": rows, "about": about}
+        return checks
 
     def faults(self, start: int) -> list[tuple[int, bool, int]]:
-        """When (monotonic ns) which node dies or comes back, in order: time, whether up, number."""
+        """When (monotonic ns) which node dies or comes back, in order: time, whether up, number.
+
+        Partitions are the wire's.
+        """
         found = []
         for fault in self.store["faults"]:
+            if fault["what"]["kind"] != "crash":
+                continue
             number = fault["what"]["node"]
             found.append((start + fault["at"], False, number))
             if fault["until"] is not None:
                 found.append((start + fault["until"], True, number))
         return sorted(found)
 
-    def tick(
-        self,
-        cluster: Cluster,
-        wire: Process,
-        faults: list[tuple[int, bool, int]],
-        progress: RunProgress | None,
-        start: int,
-    ) -> None:
-        """Looks after all parts, and lets happen what is due."""
-        if not wire.running:
-            raise LabError(f"the wire ended too early{wire.complaint()}")
-        now = time.monotonic_ns()
-        while faults and faults[0][0] <= now:
-            _, up, number = faults.pop(0)
+    @staticmethod
+    def pause(faults: deque[tuple[int, bool, int]]) -> float:
+        """Seconds to the next look."""
+        if not faults:
+            return TICK
+        return min(TICK, max(0.001, (faults[0][0] - time.monotonic_ns()) / SECOND))
+
+    def tick(self, faults: deque[tuple[int, bool, int]], now: int) -> None:
+        """Looks after all parts, and lets happen what is due; `now` counts from the run's start."""
+        if not self.wire.process.running:
+            raise LabError(f"the wire ended too early{self.wire.process.complaint()}")
+        while faults and faults[0][0] <= time.monotonic_ns():
+            _, up, number = faults.popleft()
             if up:
-                cluster.restart(number)
+                self.cluster.restart(number)
             else:
-                cluster.nodes[number].kill()
-        cluster.check()
-        share = min(1.0, max(0, now - start) / self.plan["duration"])
-        if progress is not None and progress(share, 0) is False:
+                self.cluster.nodes[number].kill()
+        self.cluster.check()
+        self.look(min(1.0, max(0, now) / self.plan["duration"]))
+
+    def look(self, share: float) -> None:
+        """Tells how far it is; whoever wants it to stop is obeyed, and nothing of it stays."""
+        if self._progress is not None and self._progress(share, 0) is False:
             raise KeyboardInterrupt
 
-    def write(self, clients: Sequence[Asker], cluster: Cluster) -> None:
+    def write(self, clients: Sequence[Asker]) -> None:
         """Keeps what programs wrote."""
         for each in clients:
             rows = "\n".join(json.dumps(row) for row in each.outcomes())
             (self.raw / f"{each.host.name}.jsonl").write_text(rows, "utf-8")
-        for member in cluster.nodes:
+        for member in self.cluster.nodes:
             said = member.running.output() + member.running.errors()
             (self.raw / f"{member.member.name}.log").write_bytes(said)
 
     def record(
-        self, sandbox: Sandbox, wire: WireProcess, rows: Sequence[Sequence[Any]], about: Json
+        self,
+        sandbox: Sandbox,
+        collected: Collected,
+        rows: Sequence[Sequence[Any]],
+        about: Json,
+        lost: dict[str, int],
     ) -> LabRecord:
         """The record of it all."""
-        from sojourn.lab.programs.lineup import Collected
         from sojourn.lab.wiring import read_outcome
 
-        wire.output.seek(0)
-        outcome = read_outcome(wire.output)
-        # The wire was told to stop when all was done.
-        outcome = replace(outcome, complete=True, reached=about["measured_nanoseconds"])
+        self.wire.output.seek(0)
+        # The last request's answer may come before the plan's end, and the links go then.
+        outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
-        against = doubts(self.plan, health, {}, Collected((), {}, (), (), ()))
-        if violations := sum(check["violations"] for check in about["checked"]):
-            against.append(
-                Doubt(
-                    "acknowledged writes on fewer replicas than their level says",
-                    str(violations), "none may", "the store does not keep what it promises",
-                )
-            )  # fmt: skip
+        against = [*doubts(self.plan, health, lost, collected), *doubts_of(about)]
         real = {
             "engine": self.engine.name,
             "valid": not against,
             "doubts": [doubt.as_dict() for doubt in against],
             "privilege": sandbox.privilege,
             "privilege_reason": sandbox.reason,
-            "realtime": wire.realtime,
+            "realtime": self.wire.realtime,
             "kernel": platform.release(),
-            "programs": {"cassandra": VERSION},
+            "programs": {"cassandra": VERSION, **self.lineup.versions},
+            "settings": settings_of(self.lineup, self.hosts),
             "store": about,
             "health": health,
-            "agreements": [],
-            "captures": [],
+            "agreements": outcome.agreements,
+            "captures": outcome.captures,
         }
-        tables = {**outcome.tables, **summary_of(self.plan, rows, about)}
-        return LabRecord(outcome, real, tables, {"programs.zip": packed(self.raw)})
+        tables = with_findings(outcome.tables, self.plan, collected.flows, collected.groups)
+        files = {"programs.zip": packed(self.raw)}
+        return LabRecord(
+            outcome, real, with_store(tables, self.plan, rows, about), files,
+            captures=[file.read() for file in self.wire.captures],
+        )  # fmt: skip
+
+
+def doubts_of(about: Json) -> list[Doubt]:
+    """What was found of acknowledged writes that speaks against a run."""
+    promise = "the store does not keep what it promises"
+    return [
+        Doubt(what, str(number), "none may", advice)
+        for key, what, advice in (
+            ("violations", "acknowledged writes on fewer replicas than their level says", promise),
+            ("unread", "acknowledged writes that nobody could read afterwards", "see programs.zip"),
+        )
+        if (number := sum(check[key] for check in about["checked"]))
+    ]

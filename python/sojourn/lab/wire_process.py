@@ -48,10 +48,11 @@ def start_wire(
     stdin: int,
     journals: Sequence[int] = (),
     control: int | None = None,
+    around: Mapping[str, Any] | None = None,
 ) -> WireProcess:
     """The wire that joins devices by the plan's links, ready to begin.
 
-    On `stdin` it is told when, see `wiring`. Files go with `stack`.
+    On `stdin` it is told when, see `wiring`; so is it of `around`. Files go with `stack`.
     """
     given: dict[str, Any] = {
         "plan": plan,
@@ -62,6 +63,7 @@ def start_wire(
         "control": None if control is None else 5,
         "name": "lab",
         "captures": [],
+        "around": around,
     }
     configuration, output = (stack.enter_context(nameless()) for _ in range(2))
     fds = [configuration.fileno(), output.fileno()]

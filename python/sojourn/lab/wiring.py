@@ -1,8 +1,12 @@
 """The wire of a laboratory: a process of the sandbox that carries all packets between its hosts.
 
 The process opens a device in each host's namespace, says `ready`, and waits for the run's start on
-its standard input, where it is told of links' changes afterwards. At the end it writes what it
-measured to a file that was handed to it; `read_outcome` reads that.
+its standard input, whose end ends it. Then it writes what it measured to a file that was handed to
+it; `read_outcome` reads that.
+
+What has to come up before the run, and to be looked at after it, does so over other links between
+the same devices: with `around`, another plan, there are three starts, that of the links before, of
+the run, and of the links behind it. Only the run is measured.
 This module is both sides: the process runs `main`.
 """
 
@@ -10,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import socket
 import struct
 import sys
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 READY = "ready\n"
 LINGER = 60_000_000_000
 """Nanoseconds for which packets are carried on after the run's end, at most."""
+FOREVER = 1 << 60
+"""The same where other links come behind."""
 MAGIC = b"sojourn wire 1\n"
 TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 
@@ -95,7 +102,8 @@ def main(argv: Sequence[str]) -> int:
     The configuration is JSON: `plan`, `seed`, `mtu`, `journals` (indices of links), `devices` (each
     has `node`, `network` (a namespace's path), `kind`, `name`, `addresses`), `control` (descriptor
     of a listening socket, or null), `name` (what the wire is called there), `captures`
-    (pairs: index of a link, descriptor of a file).
+    (pairs: index of a link, descriptor of a file), `around` (the plan of the links before and
+    behind the run, or null).
     """
     from sojourn import _core
     from sojourn.lab.control_server import ControlServer, describe
@@ -111,18 +119,25 @@ def main(argv: Sequence[str]) -> int:
         journals=given["journals"],
         captures=[(link, f"/proc/self/fd/{fd}") for link, fd in given["captures"]],
     )
+    wires, linger = [wire], LINGER
+    if given["around"] is not None:
+        around = json.dumps(given["around"])
+        before, behind = (wire.sharing(around, given["seed"], mtu=given["mtu"]) for _ in range(2))
+        wires, linger = [before, wire, behind], FOREVER
+    turns = Turns(wires)
     sys.stdout.write(READY)
     sys.stdout.flush()
-    start = sys.stdin.readline()
-    if not start:
-        return 1  # whoever started it has gone
-    threading.Thread(target=_until_told, args=(wire,), daemon=True).start()
+    threading.Thread(target=_until_told, args=(turns,), daemon=True).start()
     with ExitStack() as stack:
         if given["control"] is not None:
             listener = stack.enter_context(socket.socket(fileno=given["control"]))
             about = describe(given["plan"], given["name"])
-            stack.enter_context(ControlServer(wire, listener, about))
-        outcome = wire.run(int(start), linger=LINGER)
+            stack.enter_context(ControlServer(turns, listener, about))
+        outcomes = turns.run(linger)
+    measured = wires.index(wire)
+    if len(outcomes) <= measured:
+        return 1  # whoever started it has gone
+    outcome = outcomes[measured]
     record = outcome.record
     about = {
         "events": record.events,
@@ -137,13 +152,57 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _until_told(wire: _core.Wire) -> None:
-    """Change links as whoever started it says; end the wire when that says no more, or is gone."""
+class Turns:
+    """Wires that have the same devices one after the other; who asks means whose turn it is."""
+
+    def __init__(self, wires: Sequence[_core.Wire]) -> None:
+        self.wires = wires
+        self._turn = -1
+        self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+
+    def run(self, linger: int) -> list[_core.WireOutcome]:
+        """Run each from the start that it is told, until it is the next one's turn, or the end."""
+        outcomes = []
+        for wire in self.wires:
+            start = self._starts.get()
+            if start is None:
+                break
+            outcomes.append(wire.run(start, linger=linger))
+        return outcomes
+
+    def next(self, start: int) -> None:
+        """It is the next one's turn, whose clock begins at `start`."""
+        last = self._wire if self._turn >= 0 else None
+        self._turn += 1
+        self._starts.put(start)
+        if last is not None:
+            last.stop()
+
+    @property
+    def _wire(self) -> _core.Wire:
+        return self.wires[max(0, self._turn)]
+
+    def set(self, change_json: str) -> None:
+        """Change a link."""
+        self._wire.set(change_json)
+
+    def counters(self) -> str | None:
+        """All counters."""
+        return self._wire.counters()
+
+    def stop(self) -> bool:
+        """End it all."""
+        self._starts.put(None)
+        return self._wire.stop()
+
+
+def _until_told(turns: Turns) -> None:
+    """Begin when whoever started it says; end when that says no more, or is gone."""
     try:
         for line in sys.stdin:
-            wire.set(line)
+            turns.next(int(line))
     finally:
-        wire.stop()
+        turns.stop()
 
 
 if __name__ == "__main__":

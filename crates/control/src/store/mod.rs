@@ -4,7 +4,7 @@
 //! The store is of Cassandra's kind: keys are hashed to [`Token`]s on a [`Ring`], a [`Placement`]
 //! names the replicas of a token, any node may coordinate a request ([`Chooser`]), and a consistency
 //! [`Level`] says how many replicas must have answered ([`Tally`]). Tokens and placements equal
-//! Cassandra's own on recorded cases (`vectors/store`). What a read finds out of step is mended by
+//! Cassandra's own on recorded cases (`tests/cassandra`). What a read finds out of step is mended by
 //! [`repair`], what a replica misses while it is away is kept in [`Hints`].
 //!
 //! A request is acknowledged, failed, timed out (its outcome is then unknown) or pending, and nothing

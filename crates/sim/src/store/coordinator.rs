@@ -15,13 +15,6 @@ pub(super) enum Operation {
     Scan,
 }
 
-impl Request {
-    /// Whether its coordinator has begun with it.
-    pub(super) fn is_begun(&self) -> bool {
-        self.tally.is_some()
-    }
-}
-
 impl Operation {
     /// Its row in the report.
     pub(super) fn kind(self) -> usize {
@@ -29,7 +22,8 @@ impl Operation {
     }
 }
 
-/// Reads, then, if they differ, reads of all the data, then writes to those behind.
+/// Steps of a request: replicas are asked; where a read's answers differ, for all the data; and those
+/// behind are written to.
 const FIRST: u8 = 0;
 const DATA: u8 = 1;
 const REPAIR: u8 = 2;
@@ -61,6 +55,13 @@ pub(super) struct Request {
     answers: Vec<(NodeId, u64)>,
     /// Replicas that may be asked besides, the last one first.
     spare: Vec<NodeId>,
+}
+
+impl Request {
+    /// Whether its coordinator has begun with it.
+    pub(super) fn is_begun(&self) -> bool {
+        self.tally.is_some()
+    }
 }
 
 /// All requests that somebody still has to do with.

@@ -54,26 +54,12 @@ impl Faults {
 
     /// Whether a fault stands between two hosts.
     fn parts(&self, fault: &Fault, a: Host, b: Host) -> bool {
-        let apart = |nodes: &[u32], clients: &[u32], host: Host| match host.checked_sub(self.nodes)
-        {
-            None => nodes.contains(&host),
-            Some(client) => clients.contains(&client),
-        };
-        match &fault.what {
-            What::Crash { node } => a == *node || b == *node,
-            What::Partition { nodes, clients } => {
-                apart(nodes, clients, a) != apart(nodes, clients, b)
-            }
-        }
+        fault.what.parts(self.nodes, a, b)
     }
 
     /// Whether two hosts do not hear each other.
     pub(super) fn cut(&self, a: Host, b: Host, now: Nanos) -> bool {
-        self.list.iter().any(|fault| {
-            fault.at <= now
-                && fault.until.is_none_or(|until| now < until)
-                && self.parts(fault, a, b)
-        })
+        self.list.iter().any(|fault| fault.is_on(now) && self.parts(fault, a, b))
     }
 
     /// Whether `viewer` takes `node` to be up.
@@ -88,11 +74,7 @@ impl Faults {
 
     /// Whether a node has stopped.
     pub(super) fn is_down(&self, node: NodeId, now: Nanos) -> bool {
-        self.list.iter().any(|fault| {
-            fault.what == What::Crash { node }
-                && fault.at <= now
-                && fault.until.is_none_or(|until| now < until)
-        })
+        self.list.iter().any(|fault| fault.what == What::Crash { node } && fault.is_on(now))
     }
 }
 

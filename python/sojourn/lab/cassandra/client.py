@@ -11,12 +11,14 @@ from __future__ import annotations
 import heapq
 import json
 import os
+import socket
 import sys
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from string import Template
 from typing import IO, Any, Literal
@@ -38,6 +40,8 @@ SCHEMA_SECONDS = 60
 """Nodes have at most this long to agree on a table."""
 PROBES = 16
 """Keys that each node is asked for before it counts as ready."""
+PROBE_SECONDS = 5
+"""... and an answer is waited for so long, since what it went by may have been cut."""
 PAUSE = 0.1
 """Seconds between two looks whether something is ready."""
 BOOKED = {
@@ -87,6 +91,7 @@ class Client:
             max_schema_agreement_wait=SCHEMA_SECONDS,
             control_connection_timeout=given["connect_seconds"],
             compression=False,
+            sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             idle_heartbeat_interval=0,
             reconnection_policy=_reconnection(),
             **_secured(given),
@@ -95,6 +100,11 @@ class Client:
         self.keyspace: str = given["keyspace"]
         self.acknowledged: set[int] = set()
         self.coordinated: Counter[str] = Counter()
+        self.asks: Sequence[tuple[str, int, int, int]] = ()
+        """A request's kind, key and length, and the time in ns since the one before, which counts
+        in an open loop only."""
+        self.made = False
+        """Whether there may be a keyspace of ours."""
         self._prepared: dict[str, Any] = {}
 
     def _cql(self, text: str) -> str:
@@ -117,14 +127,21 @@ class Client:
 
         Nothing stays behind if the table cannot be made.
         """
+        from cassandra import AlreadyExists
+
         replication = ", ".join(f"'{k}': '{v}'" for k, v in order["replication"].items())
         make = f"CREATE KEYSPACE $keyspace WITH replication = {{{replication}}}"
-        self.session.execute(self._cql(make), timeout=order["seconds"])
         try:
+            # An answer that does not come leaves it made all the same.
+            self.made = True
+            self.session.execute(self._cql(make), timeout=order["seconds"])
             table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
             self.session.execute(self._cql(table), timeout=order["seconds"])
             self.ready({**order, "level": "ONE"})
             return self.prepare(order)
+        except AlreadyExists:
+            self.made = False
+            raise
         except BaseException:
             self.drop(order)
             raise
@@ -146,7 +163,7 @@ class Client:
             for probe in range(PROBES):
                 while True:
                     try:
-                        self.session.execute(statement, (probe,), host=host)
+                        self.session.execute(statement, (probe,), timeout=PROBE_SECONDS, host=host)
                         break
                     except Exception as error:
                         if time.monotonic() > end:
@@ -176,8 +193,17 @@ class Client:
         return {}
 
     def drop(self, order: Json) -> Json:
-        """The keyspace goes again, with all in it."""
-        self.session.execute(self._cql("DROP KEYSPACE $keyspace"), timeout=order["seconds"])
+        """The keyspace goes again, with all in it, if it is there and ours."""
+        if self.made:
+            text = self._cql("DROP KEYSPACE IF EXISTS $keyspace")
+            try:
+                self.session.execute(text, timeout=order["seconds"])
+            except Exception as error:
+                message = (
+                    f"keyspace {self.keyspace} of ours is left, and cannot be dropped: {error}"
+                )
+                raise RuntimeError(message) from error
+            self.made = False
         return {}
 
     def load(self, order: Json) -> Json:
@@ -192,11 +218,15 @@ class Client:
         )
         return {}
 
-    def run(self, order: Json) -> Json:
-        """A script from the monotonic time `start` (ns) on; how it went goes to the log.
+    def script(self, order: Json) -> Json:
+        """What `run` is to ask, see `asks`."""
+        self.asks = [(kind, key, length, gap) for kind, key, length, gap in order["script"]]
+        return {}
 
-        A line of the script is a request's kind, key and length, and the time in ns since the one
-        before, which counts in an open loop only. None begins at or after `end`.
+    def run(self, order: Json) -> Json:
+        """Asks all of the script from the monotonic time `start` (ns) on; the log tells what came.
+
+        Nothing is asked at or after `end`.
         """
         self.coordinated.clear()
         run = _Run(self, order)
@@ -218,13 +248,18 @@ class Client:
         lost = [key for key in keys if together[key] is False]
         few = [key for key, (here, _) in held.items() if 0 < here < need]
         behind = [key for key, (here, replicas) in held.items() if 0 < here < replicas]
-        unread = [key for key in keys if together[key] is None]
+        unread = [
+            key for key in keys if together[key] is None or (order["replicas"] and key not in held)
+        ]
         named = {"lost": lost, "violations": few, "unconverged": behind, "unread": unread}
         counts = {name: len(found) for name, found in named.items()}
         return {"keys": len(keys), **counts, "some": {n: k[:most] for n, k in named.items() if k}}
 
     def _held(self, keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """On how many of its replicas each key is, and how many there are."""
+        """On how many of its replicas each key is, and how many there are, if all answered."""
+        from cassandra import DriverException
+        from cassandra.cluster import NoHostAvailable
+
         metadata = self.cluster.metadata
         statement = self._prepared["here"]
         held: dict[int, tuple[int, int]] = {}
@@ -237,8 +272,9 @@ class Client:
                     (key, [self.session.execute_async(bound, host=host) for host in replicas])
                 )
             for key, futures in asked:
-                found = [bool(list(future.result())) for future in futures]
-                held[key] = (sum(found), len(found))
+                with suppress(DriverException, NoHostAvailable):
+                    found = [bool(list(future.result())) for future in futures]
+                    held[key] = (sum(found), len(found))
         return held
 
     def _at_all(self, keys: Sequence[int]) -> dict[int, bool | None]:
@@ -285,8 +321,7 @@ class _Run:
         self.client = client
         self.warm = bool(order["warm"])
         load = client.given["load"]
-        script: list[tuple[str, int, int, int]] = order["script"]
-        self.script = iter(script)
+        self.script = iter(client.asks)
         self.start = int(order["start"])
         self.end = int(order["end"])
         self.outstanding = (
@@ -307,7 +342,7 @@ class _Run:
                 self.ready.append((self.start, number, None))
         else:
             due = self.start
-            for number, (_, _, _, gap) in enumerate(script):
+            for number, (_, _, _, gap) in enumerate(client.asks):
                 due += gap
                 self.ready.append((due, number, None))
         heapq.heapify(self.ready)
@@ -438,6 +473,8 @@ def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("authority"):
         context = ssl.create_default_context(cafile=given["authority"])
         context.check_hostname = False  # nodes are named by their addresses
+        if given.get("certificate"):
+            context.load_cert_chain(given["certificate"])
         found["ssl_context"] = context
     if given.get("user"):
         found["auth_provider"] = PlainTextAuthProvider(given["user"], given["password"])

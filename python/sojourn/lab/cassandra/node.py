@@ -10,10 +10,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sojourn.lab.cassandra.java import module_options
 
@@ -46,6 +46,10 @@ class Settings:
     commit_log: Literal["periodic", "batch"] = "periodic"
     """When writes are flushed to the commit log: every ten seconds, as by default, or before they
     are acknowledged."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of `cassandra.yaml`."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Further system properties of Java."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def configuration(member: Member, settings: Settings, home: Path) -> str:
         "request_timeout": f"{max(settings.read_ms, settings.write_ms)}ms",
         "internode_tcp_connect_timeout": "10000ms",
         "auto_snapshot": False,
+        **settings.more,
     }
     return json.dumps(given, indent=1)
 
@@ -116,7 +121,7 @@ def write_files(member: Member, settings: Settings, home: Path) -> None:
     (home / "logback.xml").write_text(LOGBACK, "utf-8")
 
 
-def command(java: str, class_path: str, home: Path) -> list[str]:
+def command(java: str, class_path: str, home: Path, settings: Settings) -> list[str]:
     """What starts a node: Java with a small heap, and no waiting that a known ring needs not."""
     options = {
         "cassandra.config": f"file://{home}/cassandra.yaml",
@@ -135,6 +140,7 @@ def command(java: str, class_path: str, home: Path) -> list[str]:
         "java.io.tmpdir": str(home),
         "jdk.attach.allowAttachSelf": "true",
         "file.encoding": "UTF-8",
+        **settings.properties,
     }
     # All its memory would be pinned otherwise, where it may do that.
     unpinned = ["setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "--"]
@@ -174,7 +180,7 @@ def main(argv: Sequence[str]) -> int:
     home = Path.cwd()
     member, settings = Member(**told["member"]), Settings(**told["settings"])
     write_files(member, settings, home)
-    words = command(told["java"], told["class_path"], home)
+    words = command(told["java"], told["class_path"], home, settings)
     os.execvp(words[0], words)  # noqa: S606 - no shell is the point
 
 

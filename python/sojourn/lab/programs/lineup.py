@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sojourn.lab.programs import endpoint, installed, iperf3, ping, probe, stack, web
+from sojourn.lab.programs import endpoint, installed, iperf3, ping, probe, stack, store, web
 from sojourn.lab.programs.balanced import Balanced, find
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.ping import Ping
@@ -167,6 +167,9 @@ def prepare(
         else:
             ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
             settings.add(flow, flow.sender, ways)
+    spoken = [*run.flows, *run.probes]
+    if run.plan.get("store"):
+        spoken.append(store.ask(settings, run.plan["store"]))
     problems += settings.problems
     if problems:
         raise NotPossible(problems)
@@ -206,7 +209,7 @@ def prepare(
         run=run,
         options=options,
         settings={n: asked for n, asked in settings.hosts.items() if n < len(run.plan["nodes"])},
-        mtu=mtu((*run.flows, *run.probes)),
+        mtu=mtu(spoken),
         programs=(*servers, *sites, *endpoints, *clients),
         paths=paths,
         versions=installed.versions(paths) | (web.version() if sessions else {}),

@@ -84,8 +84,6 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
     Raises `_core.PlanError` if it cannot be run at all, `NotPossible` if it has too many flows for
     real ports.
     """
-    if "store" in json.loads(plan_json):
-        raise NotPossible([Problem("store", "a replicated store", "no program of a plan's flows")])
     own = len(json.loads(_core.plan_flows(plan_json, seed)))
     probed_json = probed_json or plan_json
     listed = json.loads(_core.plan_flows(probed_json, seed))

@@ -87,10 +87,14 @@ class Route:
     quickack: bool | None = None
     ecn: bool | None = None
     """The feature `ecn`: connections to there ask for it."""
+    congestion: str | None = None
+    """The congestion control of connections whose programs choose none."""
 
-    def metrics(self) -> dict[str, int]:
-        """Return them as numbers of netlink's: milliseconds, and bits of features."""
-        found = {}
+    def metrics(self) -> dict[str, int | str]:
+        """Return them in netlink's terms: names, milliseconds, and bits of features."""
+        found: dict[str, int | str] = {}
+        if self.congestion is not None:
+            found["congctl"] = self.congestion
         if self.initcwnd is not None:
             found["initcwnd"] = self.initcwnd
         if self.rto_min is not None:
@@ -173,6 +177,10 @@ class Settings:
         self._route(flow, receiver, sender, "quickack", at_once or None)
         other = receiver if opener == sender else sender
         self._route(flow, opener, other, "ecn", tcp["ecn"] == "classic" or None)
+
+    def control(self, flow: Flow, node: int, to: int, name: str) -> None:
+        """Asks for a congestion control where the flow's programs do not choose theirs."""
+        self._route(flow, node, to, "congestion", name)
 
     def _route(self, flow: Flow, node: int, to: int, name: str, value: Any) -> None:
         if self._agree(flow, node, f"{name} to {self.names[to]}", value) and value is not None:

@@ -1,0 +1,37 @@
+"""What a plan's store asks of TCP: its programs do not choose, so that their hosts' routes must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations, product
+from typing import TYPE_CHECKING, Any
+
+from sojourn.lab.programs.errors import Problem
+from sojourn.lab.programs.plan import MTU, TCP_HEADERS, Flow
+
+if TYPE_CHECKING:
+    from sojourn.lab.programs.stack import Settings
+
+
+def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:
+    """Ask for the store's TCP at all its hosts, between any two that speak to each other.
+
+    Return a flow that stands for what they say.
+    """
+    tcp = store["tcp"]
+    nodes, clients = ([host["node"] for host in store[key]] for key in ("nodes", "clients"))
+    flow = Flow(
+        flow=-1, group=-1, name=store["name"], number=0, sender=clients[0], receiver=nodes[0],
+        servers=(), start=None, stop=0, dscp=0, app="store", payload=0, tcp=tcp,
+    )  # fmt: skip
+    if tcp["mss"] + TCP_HEADERS < MTU:
+        has = "its programs have what the device has"
+        settings.problems.append(Problem(flow.label, f"mss {tcp['mss']}", has))
+    # Between nodes each opens what it sends on; clients open their own.
+    for one, other in permutations(nodes, 2):
+        settings.add(flow, one, [(one, other)])
+    for client, node in product(clients, nodes):
+        settings.add(flow, client, [(client, node), (node, client)])
+    for one, other in [*permutations(nodes, 2), *product(clients, nodes), *product(nodes, clients)]:
+        settings.control(flow, one, other, tcp["congestion"]["name"])
+    return flow

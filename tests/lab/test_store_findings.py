@@ -1,0 +1,71 @@
+"""What real clients found, in the tables of simulated runs."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+
+from sojourn import _core
+from sojourn.lab.store_findings import values, with_store
+from tests.lab.test_store import scenario
+
+MS = 1_000_000
+
+
+def row(number: int, kind: str, begun: int, took: int, outcome: str = "acknowledged") -> list[Any]:
+    """A line of a client's log, in milliseconds."""
+    times = [begun * MS, begun * MS, (begun + took) * MS]
+    return [number, kind, 7, *times, outcome, "10.0.0.1", ""]
+
+
+def test_latencies_have_the_names_and_bins_of_simulated_ones() -> None:
+    wanted = scenario(requests=5, warmup=1)
+    plan = json.loads(wanted.plan_json)
+    record = _core.simulate(wanted.plan_json, 1)
+    tables = {name: record.table(name) for name in ("summary", "distributions")}
+    rows = [
+        row(1, "writes", 0, 900),  # of the warm-up
+        row(2, "writes", 1000, 10),
+        row(3, "writes", 1010, 30),
+        row(4, "reads", 1040, 20),
+        row(5, "writes", 1060, 5000, "timed_out"),
+    ]
+    about = {
+        "checked": [{"unconverged": 2}],
+        "coordinated": {"10.0.0.1": 5},
+        "nodes": {"n1": "10.0.0.1", "n2": "10.0.0.2"},
+    }
+    empty = {
+        "summary": [],
+        "distributions": [(*c[:3], type(c[3])()) for c in tables["distributions"]],
+    }
+    made = with_store(empty, plan, rows, about)
+    found = values(made["summary"])
+    assert found["store.requests"] == 4
+    assert found["store.acknowledged"] == 3
+    assert found["store.timed_out"] == 1
+    assert found["store.unconverged"] == 2
+    assert found["store.latency_mean"] == pytest.approx(0.020)
+    assert found["store.writes.latency_max"] == pytest.approx(0.030)
+    assert found["store.n1.coordinated"] == 5
+    # From when the first was to be made to the last answer.
+    assert found["store.elapsed"] == pytest.approx(5.06)
+    simulated = {name for name, *_ in tables["summary"]}
+    # Reads were asked for here only.
+    assert {name for name in found if ".reads." not in name} <= simulated
+    assert [c[:3] for c in made["distributions"]] == [c[:3] for c in tables["distributions"]]
+    columns: dict[str, Any] = {name: data for name, _, _, data in made["distributions"]}
+    assert columns["place"] == ["store.reads", "store.writes", "store.writes"]
+    assert columns["metric"] == ["latency"] * 3
+    lows, highs = (struct.unpack("<3d", columns[name]) for name in ("low", "high"))
+    for low, high, value in zip(lows, highs, (0.020, 0.010, 0.030), strict=True):
+        assert low <= value <= high
+        assert high - low < 0.02 * value
+    assert struct.unpack("<3q", columns["count"]) == (1, 1, 1)
+    # A wire's own rows come first.
+    joined = with_store({**tables, "summary": []}, plan, rows, about)["distributions"]
+    assert joined[0][3][: len(tables["distributions"][0][3])] == tables["distributions"][0][3]
+    assert len(joined[2][3]) == len(tables["distributions"][2][3]) + 24
