@@ -16,6 +16,8 @@ pub struct LinkSeries {
     places: Vec<Vec<usize>>,
     /// What the transmitter of each had done at the last sample.
     work: Vec<Vec<Work>>,
+    /// Packets that the queues of each place had dropped, and marked, at the last sample.
+    verdicts: Vec<[u64; 2]>,
     /// Columns before those of policies' states.
     fixed: usize,
 }
@@ -41,6 +43,8 @@ impl LinkSeries {
             add(format!("{name}.throughput"), "bit/s");
             add(format!("{name}.utilisation"), "1");
             add(format!("{name}.last_sojourn"), "s");
+            add(format!("{name}.drops"), "1");
+            add(format!("{name}.marks"), "1");
         }
         for (name, unit) in others {
             add(name, unit);
@@ -48,6 +52,7 @@ impl LinkSeries {
         series.fixed = series.columns.len();
         series.work =
             series.places.iter().map(|links| vec![Work::default(); links.len()]).collect();
+        series.verdicts = vec![[0; 2]; series.places.len()];
         series
     }
 
@@ -68,7 +73,8 @@ impl LinkSeries {
         };
         add(seconds(now - EPOCH));
         let interval = plan.observe.series_interval;
-        for (links, before) in self.places.iter().zip(&mut self.work) {
+        let befores = self.work.iter_mut().zip(&mut self.verdicts);
+        for (links, (before, verdicts)) in self.places.iter().zip(befores) {
             let since = |(&id, before): (&usize, &mut Work)| {
                 let done = net.work(id, now);
                 done - std::mem::replace(before, done)
@@ -82,6 +88,13 @@ impl LinkSeries {
             add(rate(work.begun.bytes, interval));
             add(utilisation(&works, net.transmitters(plan, links), interval));
             add(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
+            let books = links.iter().map(|&id| net.probe(id).all());
+            let so_far = books.fold([0; 2], |[drops, marks], all| {
+                [drops + all.drops().packets, marks + all.marked.packets]
+            });
+            let before = std::mem::replace(verdicts, so_far);
+            add((so_far[0] - before[0]) as f64);
+            add((so_far[1] - before[1]) as f64);
         }
         others.into_iter().for_each(add);
         debug_assert_eq!(self.columns[self.fixed - 1].2.len(), rows + 1);

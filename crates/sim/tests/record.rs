@@ -93,6 +93,25 @@ fn the_summary_has_what_scenarios_ask_for() {
     assert!(record.series.column("ftp.0.cwnd").is_some());
 }
 
+/// What the series tell of drops and marks adds up to what the books have.
+#[test]
+fn series_of_verdicts_add_up() {
+    let mut plan = Dumbbell::new(3, 10_000_000, 20 * MS, "codel limit 60p ecn")
+        .group("marked", 2, tcp("cubic ecn classic"), "bulk")
+        .group("dropped", 1, tcp("reno"), "bulk")
+        .seconds(0, 10)
+        .plan;
+    plan.observe.series_interval = 100 * MS;
+    let record = run(&plan, 1).unwrap();
+    for verdict in ["drops", "marks"] {
+        let column = format!("bottleneck.{verdict}");
+        let rows = 0..record.series.rows();
+        let sum: f64 = rows.map(|row| real(&record.series, &column, row)).sum();
+        assert_eq!(sum, metric(&record, verdict), "{verdict}");
+        assert!(sum > 0.0, "{verdict}");
+    }
+}
+
 /// Packets that a policy takes out to measure are lost like others, and in the books.
 #[test]
 fn drops_by_measuring_are_counted() {

@@ -11,6 +11,7 @@ from sojourn.cli import (
     lab,
     lb,
     paper,
+    play,
     rcvbuf,
     report,
     run,
@@ -53,7 +54,7 @@ def root(
 
 
 for family in (
-    run, compare, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf, store,
-    verify, words,
+    run, compare, play, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf,
+    store, verify, words,
 ):  # fmt: skip
     family.register(app)

@@ -84,12 +84,18 @@ TlsKey = Annotated[
 ]
 
 
-def load(file: Path, settings: list[str] | None) -> Scenario:
+def load(file: Path | str, settings: list[str] | None) -> Scenario:
     """The scenario in `file` with the command line's changes."""
-    from sojourn.scenario import Problem, Scenario, ScenarioError
+    from sojourn.scenario import Scenario
+
+    return changed(Scenario.load(file), settings)
+
+
+def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
+    """The scenario with the command line's changes."""
+    from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.change import setting
 
-    scenario = Scenario.load(file)
     if not settings:
         return scenario
     changes: dict[str, Any] = {}

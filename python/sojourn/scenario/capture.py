@@ -19,10 +19,10 @@ class CaptureProblem(Exception):
     """Why a capture cannot be replayed."""
 
 
-def loaded(app: Json, folder: Path) -> Json:
+def loaded(app: Json, folder: Path | None) -> Json:
     """A `replay` with the packets of the capture it names, found from `folder`."""
     try:
-        data = files.read(folder / app["file"], limits.CAPTURE_BYTES)
+        data = files.read(folder, app["file"], limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))
     except OSError as error:
         raise CaptureProblem(f"`{app['file']}` cannot be read: {error.strerror}") from None

@@ -9,8 +9,11 @@ FILE = r'("[^"]*"|\S+)'
 """A file's name in a text, in quotes if it has spaces; what is before it is the text's own."""
 
 
-def read(path: Path, most: int) -> bytes:
+def read(folder: Path | None, name: str, most: int) -> bytes:
     """All of a file of at most `most` bytes; raises `OSError`, or `ValueError` with the reason."""
+    if folder is None:
+        raise ValueError("a scenario from elsewhere may name no files")
+    path = folder / name
     if path.exists() and not path.is_file():
         raise ValueError("no file")
     with path.open("rb") as file:

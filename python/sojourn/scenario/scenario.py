@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import time
@@ -58,9 +59,10 @@ class Scenario:
         return cls._made(*source.parse(text, file))
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
-        """The scenario that `as_dict` gave."""
-        return cls._made(source.plain(data, Source()), Source())
+    def from_dict(cls, data: Mapping[str, Any], *, foreign: bool = False) -> Scenario:
+        """The scenario that `as_dict` gave; a `foreign` one may not have files of ours read."""
+        origin = Source(foreign=foreign)
+        return cls._made(source.plain(data, origin), origin)
 
     @classmethod
     def _made(cls, data: dict[str, Any], origin: Source) -> Scenario:
@@ -130,9 +132,11 @@ class Scenario:
     def as_dict(self) -> dict[str, Any]:
         """What was written, as plain data; `from_dict` reads it back, in any folder."""
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
-        for flow in data.get("flows", []):
-            flow["app"] = capture.anchored(flow["app"], self._source.folder)
-        _anchor_rates([data.get("links"), data.get("topology")], self._source.folder)
+        folder = self._source.folder
+        if folder is not None:
+            for flow in data.get("flows", []):
+                flow["app"] = capture.anchored(flow["app"], folder)
+            _anchor_rates([data.get("links"), data.get("topology")], folder)
         return data
 
     def __eq__(self, other: object) -> bool:
@@ -182,7 +186,7 @@ class Scenario:
         changes = {**(changes or {}), **keys}
         data, paths = change.apply(self.__dict__["_data"], changes)
         origin = self._source
-        origin = Source(origin.file, origin.text, (*origin.changed, *paths))
+        origin = dataclasses.replace(origin, changed=(*origin.changed, *paths))
         return self._made(source.plain(data, origin), origin)
 
     def with_queue(self, queue: str) -> Scenario:

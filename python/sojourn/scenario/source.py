@@ -33,10 +33,14 @@ class Source:
     text: str | None = None
     changed: tuple[Path, ...] = field(default=())
     """Paths that `replace` has set: they no longer stand in the text."""
+    foreign: bool = False
+    """From somebody else: files of this machine are not read for it."""
 
     @property
-    def folder(self) -> FilePath:
-        """Where files that the scenario names are found from."""
+    def folder(self) -> FilePath | None:
+        """Where files that the scenario names are found from; none are, for a foreign one."""
+        if self.foreign:
+            return None
         return FilePath(self.file).parent if self.file else FilePath()
 
     @cached_property

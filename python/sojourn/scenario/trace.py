@@ -41,11 +41,11 @@ def file_of(text: str) -> str:
     return match[2].strip('"')
 
 
-def loaded(text: str, folder: Path) -> Json:
+def loaded(text: str, folder: Path | None) -> Json:
     """The trace in the engine's form, its file found from `folder`; raises `TraceProblem`."""
     name = file_of(text)
     try:
-        data = files.read(folder / name, limits.TRACE_BYTES)
+        data = files.read(folder, name, limits.TRACE_BYTES)
         return {"opportunities": _times(data), "bytes": BYTES}
     except OSError as error:
         raise TraceProblem(f"`{name}` cannot be read: {error.strerror}") from None
