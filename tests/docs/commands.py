@@ -66,6 +66,11 @@ def parse(arguments: list[str]) -> None:
         _tree().main(args=spread(arguments), prog_name="sojourn", standalone_mode=False)
     except Exception as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if re.search(r"'[^']*' does not exist", message):
+            mention(
+                arguments
+            )  # a reader's own file: its option is known, and so must the others be
+            return
         raise Wrong(message) from error
 
 
