@@ -69,7 +69,7 @@ def parse(arguments: list[str]) -> None:
         if re.search(r"'[^']*' does not exist", message):
             mention(
                 arguments
-            )  # a reader's own file: its option is known, and so must the others be
+            )  # a reader's own file: all options must still be known
             return
         raise Wrong(message) from error
 
