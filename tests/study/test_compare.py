@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sojourn.stats import power
 from sojourn.study import Comparison, ResultsError, StudyError, compare
 from sojourn.study.expression import parse
 from sojourn.study.metrics import direction
@@ -219,3 +220,29 @@ def test_directions() -> None:
     assert direction("voip.mos_min") == "higher"
     assert direction("flows") is None
     assert direction("uplink.state.drop_prob") is None
+
+
+def test_what_cannot_be_told_comes_with_the_seeds_that_would_tell() -> None:
+    few = run(seeds=2)
+    ((queue, needed),) = few.seeds_to_tell.items()
+    values, best = few.values(few.by), few.winners[0].queue
+    gaps = values[queue] - values[best]
+    wanted, spread = 0.05 * float(values[best].mean()), float(gaps.std(ddof=1))
+    level = 0.05 / len(few.ranking.p)
+    assert needed is not None
+    assert needed > 2
+    assert power(wanted, spread, needed, level) >= 0.8 > power(wanted, spread, needed - 1, level)
+    assert f"about {needed} seeds would be needed to see a difference of 5 %" in few.answer()
+    data = json.loads(few.to_json())
+    told = {e["queue"]: e.get("seeds_to_see_5_percent") for e in data["queues"]}
+    assert told == {q: needed if q == queue else None for q in told}
+    assert "a difference of 5 % would most likely (80 %) have been seen" in run().answer()
+
+
+def test_nothing_is_said_of_seeds_where_nothing_can_be() -> None:
+    assert run(seeds=1).seeds_to_tell == {}
+    # Losses are the same for all queues of the fake; those of nothing have no share.
+    alike = run(by="uplink.loss", subject_to="")
+    assert all(n == 2 for n in alike.seeds_to_tell.values())
+    alike.table.frame["uplink.loss"] = 0.0
+    assert Comparison(alike.table, "uplink.loss", "").seeds_to_tell == {}

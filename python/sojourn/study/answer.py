@@ -79,11 +79,24 @@ def answer(c: Comparison) -> str:
     text += f" (mean of {some}{len(c.seeds)} seeds, 95 % interval)."
     same = [e.queue for e in fit[1:] if e.rank == 1]
     if same:
-        text += f" {listed(same)} cannot be told apart from it."
+        text += f" {listed(same)} cannot be told apart from it{_power(c)}."
     behind = [e for e in fit if e.rank != 1]
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
     return " ".join(filter(None, [text, _outs(c), _alike(c)]))
+
+
+def _power(c: Comparison) -> str:
+    """Say what that means: a difference that matters would have been seen, or needs more seeds."""
+    needed = c.seeds_to_tell
+    if not needed:
+        return ""
+    if any(n is None for n in needed.values()):
+        return ": the seeds differ too much for any number of them to show 5 %"
+    most = max(n for n in needed.values() if n is not None)
+    if most <= len(c.seeds):
+        return ": a difference of 5 % would most likely (80 %) have been seen"
+    return f": about {most} seeds would be needed to see a difference of 5 % (in 80 % of cases)"
 
 
 def _alike(c: Comparison) -> str:

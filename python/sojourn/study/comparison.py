@@ -38,6 +38,9 @@ SUBJECT_TO = "goodput >= 95% of best"
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt")
 """What is compared if nothing is said; the scenario's own queue comes first."""
 
+WORTH_SEEING = 0.05
+"""The difference, as a share of the best value, of which is told how many seeds would see it."""
+
 _SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
 _PER_APP = {
     "mos": ("mos",),
@@ -199,6 +202,29 @@ class Comparison:
         """The best queue and those that cannot be told apart from it."""
         return tuple(e for e in self.entries if e.rank == 1)
 
+    @cached_property
+    def seeds_to_tell(self) -> dict[str, int | None]:
+        """Seeds that would show a difference of 5 % to the best, with probability 0.8.
+
+        Of each queue that cannot be told apart from the best; None is more than a million. The
+        spread is that of the paired differences measured, the level Holm's for the first of all
+        pairs. Empty with fewer than two seeds, or where the best value is 0, of which there is no
+        share.
+        """
+        from sojourn.stats import seeds_for_power
+
+        values = self.values(self.by)
+        found: dict[str, int | None] = {}
+        first = self.alpha / max(1, len(self.ranking.p))
+        winners = [e.queue for e in self.winners]
+        for queue in winners[1:]:
+            gaps = values[queue] - values[winners[0]]
+            gaps = gaps[np.isfinite(gaps)]
+            wanted = WORTH_SEEING * abs(float(np.nanmean(values[winners[0]])))
+            if gaps.size >= 2 and wanted > 0:
+                found[queue] = seeds_for_power(wanted, float(gaps.std(ddof=1)), first)
+        return found
+
     def entry(self, queue: str) -> Entry:
         """Return one queue's row."""
         for e in self.entries:
@@ -242,6 +268,11 @@ class Comparison:
                     "reason": e.reason,
                     "value": _plain(e.value),
                     "difference_to_best": _plain(e.difference),
+                    **(
+                        {"seeds_to_see_5_percent": self.seeds_to_tell[e.queue]}
+                        if e.queue in self.seeds_to_tell
+                        else {}
+                    ),
                     "metrics": {
                         m: {"unit": u.get(m, ""), **(_plain(i) or {})} for m, i in e.metrics.items()
                     },
