@@ -70,6 +70,34 @@ count = 2
 """
 
 
+PAGES = """
+[[flows]]
+name = "pages"
+from = "lb"
+to = "clients"
+app = "web pages 200 interpage exp(200ms) objects 3 interobject exp(20ms) size 5 packet 1000"
+tcp = "cubic"
+count = 4
+"""
+GONE = """
+health_every = "200ms"
+
+[[balancers.lb.faults]]
+server = "server2"
+at = "1500ms"
+"""
+FILES = """
+[[flows]]
+name = "files"
+from = "clients"
+to = "lb"
+app = "transfer size 5kb"
+tcp = "cubic"
+count = 29
+start = "every 300ms from 300ms"
+"""
+
+
 def scenario(policy: str, flows: str) -> Scenario:
     return Scenario.from_toml(STAR.replace("POLICY", policy) + flows)
 
@@ -133,12 +161,61 @@ def test_datagrams_and_transfers(engine: WireEngine) -> None:
     assert column(record, "summary", "lb.choices_jain")[0] > 0.9
 
 
+@pytest.mark.slow
+def test_pages_from_a_virtual_address(engine: WireEngine) -> None:
+    """nginx at both servers, libcurl at the clients: each object is a connection and a choice."""
+    record = engine.simulate(scenario("round-robin", PAGES).plan_json, 3)
+    assert not [d for d in record.doubts if " late by" not in d], record.doubts
+    assert set(record.real["programs"]) >= {"nginx", "libcurl"}
+    objects = column(record, "summary", "pages.objects")[0]
+    pages = column(record, "summary", "pages.pages")[0]
+    assert objects > 10
+    assert 0 < pages < objects
+    (choices,) = column(record, "summary", "lb.choices")
+    assert choices >= objects
+    assert column(record, "summary", "lb.choices_jain")[0] > 0.99
+    assert set(column(record, "flows", "from")) <= {"server1", "server2"}
+    assert set(column(record, "flows", "to")) == {"client1", "client2"}
+    # The wire saw what the browsers took, on the way from the servers.
+    names = column(record, "queues", "link")
+    sent = dict(zip(names, column(record, "queues", "throughput"), strict=True))
+    for server in ("server1", "server2"):
+        assert sent[f"{server}.reverse"] > 2 * sent[server] > 0
+    assert sum(column(record, "flows", "bytes")) > 4000 * objects
+
+
+@pytest.mark.slow
+def test_a_server_that_goes_gets_no_new_flow(engine: WireEngine) -> None:
+    text = STAR.replace("POLICY", "round-robin").replace("5s", "10s", 1) + GONE + FILES
+    record = engine.simulate(Scenario.from_toml(text).plan_json, 1)
+    told = record.real["switch"]
+    one, other = told["servers"]
+    assert one["up"]
+    assert not other["up"]
+    assert "no answer to" in other["why"]
+    assert one["chosen"] > other["chosen"] > 0
+    assert {choice["server"] for choice in told["choices"][-5:]} == {"server1"}
+    assert column(record, "summary", "files.finished")[0] > 10
+
+
+def test_the_datapath_is_the_kernels_where_there_is_one() -> None:
+    if openvswitch.in_kernel():
+        assert openvswitch.chosen("auto") == "kernel" == openvswitch.chosen("kernel")
+    else:
+        assert openvswitch.chosen("auto") == "user"
+        with pytest.raises(Unavailable, match=r"no Open vSwitch datapath.*modprobe openvswitch"):
+            openvswitch.chosen("kernel")
+    assert openvswitch.chosen("user") == "user"
+
+
 def test_what_cannot_be_real(engine: WireEngine) -> None:
     with pytest.raises(NotPossible, match="that engine"):
         KernelEngine().check(scenario("random", BULK).plan_json, 1)
     mixed = BULK + DATAGRAMS.replace("streams", "more")
     with pytest.raises(NotPossible, match="must stay together"):
         engine.check(scenario("random", mixed).plan_json, 1)
+    with pytest.raises(NotPossible, match="those of web must not"):
+        engine.check(scenario("random", BULK + PAGES).plan_json, 1)
     slow = STAR.replace("POLICY", "random") + 'service = "exp(5ms)"\n' + BULK
     with pytest.raises(NotPossible, match="leave `service` out"):
         engine.check(Scenario.from_toml(slow).plan_json, 1)

@@ -77,13 +77,97 @@ def test_it_runs_and_tells_its_metrics() -> None:
     assert again.trace_hash == run.trace_hash
 
 
+WEB = {
+    "flows.0.from": "lb",
+    "flows.0.to": "clients",
+    "flows.0.app": "web pages 20 interpage exp(100ms) objects 2 size 4",
+}
+
+
+def test_web_pages_come_from_a_balancer() -> None:
+    scenario = Scenario.from_toml(TEXT).replace(WEB)
+    plan = scenario.plan()
+    first = plan["balancers"][0]["servers"][0]["node"]
+    assert {a for a, _ in plan["groups"][0]["pairs"]} == {first}
+    assert len({b for _, b in plan["groups"][0]["pairs"]}) == 4
+    run = scenario.run(seed=2)
+    assert run.metrics["uploads.objects"] > 50
+    assert run.metrics["lb.choices"] >= run.metrics["uploads.objects"]
+    assert set(run.flows["from"]) <= {"server1", "server2", "server3"}
+    assert set(run.flows["to"]) <= {f"client{n}" for n in range(1, 5)}
+
+
+def test_a_fault_is_a_link_that_loses_all_and_probes_that_find_it() -> None:
+    faults = [
+        {"server": "server2", "at": "1s", "until": "2s"},
+        {"server": "server2", "at": "2500ms"},
+    ]
+    scenario = Scenario.from_toml(TEXT).replace(
+        {"balancers.lb.faults": faults, "balancers.lb.health_every": "100ms"}
+    )
+    plan = scenario.plan()
+    (lb,) = plan["balancers"]
+    assert lb["probes"] == {"every": 100_000_000, "misses": 3}
+    assert lb["faults"] == [
+        {"server": 1, "at": 1_000_000_000, "until": 2_000_000_000},
+        {"server": 1, "at": 2_500_000_000, "until": None},
+    ]
+    for link in plan["links"]:
+        losses = [c["wire"]["impairments"]["loss"] for c in link["changes"]]
+        there = [loss.get("probability", 0.0) for loss in losses]
+        assert there == ([1.0, 0.0, 1.0] if link["name"].startswith("server2") else []), link
+    run = scenario.run(seed=3)
+    assert 0 < run.metrics["lb.choices_unreachable"] < 0.2
+    whole = Scenario.from_toml(TEXT)
+    assert "faults" not in whole.plan()["balancers"][0]
+    assert whole.run(seed=3).metrics["lb.choices_unreachable"] == 0
+
+
 @pytest.mark.parametrize(
     ("change", "at", "says"),
     [
         ({"flows.0.to": "bl"}, "flows.0.to.0", "did you mean `lb`"),
         ({"flows.0.to": ["lb", "server1"]}, "flows.0.to", "no other receiver"),
         ({"flows.0.from": "server2"}, "flows.0.to", "to itself"),
-        ({"flows.0.app": "web"}, "flows.0.to", "chooses its servers itself"),
+        ({"flows.0.app": "web"}, "flows.0.to", "`lb` belongs into `from`"),
+        ({"flows.0.from": "lb", "flows.0.to": "clients"}, "flows.0.from", "belongs into `to`"),
+        (
+            {"flows.0.app": "web", "flows.0.from": ["lb", "server1"], "flows.0.to": "clients"},
+            "flows.0.from",
+            "no other sender",
+        ),
+        (
+            {"balancers.lb.faults": [{"server": "client1", "at": "1s"}]},
+            "balancers.lb.faults.0.server",
+            "not behind this balancer",
+        ),
+        (
+            {"balancers.lb.faults": [{"server": "server1", "at": "1s", "until": "1s"}]},
+            "balancers.lb.faults.0.until",
+            "over before it begins",
+        ),
+        (
+            {"balancers.lb.faults": [{"server": "server1", "at": "1s"}] * 2},
+            "balancers.lb.faults",
+            "cannot be reached then already",
+        ),
+        (
+            {
+                "balancers.lb.faults": [{"server": "server2", "at": "1s"}],
+                "topology.servers.changes": [{"at": "1s", "netem": "delay 1ms"}],
+            },
+            "balancers.lb.faults.0",
+            "changes its `netem` on the way too",
+        ),
+        ({"balancers.lb.misses": 0}, "balancers.lb.misses", "from 1 to 100"),
+        (
+            {
+                "balancers.lb.faults": [{"server": "server1", "at": "1s"}],
+                "balancers.lb.health_every": "0s",
+            },
+            "balancers.lb.health_every",
+            "1ms to 60s apart",
+        ),
         ({"flows.0.name": "lb"}, "flows.0.name", "a balancer's name already"),
         ({"balancers.lb.policy": "iqbl"}, "balancers.lb.policy", "did you mean `iqlb`"),
         ({"balancers.lb.servers": "switch"}, "balancers.lb.servers", "a single link"),

@@ -139,6 +139,7 @@ pub const METRICS: &[Metric] = metrics! {
         "choices_refused" "1" "Times that the balancer gave a flow no server."
         "choices_jain" "1" "Jain's index over the servers' numbers of choices: 1 if all were chosen as often."
         "choices_repeated" "1" "Share of choices that fell on the same server as the choice before: 1/n if n servers are drawn, near 1 where flows herd."
+        "choices_unreachable" "1" "Share of choices whose server could not be reached when the flow began."
         "misplaced" "1" "Share of choices whose port, when the flow began, held a wait longer than the shortest of all ports by more than a full frame."
         "excess_wait_mean" "s" "Mean wait in the chosen port's queue above that in the shortest, when the flow began; waits are backlog over rate."
         "age_mean" "s" "Mean age, when a server was chosen, of what was known of it; of choices that looked at something."

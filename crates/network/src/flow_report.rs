@@ -32,8 +32,8 @@ pub struct FlowLine<'a> {
     pub group: usize,
     /// Its number within the group.
     pub number: u32,
-    /// The node that a balancer chose last for it to send to; the group's if none did.
-    pub receiver: Option<usize>,
+    /// The node that a balancer chose last for its server; the group's if none did.
+    pub server: Option<usize>,
     /// When it began, `Nanos::MAX` if it did not, and ended.
     pub start: Nanos,
     /// When it ended.
@@ -66,12 +66,15 @@ pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
 /// The row of one flow, measured over `span`.
 pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
     let group = &plan.groups[flow.group];
-    let pair = group.pairs[flow.number as usize % group.pairs.len()];
+    let mut pair = group.pairs[flow.number as usize % group.pairs.len()];
+    if let Some(server) = flow.server {
+        *if matches!(group.app, App::Web(_)) { &mut pair.0 } else { &mut pair.1 } = server;
+    }
     let mut row = Row::default();
     row.text("group", &group.name);
     row.integer("flow", u64::from(flow.number));
     row.text("from", &plan.nodes[pair.0].name);
-    row.text("to", &plan.nodes[flow.receiver.unwrap_or(pair.1)].name);
+    row.text("to", &plan.nodes[pair.1].name);
     row.real("start", instant(Some(flow.start)));
     row.real("end", instant(flow.end));
     transfer_metrics(&mut row, &[*flow.counted], span);

@@ -5,7 +5,6 @@ use crate::{Plan, Transport};
 use serde::{Deserialize, Serialize};
 use sojourn_control::balance::{self, MOST_SERVERS};
 use sojourn_random::{Distribution, Unit};
-use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
 
@@ -25,6 +24,51 @@ pub struct Balancer {
     /// What a decision takes the controller.
     #[serde(default)]
     pub decision: Nanos,
+    /// How it finds out which servers can be reached.
+    #[serde(default)]
+    pub probes: Probes,
+    /// Times at which servers cannot be reached, as the controller's probes find. What then becomes
+    /// of packets is up to the links' changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
+}
+
+/// Probes through the data path, answered at once by a server that can be reached. They begin at a
+/// drawn moment of the first period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probes {
+    /// From one to the next.
+    pub every: Nanos,
+    /// A server is down when the next one is due after so many without an answer.
+    pub misses: u32,
+}
+
+impl Default for Probes {
+    /// One a second, and three misses.
+    fn default() -> Self {
+        Self { every: SECOND, misses: 3 }
+    }
+}
+
+/// A time at which a server cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// Its number behind the balancer.
+    pub server: usize,
+    /// When it begins, from the start of the run.
+    pub at: Nanos,
+    /// When it is over; never if `None`.
+    #[serde(default)]
+    pub until: Option<Nanos>,
+}
+
+impl Fault {
+    /// Whether the server cannot be reached `since` the start of the run.
+    pub fn holds(&self, since: Nanos) -> bool {
+        self.at <= since && since < self.until.unwrap_or(Nanos::MAX)
+    }
 }
 
 /// A server behind a balancer.
@@ -49,6 +93,12 @@ const LONGEST: Nanos = 60 * SECOND;
 const SHORTEST_PERIOD: Nanos = 10_000;
 /// Readings on their way to a controller at once.
 const READINGS: Nanos = 10_000;
+/// The shortest time between probes.
+const SHORTEST_PROBES: Nanos = 1_000_000;
+/// Probes without an answer.
+const MISSES: u32 = 100;
+/// Faults of a balancer's servers.
+const FAULTS: usize = 1000;
 /// Balancers.
 const BALANCERS: usize = 1000;
 
@@ -97,6 +147,31 @@ impl Balancer {
                 return fail(at("service"), format!("{}: {why}", text.unwrap_or_default()));
             }
         }
+        self.check_faults(i)
+    }
+
+    fn check_faults(&self, i: usize) -> Result<(), PlanError> {
+        let at = |field: &str| format!("balancers[{i}].{field}");
+        if self.probes.every < SHORTEST_PROBES || self.probes.every > LONGEST {
+            return fail(at("probes"), "lie 1ms to 60s apart");
+        }
+        if self.probes.misses == 0 || self.probes.misses > MISSES {
+            return fail(at("misses"), format!("are 1 to {MISSES}"));
+        }
+        at_most(&at("faults"), "faults", self.faults.len(), FAULTS)?;
+        for (j, fault) in self.faults.iter().enumerate() {
+            let at = format!("balancers[{i}].faults[{j}]");
+            if fault.server >= self.servers.len() {
+                return fail(at, format!("there is no server {}", fault.server));
+            }
+            if fault.until.is_some_and(|until| until <= fault.at) {
+                return fail(at, "is over before it begins");
+            }
+            let during = |other: &Fault| other.holds(fault.at) || fault.holds(other.at);
+            if self.faults[..j].iter().any(|o| o.server == fault.server && during(o)) {
+                return fail(at, "its server cannot be reached then already");
+            }
+        }
         Ok(())
     }
 }
@@ -116,15 +191,13 @@ impl Plan {
             if balancer >= self.balancers.len() {
                 return fail(at("balancer"), format!("there is no balancer {balancer}"));
             }
-            if matches!(group.app, App::Web(_)) {
-                return fail(at("app"), "`web` chooses its servers itself");
-            }
             let servers = &self.balancers[balancer].servers;
-            for &(from, to) in &group.pairs {
-                if to != servers[0].node {
-                    return fail(at("pairs"), "a balanced flow is written as to the first server");
+            for &pair in &group.pairs {
+                let (client, server) = group.client_first(pair);
+                if server != servers[0].node {
+                    return fail(at("pairs"), "a balanced flow has the first server in its pairs");
                 }
-                if servers.iter().any(|server| server.node == from) {
+                if servers.iter().any(|server| server.node == client) {
                     return fail(at("pairs"), "a server is behind the balancer and before it");
                 }
             }
@@ -132,16 +205,17 @@ impl Plan {
         Ok(())
     }
 
-    /// The ways that flows may take besides those to their receivers: from the senders of balanced
+    /// The ways that flows may take besides those of their pairs: from the clients of balanced
     /// groups to all servers, and back where TCP needs it.
     pub(crate) fn balanced_ways(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         self.groups.iter().enumerate().flat_map(move |(g, group)| {
             let servers = group.balancer.map_or(&[][..], |b| &self.balancers[b].servers);
             let back = matches!(group.transport, Transport::Tcp(_));
-            group.pairs.iter().flat_map(move |&(from, _)| {
+            group.pairs.iter().flat_map(move |&pair| {
+                let (client, _) = group.client_first(pair);
                 servers.iter().flat_map(move |server| {
-                    let back = back.then_some((g, server.node, from));
-                    [Some((g, from, server.node)), back].into_iter().flatten()
+                    let back = back.then_some((g, server.node, client));
+                    [Some((g, client, server.node)), back].into_iter().flatten()
                 })
             })
         })

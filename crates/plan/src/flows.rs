@@ -52,6 +52,11 @@ impl Group {
         })
     }
 
+    /// A pair with the client first: the receiver of Web traffic, the sender of all other.
+    pub fn client_first(&self, (from, to): (usize, usize)) -> (usize, usize) {
+        if matches!(self.app, App::Web(_)) { (to, from) } else { (from, to) }
+    }
+
     /// The servers of a Web session of `client`, each once: those that a pair names for it.
     pub fn servers(&self, client: usize) -> Vec<usize> {
         let mut servers = Vec::new();

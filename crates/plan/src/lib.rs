@@ -11,7 +11,7 @@ mod flows;
 pub mod store;
 pub mod validate;
 
-pub use balancers::{Balancer, Server};
+pub use balancers::{Balancer, Fault, Probes, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ pub struct Group {
     /// Pairs of sending and receiving node; flow `i` uses pair `i` modulo their number. For Web
     /// traffic the sender is the server: objects flow from `from` to `to`.
     pub pairs: Vec<(usize, usize)>,
-    /// Index of the balancer that chooses a receiver for each of its connections, or for each flow of
+    /// Index of the balancer that chooses a server for each of its connections, or for each flow of
     /// packets; the pairs then name its first server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balancer: Option<usize>,

@@ -13,6 +13,14 @@
 //!
 //! Packets of a flow that begin meanwhile wait at the switch. A flow that is refused asks again
 //! after a second, as a TCP whose SYN is lost does; what UDP had to send meanwhile is never sent.
+//!
+//! # Servers that go and come back
+//! The controller probes every server once a period. A probe takes one delay to the server, which
+//! answers at once if it can be reached then, and the answer another. When a probe is due and as many
+//! before it as `misses` had no answer, the server is down, and gets no new flow; with the next answer
+//! it is up. So what happens at t is known between `misses` and `misses + 1` periods later, and that it
+//! is over at most a period and two delays later, as `sojourn lb serve` knows it. Probes take no room on links: none is lost in a full queue.
+//! Flows that a server has stay with it.
 
 use crate::engine::{Engine, NEVER, hash};
 use crate::flow::Driver;
@@ -21,7 +29,7 @@ use sojourn_control::balance::{
 };
 use sojourn_measure::{Histogram, Welford, jain};
 use sojourn_network::{Network, Row, Witness, node};
-use sojourn_plan::Plan;
+use sojourn_plan::{Fault, Plan};
 use sojourn_queue::Unit;
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::time::seconds;
@@ -29,7 +37,7 @@ use sojourn_units::{EPOCH, Nanos, Rate, SECOND};
 use std::collections::VecDeque;
 
 /// When a refused flow asks again.
-const AGAIN: Nanos = SECOND;
+pub const AGAIN: Nanos = SECOND;
 /// Bytes of a full frame: waits are told apart if they differ by more than one.
 const FRAME: u64 = 1514;
 
@@ -62,13 +70,41 @@ pub struct Balanced {
     /// Its server, chosen last.
     server: usize,
     /// The server's node, once one has been chosen.
-    pub receiver: Option<usize>,
+    pub node: Option<usize>,
+}
+
+/// What comes next for who asks for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing before this time.
+    Wait(Nanos),
+    /// This server is open to it.
+    Open(usize),
+    /// There is none to be had.
+    Refused,
+}
+
+/// What all packets of a connection have in common, for policies that go by it.
+pub fn hashed(seed: u64, flow: u32, connection: u32) -> Flow {
+    let parts = [0, 1].map(|way| hash(seed, flow, connection, way));
+    Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) }
 }
 
 impl Balanced {
     /// A flow that has not asked yet.
     pub fn new(balancer: usize) -> Self {
-        Self { balancer, stage: Stage::Idle, asked: 0, server: 0, receiver: None }
+        Self { balancer, stage: Stage::Idle, asked: 0, server: 0, node: None }
+    }
+
+    /// Whether its server works on what has come in.
+    pub fn is_serving(&self) -> bool {
+        self.stage == Stage::Serving
+    }
+
+    /// It, once that is done.
+    #[must_use]
+    pub fn served(self) -> Self {
+        Self { stage: Stage::Open, ..self }
     }
 }
 
@@ -89,6 +125,8 @@ struct Server {
     /// How long it works, and until when it is busy.
     service: Option<(Distribution, Stream)>,
     busy: Nanos,
+    /// When it cannot be reached.
+    faults: Vec<Fault>,
 }
 
 impl Server {
@@ -118,6 +156,7 @@ struct Probe {
     chosen: Vec<u64>,
     refused: u64,
     repeated: u64,
+    unreachable: u64,
     misplaced: u64,
     excess: Welford,
     age: Welford,
@@ -130,6 +169,7 @@ impl Probe {
             chosen: vec![0; servers],
             refused: 0,
             repeated: 0,
+            unreachable: 0,
             misplaced: 0,
             excess: Welford::default(),
             age: Welford::default(),
@@ -145,6 +185,7 @@ impl Probe {
         row.integer("choices_refused", self.refused);
         row.real("choices_jain", jain(self.chosen.iter().map(|&n| n as f64)));
         row.real("choices_repeated", share(self.repeated));
+        row.real("choices_unreachable", share(self.unreachable));
         row.real("misplaced", share(self.misplaced));
         row.real("excess_wait_mean", self.excess.mean());
         row.real("age_mean", self.age.mean());
@@ -166,6 +207,8 @@ pub struct Desk {
     /// When the queues are read next, of themselves.
     next_reading: Nanos,
     news: VecDeque<(Nanos, News)>,
+    /// When the controller finds which server down or up, in order.
+    verdicts: VecDeque<(Nanos, usize, bool)>,
     /// Room for readings, used again.
     spare: Vec<Vec<Reading>>,
     last: Option<usize>,
@@ -194,6 +237,7 @@ impl Desk {
                     rate: params.rate,
                     service: server.service.map(|s| (s, key.child(i as u64).stream("service"))),
                     busy: 0,
+                    faults: planned.faults.iter().filter(|f| f.server == i).copied().collect(),
                 }
             });
             let balancer = Balancer::new(&planned.policy, &known);
@@ -210,6 +254,7 @@ impl Desk {
                 decision: planned.decision,
                 fresh,
                 news: VecDeque::new(),
+                verdicts: verdicts(planned, plan.duration, &mut key.stream("probes")),
                 spare: Vec::new(),
                 last: None,
                 probe: Probe::new(known.len()),
@@ -246,7 +291,17 @@ impl Desk {
 
     /// The controller hears what has reached it.
     fn hear(&mut self, now: Nanos) {
-        while self.news.front().is_some_and(|(at, _)| *at <= now) {
+        loop {
+            let news_at = self.news.front().map_or(NEVER, |(at, _)| *at);
+            let verdict = self.verdicts.front().copied().filter(|&(at, ..)| at <= news_at.min(now));
+            if let Some((_, server, up)) = verdict {
+                self.verdicts.pop_front();
+                self.balancer.set_up(server, up);
+                continue;
+            }
+            if news_at > now {
+                return;
+            }
             match self.news.pop_front() {
                 Some((_, News::Read(at, readings))) => {
                     self.balancer.observe(at, &readings);
@@ -278,14 +333,81 @@ impl Desk {
     }
 
     /// The flow begins: what the choice turned out to be worth.
-    fn begin<T: Copy, W: Witness<T>>(&mut self, server: usize, took: Nanos, net: &Network<T, W>) {
+    fn begin<T: Copy, W: Witness<T>>(
+        &mut self,
+        now: Nanos,
+        server: usize,
+        took: Nanos,
+        net: &Network<T, W>,
+    ) {
         let wait = |s: &Server| s.seconds_of(net.link(s.port).backlog().bytes);
         let least = self.servers.iter().map(wait).fold(f64::INFINITY, f64::min);
         let chosen = &self.servers[server];
+        self.probe.unreachable += u64::from(chosen.faults.iter().any(|f| f.holds(now - EPOCH)));
         let excess = wait(chosen) - least;
         self.probe.misplaced += u64::from(excess > chosen.seconds_of(FRAME));
         self.probe.excess.add(excess);
         self.probe.decision.record(took);
+    }
+
+    /// Leads one who asks, and whose time has come, as far as it goes now. What takes no time is done
+    /// at once.
+    pub(crate) fn advance<T: Copy, W: Witness<T>>(
+        &mut self,
+        now: Nanos,
+        asking: &mut Balanced,
+        net: &Network<T, W>,
+        flow: impl Fn() -> Flow,
+    ) -> Step {
+        loop {
+            let (stage, at) = match asking.stage {
+                Stage::Idle => {
+                    asking.asked = now;
+                    match self.fresh {
+                        Fresh::Now => (Stage::Reading, now + 2 * self.delay),
+                        _ => (Stage::Deciding, now + self.delay + self.decision),
+                    }
+                }
+                Stage::Reading => {
+                    self.read(now, net);
+                    (Stage::Deciding, now + self.delay + self.decision)
+                }
+                Stage::Deciding => {
+                    let Some(server) = self.choose(now, flow()) else {
+                        asking.stage = Stage::Idle;
+                        return Step::Refused;
+                    };
+                    asking.server = server;
+                    (Stage::Installing, now + self.delay)
+                }
+                Stage::Installing => {
+                    self.begin(now, asking.server, now - asking.asked, net);
+                    asking.stage = Stage::Open;
+                    asking.node = Some(self.servers[asking.server].node as usize);
+                    return Step::Open(asking.server);
+                }
+                Stage::Serving | Stage::Open => unreachable!("it has a server"),
+            };
+            asking.stage = stage;
+            if at > now {
+                return Step::Wait(at);
+            }
+        }
+    }
+
+    /// When the server is done with what has come in now for one who has it; it is open or being
+    /// served then.
+    pub(crate) fn serve_one(&mut self, now: Nanos, asked: &mut Balanced) -> Nanos {
+        let done = self.serve(now, asked.server);
+        if done > now {
+            asked.stage = Stage::Serving;
+        }
+        done
+    }
+
+    /// One who has a server, or is about to have it, needs it no more.
+    pub(crate) fn let_go(&mut self, now: Nanos, asked: &Balanced) {
+        self.tell(now, News::Finished(asked.server, now - asked.asked));
     }
 
     /// When `server` is done with what has come in now.
@@ -312,6 +434,39 @@ impl Desk {
     }
 }
 
+/// When the controller finds which server down or up: see the module's comment.
+fn verdicts(
+    planned: &sojourn_plan::Balancer,
+    duration: Nanos,
+    draws: &mut Stream,
+) -> VecDeque<(Nanos, usize, bool)> {
+    let (every, delay) = (planned.probes.every, planned.delay);
+    let misses = u64::from(planned.probes.misses);
+    let mut found = Vec::new();
+    let faults: Vec<&Fault> = planned.faults.iter().filter(|fault| fault.at < duration).collect();
+    if faults.is_empty() {
+        return VecDeque::new();
+    }
+    let phase = draws.below(every);
+    // The first probe that is at its server at this time or later, and when it is sent.
+    let probe = |reached: Nanos| reached.saturating_sub(phase + delay).div_ceil(every);
+    let sent = |number: u64| phase.saturating_add(number.saturating_mul(every));
+    for fault in faults {
+        let first = probe(fault.at);
+        let answered = fault.until.map_or(NEVER, probe);
+        if answered - first < misses {
+            continue;
+        }
+        found.push((EPOCH.saturating_add(sent(first + misses)), fault.server, false));
+        if fault.until.is_some() {
+            let heard = sent(answered).saturating_add(2 * delay);
+            found.push((EPOCH.saturating_add(heard), fault.server, true));
+        }
+    }
+    found.sort_by_key(|&(at, ..)| at);
+    found.into()
+}
+
 impl Engine<'_> {
     /// Whether a flow, whose time has come, may go on: it needs no server, or has one. If not, it
     /// asks for one, and its timer is set.
@@ -326,56 +481,26 @@ impl Engine<'_> {
     #[cold]
     fn assign(&mut self, id: u32, mut balanced: Balanced) -> bool {
         let now = self.now;
-        let desk = &mut self.desks[balanced.balancer];
-        let (delay, decision) = (desk.delay, desk.decision);
-        let mut at = now;
-        // What takes no time is done at once.
-        while at == now {
-            (balanced.stage, at) = match balanced.stage {
-                Stage::Idle => {
-                    balanced.asked = now;
-                    match desk.fresh {
-                        Fresh::Now => (Stage::Reading, now + 2 * delay),
-                        _ => (Stage::Deciding, now + delay + decision),
-                    }
-                }
-                Stage::Reading => {
-                    desk.read(now, &self.net);
-                    (Stage::Deciding, now + delay + decision)
-                }
-                Stage::Deciding => {
-                    let count = self.flows[id as usize].connections;
-                    let parts = [0, 1].map(|way| hash(self.seed, id, count, way));
-                    let flow = Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) };
-                    let Some(server) = desk.choose(now, flow) else {
-                        balanced.stage = Stage::Idle;
-                        self.flows[id as usize].balanced = Some(balanced);
-                        self.ask_again(id);
-                        return false;
-                    };
-                    balanced.server = server;
-                    (Stage::Installing, now + delay)
-                }
-                Stage::Installing => {
-                    desk.begin(balanced.server, now - balanced.asked, &self.net);
-                    balanced.stage = Stage::Open;
-                    balanced.receiver = Some(desk.servers[balanced.server].node as usize);
-                    self.flows[id as usize].balanced = Some(balanced);
-                    return self.lead(id, balanced);
-                }
-                Stage::Serving => {
-                    self.flows[id as usize].balanced = Some(balanced);
-                    self.served(id);
-                    return false;
-                }
-                Stage::Open => unreachable!("it has a server"),
-            };
+        if balanced.stage == Stage::Serving {
+            self.served(id);
+            return false;
         }
+        let count = self.flows[id as usize].connections;
+        let desk = &mut self.desks[balanced.balancer];
+        let step = desk.advance(now, &mut balanced, &self.net, || hashed(self.seed, id, count));
         self.flows[id as usize].balanced = Some(balanced);
-        self.timers.set(id, at);
-        false
+        match step {
+            Step::Wait(at) => {
+                self.timers.set(id, at);
+                false
+            }
+            Step::Refused => {
+                self.ask_again(id);
+                false
+            }
+            Step::Open(_) => self.lead(id, balanced),
+        }
     }
-
     /// The flow leads to its server from now on, unless its application has stopped meanwhile.
     fn lead(&mut self, id: u32, balanced: Balanced) -> bool {
         let flow = &mut self.flows[id as usize];
@@ -423,11 +548,12 @@ impl Engine<'_> {
         if balanced.stage == Stage::Serving {
             return true;
         }
-        let done = self.desks[balanced.balancer].serve(self.now, balanced.server);
+        let mut balanced = balanced;
+        let done = self.desks[balanced.balancer].serve_one(self.now, &mut balanced);
         if done == self.now {
             return true;
         }
-        self.flows[id as usize].balanced = Some(Balanced { stage: Stage::Serving, ..balanced });
+        self.flows[id as usize].balanced = Some(balanced);
         self.timers.set(id, done);
         false
     }
@@ -439,8 +565,7 @@ impl Engine<'_> {
             && balanced.stage != Stage::Idle
         {
             balanced.stage = Stage::Idle;
-            let news = News::Finished(balanced.server, now - balanced.asked);
-            self.desks[balanced.balancer].tell(now, news);
+            self.desks[balanced.balancer].let_go(now, balanced);
         }
     }
 }

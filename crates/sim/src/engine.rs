@@ -131,13 +131,12 @@ impl<'a> Engine<'a> {
                     Transport::Tcp(_) => path(to, from)?,
                     Transport::Udp => 0,
                 };
-                for server in group.balancer.into_iter().flat_map(|b| desks[b].nodes()) {
-                    path(from, server)?;
-                    if back != 0 {
-                        path(server, from)?;
-                    }
-                }
-                let driver = driver(&mut path, group, &planned, planned.begins(plan.duration))?;
+                let servers: Vec<u32> =
+                    group.balancer.into_iter().flat_map(|b| desks[b].nodes()).collect();
+                let client = group.client_first(planned.pair).0 as u32;
+                check_ways(&mut path, client, &servers, back != 0)?;
+                let begins = planned.begins(plan.duration);
+                let driver = driver(&mut path, group, &planned, begins, servers)?;
                 let account = net.open_account();
                 net.open_account();
                 flows.push(Flow {
@@ -464,11 +463,28 @@ pub fn hash(seed: u64, flow: u32, connection: u32, direction: u32) -> u32 {
     (x ^ (x >> 32)) as u32
 }
 
+/// Whether links lead from a client to all of its servers, and back if need be.
+fn check_ways(
+    path: &mut impl FnMut(u32, u32) -> Result<u32, PlanError>,
+    client: u32,
+    servers: &[u32],
+    back: bool,
+) -> Result<(), PlanError> {
+    for &server in servers {
+        path(client, server)?;
+        if back {
+            path(server, client)?;
+        }
+    }
+    Ok(())
+}
+
 fn driver(
     path: &mut impl FnMut(u32, u32) -> Result<u32, PlanError>,
     group: &sojourn_plan::Group,
     planned: &sojourn_plan::Flow,
     start: Nanos,
+    balanced: Vec<u32>,
 ) -> Result<Driver, PlanError> {
     use crate::flow::Web;
     use sojourn_traffic::{transfer::Transfers, web::Session};
@@ -478,14 +494,20 @@ fn driver(
         App::Transfer(params) => Driver::Transfer(Box::new(Transfers::new(params, key))),
         App::Web(params) => {
             let client = planned.pair.1 as u32;
-            let servers = group
-                .servers(planned.pair.1)
+            let own = group.servers(planned.pair.1);
+            // A user knows one address if a balancer is behind it.
+            let session = Session::new(params, key, own.len() as u32, start);
+            let all = if balanced.is_empty() {
+                own.into_iter().map(|server| server as u32).collect()
+            } else {
+                balanced
+            };
+            let servers = all
                 .into_iter()
-                .map(|server| server as u32)
                 .map(|server| Ok((node(server), path(server, client)?, path(client, server)?)))
                 .collect::<Result<Vec<_>, PlanError>>()?;
-            let session = Session::new(params, key, servers.len() as u32, start);
-            Driver::Web(Box::new(Web { session, servers, objects: Vec::new(), pages: 0 }))
+            let web = Web { session, servers, objects: Vec::new(), asked: 0, pages: 0 };
+            Driver::Web(Box::new(web))
         }
         app => {
             let mut source = app.packet_source(key, start).expect("all others send packets");

@@ -34,8 +34,16 @@ pub struct Object {
     pub at: Nanos,
     /// Index of its server among the session's.
     pub server: u32,
+    /// Bytes of the request.
+    pub request: u64,
     /// Bytes of the answer.
     pub bytes: u64,
+    /// How many were asked for before it, and it.
+    pub number: u32,
+    /// How it comes to its server, if a balancer chooses.
+    pub balanced: Option<Balanced>,
+    /// When that goes on; never if it need not.
+    pub due: Nanos,
 }
 
 /// A session of a Web client.
@@ -47,6 +55,8 @@ pub struct Web {
     pub servers: Vec<(Node, Place, Place)>,
     /// Objects being fetched, in slots that are used again.
     pub objects: Vec<Option<Object>>,
+    /// Objects asked for so far.
+    pub asked: u32,
     /// Pages loaded since the end of the warm-up.
     pub pages: u64,
 }

@@ -56,7 +56,7 @@ impl Engine<'_> {
         FlowLine {
             group: flow.group as usize,
             number: flow.number,
-            receiver: flow.balanced.and_then(|balanced| balanced.receiver),
+            server: flow.balanced.and_then(|balanced| balanced.node),
             start: flow.start,
             end: flow.end,
             counted,

@@ -3,6 +3,7 @@
 //! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
 
 pub mod balance;
+mod browse;
 pub mod captures;
 mod channel;
 pub mod engine;

@@ -177,7 +177,12 @@ impl Connections {
 impl Engine<'_> {
     /// Opens a connection for a flow. `ends` are the opener's node, the other's, the path and the
     /// way back.
-    fn open(&mut self, flow: u32, purpose: Purpose, ends: (Node, Node, Place, Place)) -> u32 {
+    pub(crate) fn open(
+        &mut self,
+        flow: u32,
+        purpose: Purpose,
+        ends: (Node, Node, Place, Place),
+    ) -> u32 {
         let state = &mut self.flows[flow as usize];
         let group = &self.plan.groups[state.group as usize];
         let count = state.connections;
@@ -258,6 +263,11 @@ impl Engine<'_> {
     /// A flow's application has something to do: it begins, stops, or starts the next transfer.
     pub(crate) fn application_due(&mut self, id: u32) {
         self.timers.clear(id);
+        // Of a Web session each object has a server of its own.
+        if let Driver::Web(_) = self.flows[id as usize].driver {
+            self.browse(id);
+            return;
+        }
         if !self.is_assigned(id) {
             return;
         }
@@ -287,51 +297,17 @@ impl Engine<'_> {
                 let slot = self.connect(id);
                 self.offer(slot, bytes);
             }
-            Driver::Web(_) => self.browse(id),
+            Driver::Web(_) => unreachable!("it browses"),
         }
     }
 
     /// The opener of a connection writes all it has to say.
-    fn offer(&mut self, slot: u32, bytes: u64) {
+    pub(crate) fn offer(&mut self, slot: u32, bytes: u64) {
         self.connections.ends[slot as usize + 1].expected = bytes;
         let tcp = &mut self.connections.ends[slot as usize].tcp;
         tcp.write(bytes);
         tcp.close();
         self.pump(slot);
-    }
-
-    /// A Web session requests what is due, and sets its next time.
-    fn browse(&mut self, id: u32) {
-        loop {
-            let flow = &mut self.flows[id as usize];
-            let Driver::Web(web) = &mut flow.driver else { return };
-            if self.now >= flow.stop {
-                return;
-            }
-            let Some(request) = web.session.poll(self.now) else {
-                match web.session.next_event().filter(|&at| at < flow.stop) {
-                    Some(at) => self.timers.set(id, at),
-                    None => self.timers.clear(id),
-                }
-                return;
-            };
-            let object = crate::flow::Object {
-                id: request.object,
-                at: request.at,
-                server: request.server,
-                bytes: request.bytes,
-            };
-            let slot = web.objects.iter().position(Option::is_none).unwrap_or(web.objects.len());
-            if slot == web.objects.len() {
-                web.objects.push(None);
-            }
-            web.objects[slot] = Some(object);
-            let (server, down, up) = web.servers[request.server as usize];
-            self.groups[flow.group as usize].begin(self.now);
-            let ends = (flow.nodes.1, server, up, down);
-            let connection = self.open(id, Purpose::Request(slot as u32), ends);
-            self.offer(connection, request.request);
-        }
     }
 
     /// An end's timer is due.
@@ -497,31 +473,9 @@ impl Engine<'_> {
                     None => flow.end = Some(now),
                 }
             }
-            (Purpose::Request(object), Driver::Web(web)) if success => {
-                let Some(object_state) = web.objects[object as usize] else { return };
-                let (server, down, up) = web.servers[object_state.server as usize];
-                let ends = (server, flow.nodes.1, down, up);
-                let slot = self.open(id, Purpose::Answer(object), ends);
-                self.offer(slot, object_state.bytes);
-            }
-            (Purpose::Request(object) | Purpose::Answer(object), Driver::Web(web)) => {
-                let Some(done) = web.objects[object as usize].take() else { return };
-                group.end(now);
-                if success {
-                    group.fct.record(now - done.at);
-                    flow.finished += 1;
-                }
-                // The user goes on, also past an object that could not be had.
-                if let Some(page) = web.session.complete(now, done.id)
-                    && success
-                {
-                    group.page.record(page.finished - page.started);
-                    web.pages += 1;
-                }
-                if web.session.is_finished() {
-                    flow.end = Some(now);
-                }
-                self.browse(id);
+            (Purpose::Request(object), Driver::Web(_)) if success => self.requested(id, object),
+            (Purpose::Request(object) | Purpose::Answer(object), Driver::Web(_)) => {
+                self.fetched(id, object, success);
             }
             (Purpose::Data, driver) => {
                 if let Driver::Packets(packets) = driver

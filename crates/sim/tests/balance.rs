@@ -5,8 +5,11 @@ mod common;
 
 use common::{MS, app, line, metric, run, tcp};
 use sojourn_control::balance::Params;
+use sojourn_link::Loss;
 use sojourn_measure::Values;
-use sojourn_plan::{Balancer, Bottleneck, Group, Link, Node, Plan, Server, Transport};
+use sojourn_plan::{
+    Balancer, Bottleneck, Change, Fault, Group, Link, Node, Plan, Probes, Server, Transport, Wire,
+};
 use sojourn_random::{Distribution, Unit};
 use sojourn_sim::Record;
 use sojourn_units::{Nanos, SECOND};
@@ -62,6 +65,8 @@ impl Star {
                 .collect(),
             delay: MS,
             decision: 0,
+            probes: Probes::default(),
+            faults: Vec::new(),
         }];
         plan.groups.clear();
         Self { plan, clients }
@@ -96,6 +101,36 @@ impl Star {
         for server in &mut self.plan.balancers[0].servers {
             server.service = Some(service);
         }
+        self
+    }
+
+    /// Web sessions of all clients at the balancer.
+    fn browsing(mut self, count: u32, text: &str) -> Self {
+        self = self.flows("web", count, tcp("cubic"), text);
+        for pair in &mut self.plan.groups.last_mut().unwrap().pairs {
+            *pair = (pair.1, pair.0);
+        }
+        self
+    }
+
+    /// A server that cannot be reached: its links lose everything, and probes find it out.
+    fn fault(mut self, server: usize, at: Nanos, until: Option<Nanos>) -> Self {
+        let node = self.plan.balancers[0].servers[server].node;
+        for link in &mut self.plan.links {
+            if link.from == node || link.to == Some(node) {
+                let mut wire = |at: Nanos, loss: f64| {
+                    let mut impairments = link.params.impairments;
+                    impairments.loss = Loss::Random { probability: loss, correlation: 0.0 };
+                    let wire = Some(Wire { delay: link.params.delay, impairments });
+                    link.changes.push(Change { at, every: 0, rate: None, wire });
+                };
+                wire(at, 1.0);
+                if let Some(at) = until {
+                    wire(at, 0.0);
+                }
+            }
+        }
+        self.plan.balancers[0].faults.push(Fault { server, at, until });
         self
     }
 
@@ -304,6 +339,161 @@ fn ended_flows_are_counted_down() {
     assert!(slow > 0.8e6, "{slow}");
 }
 
+/// Each object of a page is a connection, and gets a server of its own; the answer comes from there.
+#[test]
+fn web_objects_have_a_server_each() {
+    let star = Star::new(4, &[50_000_000; 2], "pfifo limit 100p", "round-robin").browsing(
+        8,
+        "web pages 20 interpage exp(200ms) objects 3 interobject exp(20ms) size 10 packet 1000",
+    );
+    let record = star.run(1);
+    let objects = metric(&record, "web.objects");
+    let choices = metric(&record, "lb.choices");
+    assert!(
+        objects > 500.0 && choices >= objects && choices < objects + 10.0,
+        "{objects} {choices}"
+    );
+    assert!(metric(&record, "lb.choices_jain") > 0.999);
+    assert_eq!(metric(&record, "web.unfinished"), choices - objects);
+    // Both ways of a server's line carry: requests there, answers back.
+    for server in ["server0", "server1"] {
+        let (there, back) = (
+            metric(&record, &format!("{server}.throughput")),
+            metric(&record, &format!("{server}.reverse.throughput")),
+        );
+        assert!(back > 5.0 * there && there > 0.0, "{server}: {there} {back}");
+    }
+    // 2 d for the decision, and four crossings of lines that have no delay.
+    let least = metric(&record, "web.fct_p50") * 1e3;
+    assert!((2.0..6.0).contains(&least), "{least}");
+    let Values::Text(from) = &record.flows.column("from").unwrap().values else {
+        panic!("no texts")
+    };
+    assert!(from.iter().all(|name| name.starts_with("server")), "{from:?}");
+    let decided = metric(&record, "lb.decision_p50") * 1e3;
+    assert!((decided / 2.0 - 1.0).abs() < 0.02, "{decided}");
+}
+
+/// A user's objects are drawn alike whether a balancer or the user chooses among servers.
+#[test]
+fn users_behave_alike_with_and_without_a_balancer() {
+    let words = "web pages 5 interpage exp(300ms) objects 2 size 4 packet 1000 once";
+    let star = Star::new(2, &[50_000_000], "pfifo limit 100p", "random").browsing(4, words);
+    let balanced = star.run(7);
+    let mut plain = star.plan.clone();
+    plain.groups[0].balancer = None;
+    plain.balancers.clear();
+    let plain = run(&plain, 7).unwrap();
+    for name in ["web.objects", "web.pages", "web.bytes"] {
+        assert_eq!(metric(&balanced, name), metric(&plain, name), "{name}");
+    }
+    assert!(metric(&balanced, "web.fct_mean") > metric(&plain, "web.fct_mean") + 0.0019);
+}
+
+/// A server that works on requests has them in a row; who counts connections keeps it from that.
+#[test]
+fn web_servers_that_work_have_queues_of_requests() {
+    let fct = |policy: &str| {
+        let star = Star::new(8, &[1_000_000_000; 2], "pfifo limit 1000p", policy)
+            .browsing(60, "web pages 400 interpage exp(1s) objects 1 size 1 packet 1000")
+            .service("exp(20ms)");
+        let record = star.run(3);
+        assert!(metric(&record, "web.objects") > 500.0);
+        metric(&record, "web.fct_mean") * 1e3
+    };
+    let (random, known) = (fct("random"), fct("least-connections"));
+    // Half of 60 users, each a request every second or so, before a server of 50 requests a second.
+    assert!(random > 35.0 && known > 20.0, "{random} {known}");
+    assert!(known < 0.9 * random, "{random} {known}");
+}
+
+/// Which servers flows that began in a span got.
+fn chosen(record: &Record, from: f64, to: f64) -> Vec<String> {
+    let Values::Text(servers) = &record.flows.column("to").unwrap().values else {
+        panic!("no texts")
+    };
+    let begun = |row: &usize| (from..to).contains(&common::real(&record.flows, "start", *row));
+    (0..servers.len()).filter(begun).map(|row| servers[row].clone()).collect()
+}
+
+/// A server that cannot be reached gets flows until probes have told, and none after that; when it is
+/// back it gets flows again.
+#[test]
+fn no_new_flow_goes_to_a_server_that_is_known_to_be_down() {
+    for policy in ["random", "round-robin", "maglev", "iqlb", "qtm", "least-connections"] {
+        let mut star = Star::new(4, &[20_000_000; 3], "pfifo limit 100p", policy)
+            .flows("udp", 400, Transport::Udp, "cbr rate 100kbit size 1000")
+            .over(19 * SECOND)
+            .fault(1, 5 * SECOND, Some(12 * SECOND));
+        star.plan.groups[0].start_spread = 19 * SECOND;
+        star.plan.balancers[0].probes = Probes { every: 200 * MS, misses: 3 };
+        star.plan.groups[0].stop = None;
+        let record = star.run(4);
+        let gone = |from, to| chosen(&record, from, to).iter().any(|name| name == "server1");
+        assert!(gone(0.0, 5.0) && gone(12.3, 20.0), "{policy}");
+        // Three misses, one period to notice the first and one to look at the third, and the decision.
+        assert!(!gone(5.0 + 0.8 + 0.01, 12.0 - 0.01), "{policy}");
+        let lost = metric(&record, "lb.choices_unreachable");
+        assert!(lost < 0.05, "{policy}: {lost}");
+        if policy != "qtm" {
+            assert!(lost > 0.0, "{policy}: nobody knows at once");
+        }
+    }
+}
+
+/// The times of detection are those stated: between `misses` and `misses + 1` periods, and back within
+/// one.
+#[test]
+fn detection_takes_what_is_stated() {
+    let star = |until| {
+        let mut star = Star::new(1, &[20_000_000; 2], "pfifo limit 100p", "round-robin")
+            .flows("udp", 1900, Transport::Udp, "cbr rate 10kbit size 100")
+            .fault(0, 4 * SECOND, until);
+        (star.plan.groups[0].start_spread, star.plan.groups[0].start_every) = (0, 10 * MS);
+        star.plan.balancers[0].probes = Probes { every: SECOND, misses: 2 };
+        star
+    };
+    for seed in 0..5 {
+        let record = star(Some(11 * SECOND)).run(seed);
+        let last = |from: f64, to: f64| {
+            (0..1900usize)
+                .map(|i| i as f64 / 100.0)
+                .zip(chosen(&record, 0.0, 20.0))
+                .filter(|(at, name)| (from..to).contains(at) && name == "server0")
+                .map(|(at, _)| at)
+                .collect::<Vec<_>>()
+        };
+        let until = *last(0.0, 11.0).last().unwrap();
+        assert!((5.9..7.1).contains(&until), "{until}");
+        let again = last(11.0, 20.0)[0];
+        assert!((11.0..12.1).contains(&again), "{again}");
+        // One that is over before it is noticed changes nothing.
+        let short = star(Some(5 * SECOND + 500 * MS)).run(seed);
+        let names = chosen(&short, 0.0, 20.0);
+        assert_eq!(names.iter().filter(|name| *name == "server0").count(), 950);
+    }
+}
+
+/// With nobody there flows are refused, ask again, and go on with the first who is back; so do Web
+/// objects, and transfers whose server vanished under them.
+#[test]
+fn everybody_goes_and_comes_back() {
+    let mut star = Star::new(4, &[20_000_000; 2], "pfifo limit 100p", "jsq")
+        .flows("tcp", 40, tcp("cubic"), "transfer size 200kb repeat 5 think exp(1s)")
+        .over(5 * SECOND)
+        .browsing(4, "web pages 1000 interpage exp(200ms) objects 2 size 4 packet 1000")
+        .fault(0, 4 * SECOND, Some(9 * SECOND))
+        .fault(1, 4 * SECOND, Some(8 * SECOND));
+    star.plan.duration = 60 * SECOND;
+    star.plan.balancers[0].probes = Probes { every: 100 * MS, misses: 3 };
+    let record = star.run(2);
+    assert!(metric(&record, "lb.choices_refused") > 10.0);
+    assert_eq!(metric(&record, "tcp.finished"), 200.0);
+    assert!(metric(&record, "web.objects") > 500.0);
+    // What stands open is one object at most of each user.
+    assert!(metric(&record, "web.unfinished") <= 8.0);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_choices_and_starts_do_not_depend_on_the_policy() {
     let star = |policy: &str| {
@@ -340,7 +530,19 @@ fn plans_that_do_not_fit_are_refused() {
     refused(|plan| plan.balancers[0].servers[1].weight = 0, "balancers[0].servers[1].weight");
     refused(|plan| plan.balancers[0].servers[1].port = 99, "there is no link 99");
     refused(|plan| plan.balancers[0].name = "server0".into(), "`server0` is taken");
-    refused(|plan| plan.groups[0].app = app("web"), "`web` chooses its servers itself");
+    refused(|plan| plan.groups[0].app = app("web"), "has the first server in its pairs");
+    refused(|plan| plan.balancers[0].probes.every = 0, "lie 1ms to 60s apart");
+    refused(|plan| plan.balancers[0].probes.misses = 0, "are 1 to 100");
+    let fault = |server, at, until| Fault { server, at, until };
+    let faulty = |faults: &[Fault], says: &str| {
+        let mut plan = star();
+        plan.balancers[0].faults = faults.to_vec();
+        let error = plan.validate().unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    faulty(&[fault(2, 0, None)], "faults[0]: there is no server 2");
+    faulty(&[fault(0, MS, Some(MS))], "faults[0]: is over before it begins");
+    faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "cannot be reached then already");
     refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
     refused(
         |plan| {

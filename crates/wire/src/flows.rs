@@ -60,6 +60,8 @@ struct Flow {
     group: u32,
     number: u32,
     nodes: (u32, u32),
+    /// Whether it is Web traffic, whose data come from the server.
+    pages: bool,
     /// When its first packet was sent, and its last connection ended.
     start: Nanos,
     end: Option<Nanos>,
@@ -73,6 +75,13 @@ struct Flow {
     jitter: f64,
     /// The connection of its latest packet.
     latest: (u16, u32),
+}
+
+impl Flow {
+    /// Who opens its connections, or sends its datagrams.
+    fn client(&self) -> u32 {
+        if self.pages { self.nodes.1 } else { self.nodes.0 }
+    }
 }
 
 /// One TCP connection, its data's direction only.
@@ -151,6 +160,7 @@ impl Flows {
                     group: g as u32,
                     number,
                     nodes: (from as u32, to as u32),
+                    pages: matches!(group.app, App::Web(_)),
                     start: Nanos::MAX,
                     end: None,
                     tally: Tally::default(),
@@ -205,8 +215,9 @@ impl Flows {
                         let back = nodes == (flow.nodes.1, flow.nodes.0) && nodes != flow.nodes;
                         (back, back || nodes == flow.nodes)
                     }
-                    (false, true) => (nodes.0 != flow.nodes.0, true),
-                    (true, _) => (nodes.1 == flow.nodes.0, true),
+                    // The client is known; data go from it to the switch, but come back with pages.
+                    (false, true) => ((nodes.0 == flow.client()) == flow.pages, true),
+                    (true, _) => ((nodes.1 == flow.client()) != flow.pages, true),
                 };
                 let fits = self.tcp[flow.group as usize] == facts.tcp;
                 (fits && ours).then_some((id as u32, back, client))
@@ -412,7 +423,7 @@ impl Flows {
         self.all.iter().zip(counted).map(|(flow, counted)| FlowLine {
             group: flow.group as usize,
             number: flow.number,
-            receiver: None,
+            server: None,
             start: flow.start,
             end: flow.end,
             counted,

@@ -47,6 +47,13 @@ def run(
             help="Write down the bottleneck's arrivals, and replay them through a fresh queue.",
         ),
     ] = False,
+    datapath: Annotated[
+        Literal["auto", "kernel", "user"],
+        typer.Option(
+            "--datapath",
+            help="Open vSwitch's, where flows are balanced: the kernel's where there is one.",
+        ),
+    ] = "auto",
     watch: Annotated[bool, typer.Option("--watch", help="Show the links while it runs.")] = False,
     control: Annotated[
         str | None,
@@ -80,13 +87,14 @@ def run(
         from sojourn.lab.kernel_engine import KernelEngine
 
         for option, asked in (
-            ("--journal", journal), ("--watch", watch), ("--control", control is not None)
+            ("--journal", journal), ("--watch", watch), ("--control", control is not None),
+            ("--datapath", datapath != "auto"),
         ):  # fmt: skip
             if asked:
                 common.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
         chosen: WireEngine = KernelEngine(privilege=privilege)
     else:
-        chosen = WireEngine(privilege=privilege, journals=journal)
+        chosen = WireEngine(privilege=privilege, journals=journal, datapath=datapath)
     with ExitStack() as stack:
         if watch or control is not None:
             name = control or f"lab-{os.getpid()}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sojourn.lab.host import Host
+    from sojourn.lab.openvswitch import Datapath
     from sojourn.lab.programs import Collected, Lineup, Options, Stage
     from sojourn.lab.sandbox import Privilege, Sandbox
     from sojourn.lab.wiring import Outcome
@@ -84,7 +85,8 @@ class WireEngine:
     `options` are what a plan leaves open to its programs. `keep` is a folder for what the programs
     of each run wrote, by plan and seed; without it that is deleted. With `journals` the
     bottleneck's arrivals are written down and replayed through a fresh link at the end. `control`
-    is a listening socket for who wants to look or to change links meanwhile.
+    is a listening socket for who wants to look or to change links meanwhile. `datapath` is Open
+    vSwitch's, in runs with balanced flows: the kernel's where there is one, unless it is said.
     """
 
     name: Literal["wire", "kernel"] = "wire"
@@ -99,7 +101,9 @@ class WireEngine:
         keep: Path | None = None,
         journals: bool = False,
         control: int | None = None,
+        datapath: Datapath = "auto",
     ) -> None:
+        self.datapath: Datapath = datapath
         self.options = options
         self.privilege: Privilege = privilege
         self.keep = keep
@@ -114,6 +118,7 @@ class WireEngine:
         """Return a hash of what decides results: the engine, the kernel, and that it is real."""
         parts = (
             _core.fingerprint(), self.name, platform.release(), platform.version(), CASSANDRA,
+            *([] if self.datapath == "auto" else [self.datapath]),
         )  # fmt: skip
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

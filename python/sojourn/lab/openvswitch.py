@@ -1,9 +1,9 @@
 """Open vSwitch inside a sandbox: its own database, its own run directory, nothing of the machine's.
 
-The datapath is that of user space (`datapath_type=netdev`), which needs no kernel module and works
-in a network namespace of ours. It reads and writes its ports through packet sockets, so whoever
-sends to it must not leave checksums or segmentation to hardware that is not there: see
-`switch_off_offloads`.
+Where the kernel has Open vSwitch's datapath (module `openvswitch`), that is used
+(`datapath_type=system`), else the one of user space (`netdev`), which needs no module. It reads and
+writes its ports through packet sockets, so whoever sends to it must not leave checksums or
+segmentation to hardware that is not there: see `switch_off_offloads`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.needs import find_program, require_programs
@@ -27,10 +27,45 @@ BRIDGE = "br0"
 QUIET = ("-vconsole:warn", "-vsyslog:off", "-vfile:off")
 
 
-def require() -> None:
-    """Raises `Unavailable` unless Open vSwitch is installed."""
+Datapath = Literal["auto", "kernel", "user"]
+KINDS = {"kernel": "system", "user": "netdev"}
+"""Open vSwitch's own names of them."""
+FAMILY = "ovs_datapath"
+
+
+def require(datapath: Datapath = "auto") -> None:
+    """Raises `Unavailable` unless Open vSwitch is installed, with this datapath."""
     require_programs(PROGRAMS)
     schema()
+    chosen(datapath)
+
+
+def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
+    """The datapath that is meant; raises `Unavailable` if it is the kernel's and there is none."""
+    if datapath == "user":
+        return "user"
+    if in_kernel():
+        return "kernel"
+    if datapath == "auto":
+        return "user"
+    raise Unavailable(
+        "this kernel has no Open vSwitch datapath",
+        "load it (modprobe openvswitch), or leave the datapath to user space",
+    )
+
+
+def in_kernel() -> bool:
+    """Whether the kernel has Open vSwitch's datapath, loaded or to be loaded by asking for it."""
+    from pyroute2 import GenericNetlinkSocket
+    from pyroute2.netlink import genlmsg
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    try:
+        with GenericNetlinkSocket() as netlink:
+            netlink.bind(FAMILY, genlmsg)
+    except (NetlinkError, OSError):
+        return False
+    return True
 
 
 def schema() -> str:
@@ -66,9 +101,10 @@ class OpenVSwitch:
     Its database lasts as long as the sandbox, its rules as long as its process.
     """
 
-    def __init__(self, host: Host) -> None:
-        require()
+    def __init__(self, host: Host, datapath: Datapath = "auto") -> None:
+        require(datapath)
         self.host = host
+        self.datapath = chosen(datapath)
         self.folder = ""
         self._database: Process | None = None
         self._switch: Process | None = None
@@ -146,12 +182,13 @@ class OpenVSwitch:
         return self.run("ovs-vsctl", f"--db=unix:{self.folder}/db.sock", *words)
 
     def bridge(self, ports: Sequence[str], controller: str | None) -> None:
-        """A bridge of user space with these links of the host as ports 1, 2, ...
+        """A bridge with these links of the host as ports 1, 2, ...
 
         It does nothing by itself (fail-mode=secure), and speaks to its controller outside of its
         own ports (out-of-band), or rules of the controller's could cut that line.
         """
-        words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev"]
+        words = ["add-br", BRIDGE, "--", "set", "bridge", BRIDGE]
+        words += [f"datapath_type={KINDS[self.datapath]}"]
         words += ["protocols=OpenFlow13", "fail-mode=secure", "other_config:disable-in-band=true"]
         for number, port in enumerate(ports, 1):
             words += ["--", "add-port", BRIDGE, port]

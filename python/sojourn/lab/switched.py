@@ -47,6 +47,8 @@ PORT = 6653
 LOADED_SECONDS = 60.0
 STALE_SECONDS = 1.0
 AFFINITY_SECONDS = 60.0
+LEAST_PROBES = 0.1
+"""Seconds between probes that the controller can keep."""
 IDLE_SECONDS = 5
 """After which a flow has ended for the controller; one that goes on is known again."""
 
@@ -67,7 +69,7 @@ class SwitchedRun(Run):
         stack: ExitStack,
         balanced: Balanced,
     ) -> None:
-        require()
+        require(engine.datapath)
         super().__init__(engine, lineup, raw, stack)
         self.balanced = balanced
         self.switch: OpenVSwitch
@@ -129,7 +131,7 @@ class SwitchedRun(Run):
         for port in ports:
             self.bench.set_link(port, up=True, mtu=self.lineup.mtu, queue=QUEUE)
         self.bench.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
-        self.switch = OpenVSwitch(self.bench)
+        self.switch = OpenVSwitch(self.bench, self.engine.datapath)
         self.switch.start()
         self.version = version(self.bench)
         self.switch.bridge(ports, None)
@@ -156,8 +158,8 @@ class SwitchedRun(Run):
         """Hosts know each other, so that only the virtual address is asked for."""
         known = set()
         for flow in self.lineup.run.flows:
-            for receiver in self.balanced.receivers(flow):
-                known |= {(flow.sender, receiver), (receiver, flow.sender)}
+            for one, other in self.balanced.meetings(flow):
+                known |= {(one, other), (other, one)}
         for host, other in sorted(known):
             self.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
 
@@ -191,18 +193,28 @@ class SwitchedRun(Run):
             "seed": self.lineup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,
-            # Probes would stand in the very queues that are measured, and be dropped there.
-            "health": "none",
+            **self._health(),
             "stale_seconds": STALE_SECONDS,
             "idle": IDLE_SECONDS,
             "listen": {"host": "127.0.0.1", "port": PORT},
         }
 
+    def _health(self) -> dict[str, Any]:
+        """How servers are probed: not at all, unless some of them are to be gone for a while.
+
+        Probes stand in the very queues that are measured, and may be dropped there.
+        """
+        probes = self.balanced.balancer.get("probes")
+        if not self.balanced.balancer.get("faults") or probes is None:
+            return {"health": "none"}
+        every = max(probes["every"] / SECOND, LEAST_PROBES)
+        return {"health": "arp", "health_seconds": every, "misses": probes["misses"]}
+
     def begin(self, stage: Stage, tell: IO[bytes]) -> None:
         """The wire begins, then the controller, who reads it; then the run."""
         start = stage.begin(time.monotonic_ns() + LEAD)
         tell.write(b"%d\n" % start)
-        self._begin.write(b"begin\n")
+        self._begin.write(b"%d\n" % start)
         self.controller.wait_output('"listening"', LEAD / SECOND)
         self.switch.control(f"tcp:127.0.0.1:{PORT}")
         while True:
@@ -213,7 +225,9 @@ class SwitchedRun(Run):
                 raise LabError(f"the controller ended{self.controller.complaint()}")
             if time.monotonic_ns() > start:
                 errors = self.controller.errors()[-1000:].decode(errors="replace")
-                raise LabError(f"the controller was not ready in {LEAD / SECOND:g} s: {errors}")
+                lacks = [s for s in (look or {}).get("servers", ()) if not s["up"]]
+                why = "; ".join(f"{s['name']}: {s['why']}" for s in lacks) or errors
+                raise LabError(f"the controller was not ready in {LEAD / SECOND:g} s: {why}")
             time.sleep(0.02)
 
     def _looks(self) -> list[bytes]:
@@ -257,7 +271,8 @@ class SwitchedRun(Run):
 
     def more(self) -> dict[str, Any]:
         """What became of flows."""
-        return {"switch": {"name": "openvswitch", "version": self.version, **self.look}}
+        about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
+        return {"switch": about | self.look}
 
     def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
         """A record's tables with what the controller has chosen, by the names of simulated runs."""
@@ -270,9 +285,14 @@ class SwitchedRun(Run):
             (f"{name}.choices_refused", "1", "i8", struct.pack("<q", look["counts"]["refused"])),
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
+        # Web pages come from servers, all else goes to them.
+        pages = {flow.flow for flow in self.lineup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:
-            if column == "to" and isinstance(data, list):
-                data = [self.went.get(n, there) for n, there in enumerate(data)]  # noqa: PLW2901
+            if column in ("from", "to") and isinstance(data, list):
+                data = [  # noqa: PLW2901
+                    self.went.get(n, there) if (n in pages) == (column == "from") else there
+                    for n, there in enumerate(data)
+                ]
             flows.append((column, unit, kind, data))
         return {**tables, "summary": [*tables["summary"], *more], "flows": flows}

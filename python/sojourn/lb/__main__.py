@@ -1,6 +1,7 @@
 """A balancer as a program of the laboratory: its service is JSON in a descriptor.
 
-It says that it is loaded, and begins when it reads a line: what takes long is done by then.
+It says that it is loaded, and begins when it reads a line: what takes long is done by then. The
+line is the time of the monotonic clock, in nanoseconds, from which on servers can answer.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def main(descriptor: str) -> int:
     require_os_ken()
     import_module("sojourn.lb.server")
     print(LOADED, flush=True)
-    if not sys.stdin.readline():
+    if not (line := sys.stdin.readline()):
         return 0
+    service = service.model_copy(update={"health_from": int(line) / 1e9})
     try:
         serve(service, Showing(as_json=True))
     except LabError as error:

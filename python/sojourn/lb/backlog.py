@@ -19,7 +19,11 @@ from sojourn.lab.control import Client
 from sojourn.lab.errors import LabError
 
 WIRE_PATIENCE = 1.0
-"""Seconds that a wire may take to answer."""
+"""Seconds that a wire may take to answer, when it is asked for the first time."""
+WIRE_HURRY = 0.25
+"""Seconds that it may take later, while flows wait."""
+AGAIN_SECONDS = 1.0
+"""Before a source that has failed is asked again, so that flows do not wait for it one by one."""
 
 
 class BacklogError(LabError):
@@ -64,12 +68,13 @@ class WireSource:
         self.text = f"wire:{where}"
         self.where: str | Path = Path(where) if "/" in where else where
         self.links = list(links)
+        self.patience = WIRE_PATIENCE
         self._client: Client | None = None
 
     def _ask(self) -> dict[str, Any]:
         try:
             if self._client is None:
-                self._client = Client(self.where, WIRE_PATIENCE)
+                self._client = Client(self.where, self.patience)
             found: dict[str, Any] = self._client.ask("counters", links=self.links)["counters"]
         except LabError as error:
             self.close()
@@ -90,6 +95,7 @@ class WireSource:
         time.sleep(0.02)
         if self._ask()["monotonic"] <= first["monotonic"]:
             raise BacklogError(f"{self.text}: its counters stand still: the wire carries nothing")
+        self.patience = WIRE_HURRY
 
     def read(self) -> list[Backlog]:
         """The links' queues now."""
@@ -186,6 +192,8 @@ class Reader:
     def __init__(self, texts: Sequence[str], fresh: float = 0.005) -> None:
         self.fresh = fresh
         self.sources: list[tuple[Source, list[int]]] = []
+        self._failed: dict[int, tuple[float, str]] = {}
+        """Sources that have failed: until when they are left alone, and why."""
         self.latest: list[Backlog | None] = [None] * len(texts)
         self.trouble: str | None = None
         """Why the last reading failed, if it did."""
@@ -214,15 +222,21 @@ class Reader:
         """All backlogs as they are now, or were when they could last be read."""
         now = time.monotonic_ns()
         trouble = None
-        for source, numbers in self.sources:
+        for place, (source, numbers) in enumerate(self.sources):
             known = [self.latest[number] for number in numbers]
             if all(one is not None and one.age(now) < self.fresh for one in known):
+                continue
+            until, why = self._failed.get(place, (0.0, ""))
+            if time.monotonic() < until:
+                trouble = why
                 continue
             try:
                 found = source.read()
             except BacklogError as error:
                 trouble = str(error)
+                self._failed[place] = (time.monotonic() + AGAIN_SECONDS, trouble)
                 continue
+            self._failed.pop(place, None)
             for number, one in zip(numbers, found, strict=True):
                 self.latest[number] = one
         self.trouble = trouble

@@ -50,6 +50,10 @@ class Health:
         for number, state in enumerate(self.states):
             if not state.link:
                 continue
+            if now < self.service.health_from:
+                if self._mac(number) is not None:
+                    self._up(number)
+                continue
             by_arp = self.kind == "arp" or self._mac(number) is None
             if (by_arp and now >= state.due) or now >= state.arp_due:
                 state.arp_due = now + ARP_SECONDS

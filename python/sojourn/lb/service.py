@@ -124,6 +124,9 @@ class Service(_Model):
     health_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     misses: Annotated[int, Field(ge=1, le=100)] = 3
     """Probes without an answer until a server counts as down."""
+    health_from: Annotated[float, Field(ge=0)] = 0.0
+    """Time of the monotonic clock, in seconds, before which nobody is probed: servers whose MAC is
+    known count as up. For who knows that nothing can be answered before."""
     counters_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     """Between readings of ports' counters that are only shown."""
     stale_seconds: Annotated[float, Field(gt=0)] = 3.0

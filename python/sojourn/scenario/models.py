@@ -338,6 +338,14 @@ TEMPLATES: dict[str, type[Part]] = {
 Topology = Annotated[Dumbbell | Pairs | Star | Lan | Mesh, Field(discriminator="template")]
 
 
+class ServerFault(Part):
+    """A server that cannot be reached for a while: its links carry nothing."""
+
+    server: Name = Field(description="Which of the balancer's.")
+    at: Time = Field(description="When it begins.")
+    until: Time | None = Field(None, description="When it is over; never by default.")
+
+
 class Balancer(Part):
     """A balancer: flows to its name get a server of those behind it.
 
@@ -357,6 +365,13 @@ class Balancer(Part):
             "transfer ends with that. No time by default."
         ),
     )
+    faults: list[ServerFault] = Field(
+        [], description="When servers cannot be reached.", max_length=limits.FAULTS
+    )
+    health_every: Time = Field("1s", description="From one probe of a server to the next.")
+    misses: Annotated[int, *_whole(1, 100, "misses")] = Field(
+        3, description="Probes without an answer until a server counts as down."
+    )
 
 
 class Flow(Part):
@@ -369,7 +384,7 @@ class Flow(Part):
         alias="from",
         description="Who sends, one or a list; flow i uses the i-th, beginning again at the end.",
     )
-    to: Names = Field(description="Who receives, likewise; or one balancer.")
+    to: Names = Field(description="Who receives, likewise; or one balancer, of `web` in `from`.")
     app: App = Field(description="What is sent.")
     tcp: Tcp | None = Field(
         None,

@@ -11,9 +11,15 @@ from typing import Any, TypeVar
 
 from sojourn import _core
 from sojourn.scenario import capture, limits, trace
+from sojourn.scenario.balancers import (
+    BALANCER_PLACES,
+    balanced_pairs,
+    balancer_of,
+    ends_of,
+)
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import Balancer, Flow, Model
+from sojourn.scenario.models import Flow, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.store import STORE_PLACES, store_of
 from sojourn.scenario.topology import (
@@ -268,9 +274,8 @@ class _Resolver:
 
     def group(self, index: int, name: str, flow: Flow) -> Json:
         at: Path = ("flows", index)
-        senders = self.hosts((*at, "from"), flow.from_)
-        balancer = self.balancer_of(at, flow)
-        receivers = self.receivers(at, flow, balancer)
+        balancer, ends = ends_of(self, at, flow)
+        senders, receivers = ends
         pairs: list[tuple[int, int]] = []
         if senders and receivers:
             period = min(flow.count, math.lcm(len(senders), len(receivers)))
@@ -280,9 +285,8 @@ class _Resolver:
             if balancer is None:
                 self.check_pairs(at, pairs)
             else:
-                servers = self.balancers[balancer]["servers"]
-                everyone = [(a, s["node"]) for a, _ in pairs for s in servers]
-                self.check_pairs(at, everyone)
+                servers = [server["node"] for server in self.balancers[balancer]["servers"]]
+                self.check_pairs(at, balanced_pairs(flow, pairs, servers))
         starts = starts_of(flow.start)
         stop = None if flow.stop is None else _time(flow.stop)
         duration = _time(self.model.duration)
@@ -306,75 +310,6 @@ class _Resolver:
             "transport": self.transport(at, flow),
             "app": self.application(at, flow),
         }
-
-    # Balancers
-
-    @property
-    def balancer_names(self) -> list[str]:
-        return list(self.model.balancers)
-
-    def balancer(self, name: str, given: Balancer) -> Json:
-        at: Path = ("balancers", name)
-        for taken, what in (
-            (self.node_index, "a host"),
-            (self.aliases, "the template's name for several hosts"),
-            (self.link_index, "a link"),
-            (self.link_aliases, "the template's name for several links"),
-            (self.media, "a medium"),
-        ):
-            if name in taken:
-                self.complain(at, f"`{name}` is {what} already")
-                break
-        nodes = self.hosts((*at, "servers"), given.servers)
-        servers = [self.server(at, i, node, given) for i, node in enumerate(nodes)]
-        for i, node in enumerate(nodes):
-            if node in nodes[:i]:
-                self.complain((*at, "servers"), f"`{self.nodes[node]}` is named twice")
-                break
-        return {
-            "name": name,
-            "policy": self.words((*at, "policy"), _core.parse_balancer, given.policy),
-            "servers": servers,
-            "delay": _time(given.delay),
-            "decision": _time(given.decision),
-        }
-
-    def server(self, at: Path, index: int, node: int, given: Balancer) -> Json:
-        ports = [i for i, link in enumerate(self.links) if link.target == self.nodes[node]]
-        if len(ports) != 1:
-            found = ", ".join(self.links[i].name for i in ports) or "none"
-            self.complain(
-                (*at, "servers"),
-                f"`{self.nodes[node]}` needs a single link that leads to it, whose queue is looked "
-                f"at; found {found}",
-            )
-        server: Json = {
-            "node": node,
-            "port": ports[0] if ports else 0,
-            "weight": given.weights[index % len(given.weights)],
-        }
-        if given.service is not None:
-            text = given.service[index % len(given.service)]
-            server["service"] = self.words((*at, "service"), _core.parse_span, text)
-        return server
-
-    def balancer_of(self, at: Path, flow: Flow) -> int | None:
-        """The balancer that the flows are sent to, if it is one."""
-        named = [name for name in flow.to if name in self.model.balancers]
-        if not named:
-            return None
-        if len(flow.to) > 1:
-            self.complain(
-                (*at, "to"), f"`{named[0]}` is a balancer: no other receiver may stand beside it"
-            )
-        if flow.app.split()[0] == "web":
-            self.complain((*at, "to"), "`web` chooses its servers itself, no balancer does")
-        return self.balancer_names.index(named[0])
-
-    def receivers(self, at: Path, flow: Flow, balancer: int | None) -> list[int]:
-        if balancer is None:
-            return self.hosts((*at, "to"), flow.to)
-        return [server["node"] for server in self.balancers[balancer]["servers"][:1]]
 
     def check_pairs(self, at: Path, pairs: list[tuple[int, int]]) -> None:
         for source, target in pairs:
@@ -470,7 +405,9 @@ class _Resolver:
         media = [self.medium(name) for name in self.media]
         links = [self.link(link) for link in self.links]
         names = self.group_names()
-        self.balancers = [self.balancer(name, given) for name, given in model.balancers.items()]
+        self.balancers = [
+            balancer_of(self, name, given, links) for name, given in model.balancers.items()
+        ]
         groups = [self.group(i, names[i], flow) for i, flow in enumerate(model.flows)]
         if not model.flows and model.store is None:
             self.complain((), "no traffic: describe some as [[flows]], or a [store]")
@@ -544,7 +481,7 @@ def resolve(model: Model, source: Source) -> Json:
         _core.validate_plan(json.dumps(plan))
     except _core.PlanError as error:
         at, _, message = str(error).partition(": ")
-        origin = _origin(at, resolver.links, resolver.balancer_names)
+        origin = _origin(at, resolver.links, list(model.balancers))
         raise ScenarioError([source.problem(origin, message)]) from None
     return plan
 
@@ -565,7 +502,7 @@ def _origin(at: str, links: list[OneWay], balancers: list[str]) -> Path:
         return ("bottleneck",)
     if table == "balancers" and index:
         path = ("balancers", balancers[int(index)])
-        return (*path, key) if key in {"policy", "delay", "decision", "servers"} else path
+        return (*path, *BALANCER_PLACES.get(key or "", ()))
     if table == "groups" and index:
         return (
             ("flows", int(index), key)

@@ -16,7 +16,9 @@ from typing import Any
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Flow
 
-APPS = ("bulk", "cbr", "packets", "voip", "replay", "transfer")
+APPS = ("bulk", "cbr", "packets", "voip", "replay", "transfer", "web")
+APART = ("transfer", "web")
+"""Those whose connections may each have a server of their own."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,18 @@ class Balanced:
         return "client-port" if "bulk" in apps else "none"
 
     def receivers(self, flow: Flow) -> tuple[int, ...]:
-        """Who may receive a flow."""
+        """Who may receive a flow that is no Web session's."""
         return self.servers if flow.group in self.groups else (flow.receiver,)
+
+    def serving(self, flow: Flow) -> tuple[int, ...]:
+        """Who may serve a Web session."""
+        return self.servers if flow.group in self.groups else flow.servers
+
+    def meetings(self, flow: Flow) -> list[tuple[int, int]]:
+        """Which hosts a flow's packets may join."""
+        if flow.app == "web":
+            return [(node, flow.receiver) for node in self.serving(flow)]
+        return [(flow.sender, node) for node in self.receivers(flow)]
 
     def measured_outside(self, flow: Flow) -> bool:
         """Whether only the wire can tell what became of a flow's transfers."""
@@ -73,7 +85,11 @@ class Balanced:
 
     def ways(self, flow: Flow) -> list[tuple[int, int]]:
         """From whom to whom its data may go, by anybody's knowledge."""
-        goals = (*self.servers, self.virtual) if flow.group in self.groups else (flow.receiver,)
+        if flow.group not in self.groups:
+            return self.meetings(flow)
+        goals = (*self.servers, self.virtual)
+        if flow.app == "web":
+            return [(goal, flow.receiver) for goal in goals]
         return [(flow.sender, goal) for goal in goals]
 
     def plan_of(self, node: int) -> str:
@@ -83,7 +99,7 @@ class Balanced:
         goal = node if server else self.virtual
         plan["groups"] = [
             {key: value for key, value in group.items() if key != "balancer"}
-            | ({"pairs": [[pair[0], goal] for pair in group["pairs"]]} if n in self.groups else {})
+            | ({"pairs": _with(goal, group)} if n in self.groups else {})
             for n, group in enumerate(self.plan["groups"])
         ]
         if not server:
@@ -96,6 +112,13 @@ class Balanced:
             plan["nodes"] = [*self.plan["nodes"], {"name": f"{self.name} itself"}]
             plan["links"] = [*self.plan["links"], *more]
         return json.dumps(plan)
+
+
+def _with(goal: int, group: Mapping[str, Any]) -> list[list[int]]:
+    """A balanced group's pairs, with this host for a server."""
+    if group["app"]["name"] == "web":
+        return [[goal, client] for _, client in group["pairs"]]
+    return [[client, goal] for client, _ in group["pairs"]]
 
 
 def find(plan: Mapping[str, Any]) -> Balanced | None:
@@ -125,9 +148,10 @@ def find(plan: Mapping[str, Any]) -> Balanced | None:
             has = f"balanced for real are {', '.join(APPS)}"
             problems.append(Problem(group["name"], group["app"]["name"], has))
     apps = {plan["groups"][n]["app"]["name"] for n in found.groups}
-    if {"bulk", "transfer"} <= apps:
-        has = "iperf3's connections must stay together, those of transfers must not"
-        problems.append(Problem(found.name, "bulk beside transfer", has))
+    for app in APART:
+        if {"bulk", app} <= apps:
+            has = f"iperf3's connections must stay together, those of {app} must not"
+            problems.append(Problem(found.name, f"bulk beside {app}", has))
     if problems:
         raise NotPossible(problems)
     return found

@@ -163,7 +163,8 @@ def prepare(
     settings = stack.Settings(names, kernel or stack.Kernel.here())
     for flow in run.flows:
         if flow.app == "web":
-            settings.add(flow, flow.receiver, [(node, flow.receiver) for node in flow.servers])
+            ways = [(node, flow.receiver) for node in flow.servers]
+            settings.add(flow, flow.receiver, ways if balanced is None else balanced.ways(flow))
         else:
             ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
             settings.add(flow, flow.sender, ways)
@@ -199,7 +200,7 @@ def prepare(
     ours = [flow for flow in run.flows if flow.app in endpoint.APPS and flow.start is not None]
     endpoints = endpoint.programs(run, [*ours, *run.probes], balanced)
     sessions = [flow for flow in run.flows if flow.app == "web" and flow.start is not None]
-    sites = web.programs(paths["nginx"], run, sessions) if sessions else []
+    sites = web.programs(paths["nginx"], run, sessions, balanced) if sessions else []
     pings = [
         ping.program(paths["ping"], asked, number, run.duration)
         for number, asked in enumerate(options.pings)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import environment, python
 from sojourn.lab.programs.plan import Flow, Run, address
 from sojourn.lab.programs.program import Ended, Program, Ready
@@ -115,12 +116,18 @@ def version() -> dict[str, str]:
     return {"libcurl": str(pycurl.version_info()[1])}
 
 
-def programs(path: str, run: Run, flows: Iterable[Flow]) -> list[Program]:
-    """Return the servers and browsers of these flows."""
+def programs(
+    path: str, run: Run, flows: Iterable[Flow], balanced: Balanced | None = None
+) -> list[Program]:
+    """Return the servers and browsers of these flows.
+
+    Where a balancer stands before its servers, all of them serve a session, and its browser knows
+    the virtual address alone.
+    """
     served: dict[int, list[Flow]] = {}
     clients: dict[int, dict[str, Any]] = {}
     for flow in flows:
-        for node in flow.servers:
+        for node in flow.servers if balanced is None else balanced.serving(flow):
             served.setdefault(node, []).append(flow)
         clients.setdefault(flow.receiver, {})[str(flow.flow)] = _options(flow)
     names = [node["name"] for node in run.plan["nodes"]]
@@ -150,7 +157,10 @@ def programs(path: str, run: Run, flows: Iterable[Flow]) -> list[Program]:
             argv=python("browser", str(run.seed), str(node)),
             ends=True,
             ready=Ready.SAYS_SO,
-            inputs=(run.plan_json.encode(), json.dumps(options).encode()),
+            inputs=(
+                (run.plan_json if balanced is None else balanced.plan_of(node)).encode(),
+                json.dumps(options).encode(),
+            ),
             log=True,
             waits=True,
             environment=environment(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.queue_lb.scenarios import (
@@ -14,10 +15,13 @@ from sojourn.papers.queue_lb.scenarios import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from sojourn.papers.queue_lb.real import Outcome as RealOutcome
     from sojourn.papers.queue_lb.study import Outcome
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
@@ -134,6 +138,80 @@ def ages(outcome: Outcome) -> Figure:
                 axes.set_ylim(bottom=0)
         style.legend_above(figure, panels[0], 6)
     return figure
+
+
+def worlds(outcome: RealOutcome, network: str) -> Figure:
+    """Clients' throughput by policy, real beside simulated: runs, their means and intervals."""
+    from sojourn.papers.queue_lb.real import means
+    from sojourn.show import style
+
+    size = outcome.size
+    frames = {world: means(pooled) for world, pooled in outcome.pooled.items()}
+    with style.styled():
+        figure = style.figure(style.PAGE, 0.6 + 2.0 * len(size.clients))
+        grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
+        for row, clients in zip(grid, size.clients, strict=True):
+            for axes, transport in zip(row, size.transports, strict=True):
+                cell = {"network": network, "transport": transport, "clients": clients}
+                _worlds(axes, frames, cell, size.policies)
+                axes.set_title(f"{clients} clients, {transport}")
+        for row in grid:
+            row[0].set_ylabel("Mbit/s a client")
+        style.legend_above(figure, grid[0][0], len(frames))
+    return figure
+
+
+def _worlds(
+    axes: Axes, frames: Mapping[str, pd.DataFrame], cell: Mapping[str, Any], policies: Sequence[str]
+) -> None:
+    from sojourn.show import style
+    from sojourn.stats import mean_interval
+
+    most = 0.0
+    for i, (world, frame) in enumerate(frames.items()):
+        rows = frame
+        for factor, level in cell.items():
+            rows = rows[rows[factor] == level]
+        x = [k + (i - (len(frames) - 1) / 2) * 0.3 for k in range(len(policies))]
+        values = [rows[rows["policy"] == p]["throughput"].to_numpy() / 1e6 for p in policies]
+        most = max(most, *(float(v.max()) for v in values))
+        for at, runs in zip(x, values, strict=True):
+            axes.plot(
+                [at + 0.08] * len(runs), runs, linestyle="", marker="_", markersize=4,
+                markeredgewidth=0.6, color=style.colour(i), alpha=0.7,
+            )  # fmt: skip
+        intervals = [mean_interval(runs) for runs in values]
+        spread = [
+            [max(0.0, _known(i.estimate - i.low)) for i in intervals],
+            [max(0.0, _known(i.high - i.estimate)) for i in intervals],
+        ]
+        axes.errorbar(
+            x, [i.estimate for i in intervals], yerr=spread, fmt=style.marker(i),
+            color=style.colour(i), markersize=3.5, linewidth=0.8, label=world,
+        )  # fmt: skip
+    axes.set_xticks(range(len(policies)), [_SHORT.get(p, p) for p in policies])
+    # An interval of two runs may be wider than anything that there is to see.
+    axes.set_ylim(0, 1.5 * most)
+
+
+def _known(value: float) -> float:
+    """The value, or nothing where one run has no interval."""
+    return value if math.isfinite(value) else 0.0
+
+
+def real_figures(outcome: RealOutcome) -> dict[str, tuple[Figure, str, str]]:
+    """The real study's figures with title and caption, by file name."""
+    return {
+        f"worlds-{network}": (
+            worlds(outcome, network),
+            f"Clients' throughput for real and simulated, {network} ports",
+            (
+                "A dash is a run, the mean of its clients; means of runs with 95 % intervals, "
+                "which with few seeds are wide and may leave the panel."
+            ),
+        )
+        for network in outcome.size.networks
+    }
 
 
 def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:

@@ -16,7 +16,7 @@ from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.scenarios import NETWORKS, PAPER, TRANSPORTS
-from sojourn.papers.queue_lb.study import FACTORS, NAME, TITLE, Stage, pooled_of
+from sojourn.papers.queue_lb.study import FACTORS, METRICS, NAME, TITLE, Stage, pooled_of
 from sojourn.papers.queue_lb.study import PAPER as REFERENCE
 
 if TYPE_CHECKING:
@@ -230,9 +230,8 @@ def run(
         made = Study.of_cells(name, cells, kind="paper", question={"paper": NAME})
         return made.seeds(size.seeds)
 
-    simulated = study("queue-lb simulated").run(
-        out=out / "simulated", workers=workers, progress=stage("simulated")
-    )
+    narrow = study("queue-lb simulated").keep(metrics=METRICS, tables=["flows"])
+    simulated = narrow.run(out=out / "simulated", workers=workers, progress=stage("simulated"))
     real = study("queue-lb for real").run(
         out=out / "real", progress=stage("for real"), engine=engine
     )
@@ -278,11 +277,13 @@ def remarks(outcome: Outcome) -> list[str]:
 
 
 def show(outcome: Outcome) -> list[Path]:
-    """Writes the report; gives its path."""
+    """Writes the figures and the report; gives their paths, the report first."""
     import pandas as pd
 
+    from sojourn.papers.queue_lb.figures import real_figures
     from sojourn.show import paper_page, paper_report
 
+    drawn = real_figures(outcome)
     verdicts = pd.DataFrame(
         {"claim": mine.claim.id, "real": mine.verdict, "simulated": other.verdict}
         for mine, other in zip(outcome.judgements, outcome.in_simulation, strict=True)
@@ -297,7 +298,7 @@ def show(outcome: Outcome) -> list[Path]:
         reference=REFERENCE,
         judgements=outcome.judgements,
         results=results,
-        figures=[],
+        figures=list(drawn.values()),
         tables=[
             ("Verdicts in both worlds", verdicts),
             ("A client's throughput in both worlds", pd.DataFrame(rows(outcome), columns=COLUMNS)),
@@ -306,4 +307,4 @@ def show(outcome: Outcome) -> list[Path]:
         commands=[f"sojourn paper {NAME} --real{' --quick' if outcome.quick else ''}"],
         units=outcome.units,
     )
-    return paper_report(outcome.folder, page, {})
+    return paper_report(outcome.folder, page, {name: one[0] for name, one in drawn.items()})

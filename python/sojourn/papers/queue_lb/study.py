@@ -130,7 +130,7 @@ def _cells(size: Size) -> list[tuple[Mapping[str, str | int], Scenario]]:
 
 #: Kept of each run: with a column for each metric of each client's link, a summary would have
 #: thousands.
-_METRICS = (
+METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
@@ -225,7 +225,7 @@ def run(
     def made(name: str, cells: list[Any], seeds: int, title: str) -> Table:
         study = Study.of_cells(
             f"queue-lb {name}", cells, kind="paper", question={"paper": NAME}
-        ).keep(metrics=_METRICS, tables=["flows"] if name != "ages" else [])
+        ).keep(metrics=METRICS, tables=["flows"] if name != "ages" else [])
         return study.seeds(seeds).run(out=out / name, workers=workers, progress=stage(title), on=on)
 
     table = made("iperf", _cells(size), size.seeds, "iperf through the balancer")
