@@ -10,6 +10,8 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 STAGE := .ci/stage
+# What is read for its spelling; names in code are nobody's prose.
+PROSE := *.md docs examples
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(VENV)
@@ -60,7 +62,7 @@ test: setup ## all lints, types and tests; a failure does not keep the rest from
 	$(STAGE) "rustfmt" cargo fmt --all --check || status=1; \
 	$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings || status=1; \
 	$(STAGE) "ruff" $(MAKE) --no-print-directory ruff || status=1; \
-	$(STAGE) "codespell" $(BIN)/codespell || status=1; \
+	$(STAGE) "codespell" $(BIN)/codespell $(PROSE) || status=1; \
 	$(STAGE) "mypy" $(BIN)/mypy || status=1; \
 	$(STAGE) "cargo test" cargo test --workspace --locked --quiet --no-fail-fast || status=1; \
 	$(STAGE) "pytest" $(BIN)/pytest -q -n auto $(PYTEST) || status=1; \
@@ -71,7 +73,7 @@ lint: $(VENV)/.environment ## formats, lints, spelling and types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(MAKE) --no-print-directory ruff
-	$(BIN)/codespell
+	$(BIN)/codespell $(PROSE)
 	$(BIN)/mypy
 
 .PHONY: ruff

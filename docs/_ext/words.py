@@ -2,7 +2,7 @@
 
 `{words} SECTION NAME`   the words that a component understands, with its summary and source
                          (`:beyond: OTHER`: only those that OTHER does not have;
-                         `:summary:`: summary and source only)
+                         `:summary:`: summary and source only; `:bare:`: words only)
 `{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
                          pages)
 `{profiles}`             what each TCP profile sets, side by side
@@ -156,7 +156,11 @@ def component(engine: dict[str, Any], section: str, name: str) -> dict[str, Any]
 
 class Words(Described):
     required_arguments = 2
-    option_spec: ClassVar = {"beyond": directives.unchanged, "summary": directives.flag}
+    option_spec: ClassVar = {
+        "beyond": directives.unchanged,
+        "summary": directives.flag,
+        "bare": directives.flag,
+    }
 
     def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
         section, name = self.arguments
@@ -176,7 +180,11 @@ class Words(Described):
             (code(word["name"]), takes(word), code(word["default"]), word["doc"])
             for word in found["words"]
         ]
-        built = [summary, table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))]
+        built: list[nodes.Node] = [
+            table(("word", "takes", "default", "meaning"), rows, (15, 20, 15, 50))
+        ]
+        if "bare" not in self.options:
+            built.insert(0, summary)
         for word in found["words"]:
             if word["kind"] in ("named", "list"):
                 caption = nodes.paragraph()
