@@ -156,6 +156,7 @@ def test_who_is_not_let_in(server: PlayServer, headers: dict[str, str | None], s
     assert found[0] == status, found
     assert not [name for name in found[1] if name.startswith("Access-Control")]
     assert b"fragment" not in found[2]
+    assert b"runs" not in found[2]
 
 
 def test_by_its_other_name_too(server: PlayServer) -> None:
@@ -221,7 +222,9 @@ def raw(server: PlayServer, data: bytes) -> bytes:
 def test_what_is_no_request(server: PlayServer, data: bytes) -> None:
     try:
         found = raw(server, data)
-    except ConnectionError:
+    except TimeoutError:
+        raise
+    except OSError:  # closed before we had said everything
         found = b""
     assert b" 200 " not in found.partition(b"\r\n")[0]
     assert ask(server, "GET", "/")[0] == 200

@@ -56,13 +56,26 @@ def state_of(request: Request, start: State) -> State:
 def answer(state: State, meter: simulation.Meter) -> Json:
     """Everything that a page shows of a state.
 
-    Raises `TooMuch` or `Cancelled`.
+    Raises `Cancelled`. Where a request would cost too much there is an `error` in place of runs.
     """
+    found = _described(state)
+    try:
+        return {"runs": _runs(state, meter), **found}
+    except simulation.TooMuch as error:
+        return {"error": str(error), **found}
+
+
+def _runs(state: State, meter: simulation.Meter) -> list[Json]:
     scenario, compared = state.scenario, state.compared
     simulation.check(scenario, meter.bounds)
     runs = [simulation.simulate(scenario, state.seed, meter)]
     if compared is not None:
         runs.append(simulation.simulate(compared, state.seed, meter))
+    return runs
+
+
+def _described(state: State) -> Json:
+    scenario = state.scenario
     plan = scenario.plan()
     return {
         "fragment": state.fragment,
@@ -73,7 +86,6 @@ def answer(state: State, meter: simulation.Meter) -> Json:
         "bottleneck": scenario.bottleneck,
         "shape": shape.shape(scenario),
         "controls": controls.shown(state),
-        "runs": runs,
         "tc": _tc(state),
         "toml": saved(state),
         "file": f"{_slug(scenario.name)}.toml",

@@ -23,7 +23,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
 from sojourn.play import answer as answers
-from sojourn.play.simulation import Bounds, Cancelled, Meter, TooMuch
+from sojourn.play.simulation import Bounds, Cancelled, Meter
 from sojourn.play.state import StateError
 from sojourn.play.style import sheet
 from sojourn.play.turns import Busy, Superseded, Turns
@@ -262,7 +262,8 @@ class _Handler(BaseHTTPRequestHandler):
             request = answers.Request.read(body)
             with play.turns.take(request.page, request.number) as cancelled:
                 state = answers.state_of(request, play.start)
-                return HTTPStatus.OK, answers.answer(state, Meter(play.bounds, cancelled))
+                found = answers.answer(state, Meter(play.bounds, cancelled))
+                return HTTPStatus.UNPROCESSABLE_ENTITY if "error" in found else HTTPStatus.OK, found
         except answers.RequestError as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except ScenarioError as error:
@@ -271,7 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "error": "\n".join(": ".join(filter(None, p.values())) for p in problems),
                 "problems": problems,
             }
-        except (StateError, TooMuch) as error:
+        except StateError as error:
             return HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(error)}
         except (Superseded, Cancelled):
             return HTTPStatus.CONFLICT, {"error": "a newer request has taken its place"}

@@ -26,7 +26,9 @@ BYTES = 256 * 1024
 SEED = 2**53 - 1
 """The largest whole number that JavaScript has exactly."""
 PINNED = "pfifo limit 1000p"
-"""What a page that tells of no second queue compares with: Linux's interfaces have it."""
+"""What a scenario's queue is compared with at first: Linux's interfaces have it."""
+BETTER = "fq_codel"
+"""What it is compared with if it is such a queue itself: Linux's distributions have it."""
 
 Text = Annotated[str, Field(max_length=4096)]
 Seed = Annotated[int, Field(ge=0, le=SEED)]
@@ -63,7 +65,8 @@ class State:
     @classmethod
     def of(cls, scenario: Scenario) -> State:
         """A page for this scenario; one that names files raises `ScenarioError`."""
-        return cls(Scenario.from_dict(scenario.as_dict(), foreign=True))
+        pinned = BETTER if scenario.queue.split()[:1] in (["pfifo"], ["bfifo"]) else PINNED
+        return cls(Scenario.from_dict(scenario.as_dict(), foreign=True), pinned)
 
     @classmethod
     def read(cls, fragment: str) -> State:

@@ -97,6 +97,8 @@ async function ask(tries = 0) {
     return;
   }
   if (!response.ok) {
+    // What costs too much to simulate can be seen and changed all the same.
+    if (found.fragment) { describe(found); settle(found); }
     fail(found.error);
     return;
   }
@@ -111,39 +113,48 @@ function fail(message) {
   root.dataset.state = "error";
 }
 
-function show(found, mine) {
+function describe(found) {
   answer = found;
-  const { controls } = found;
-  const cards = [controls.queue, controls.pinned].filter(Boolean);
-  const labels = titles(cards);
-  found.runs.forEach((run, i) => { run.label = labels[i]; });
   get("name").textContent = found.name;
   get("description").textContent = found.description;
   document.title = `${found.name} · Sojourn`;
-  draw(get("drawing"), found.shape, labels);
+  draw(get("drawing"), found.shape, [...new Set(cards(found).map((card) => card.name))]);
+  deployment(found);
+  get("notes").replaceChildren(...found.notes.map((note) => element("li", {}, note)));
+}
+
+/** From here on changes go from this state, unless a hand has moved on meanwhile. */
+function settle(found) {
+  if (timer !== null) return;
+  base = found.fragment;
+  pending = {};
+  remember();
+  fill(found.controls);
+}
+
+function show(found, mine) {
+  const labels = titles(cards(found));
+  found.runs.forEach((run, i) => { run.label = labels[i]; });
+  describe(found);
   for (const chart of charts) chart.show(found);
   tiles(found);
   table(found, labels);
-  deployment(found);
-  get("notes").replaceChildren(...found.notes.map((note) => element("li", {}, note)));
   get("cost").textContent = found.runs
     .map((run) => `${run.label}: ${run.events.toLocaleString("en-GB").replaceAll(",", " ")} events in ${(1000 * run.seconds).toFixed(0)} ms`)
     .join(" · ");
-  // Unless a hand has moved on meanwhile.
-  if (timer === null) {
-    base = found.fragment;
-    pending = {};
-    remember();
-    fill(controls);
-  }
+  settle(found);
   root.dataset.number = mine;
   root.dataset.state = "ready";
 }
 
+function cards(found) {
+  return [found.controls.queue, found.controls.pinned].filter(Boolean);
+}
+
 /** Names for the queues: disciplines, or whole texts where those are equal. */
-function titles(cards) {
-  const names = cards.map((card) => card.name);
-  return new Set(names).size === names.length ? names : cards.map((card) => card.text);
+function titles(queues) {
+  const names = queues.map((queue) => queue.name);
+  return new Set(names).size === names.length ? names : queues.map((queue) => queue.text);
 }
 
 function fill(controls) {
