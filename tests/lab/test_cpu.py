@@ -81,6 +81,10 @@ def test_a_thread_gets_its_share_and_nothing_is_left(hierarchy: cpu.Hierarchy) -
             assert told.throttled > 0
             assert told.seconds > 0
             assert group.path.exists()
+            weight = {1: "cpu.shares", 2: "cpu.weight"}[hierarchy.version]
+            others = hierarchy.parent / weight
+            mine = int((group.path / weight).read_text())
+            assert mine > (int(others.read_text()) if others.exists() else 100)
         assert not group.path.exists()
         assert process.poll() is None
     finally:

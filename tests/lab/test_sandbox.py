@@ -248,6 +248,22 @@ def test_scheduling(sandbox: Sandbox) -> None:
     assert failure.value.errno == errno.EPERM
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="not installed: the permission to go before others")
+def test_programs_may_go_before_others_whose_session_is_another(sandbox: Sandbox) -> None:
+    program = sandbox.spawn(["sleep", "1000"])
+    own = Path("/proc/self/autogroup")
+    before = own.read_text() if own.exists() else ""
+    program.prefer(-7)
+    assert os.getpriority(os.PRIO_PROCESS, program.pid) == -7
+    if own.exists():
+        theirs = Path(f"/proc/{program.pid}/autogroup").read_text()
+        assert theirs.split()[-1] == "-7"
+        assert theirs.split()[0] != before.split()[0]
+        assert own.read_text() == before
+    program.stop()
+    program.prefer(-8)  # it has gone: nothing happens
+
+
 def test_real_time_scheduling() -> None:
     sandbox = Sandbox(needs=["realtime"])
     try:

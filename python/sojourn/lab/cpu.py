@@ -22,6 +22,9 @@ from sojourn.lab.journal import started
 PERIOD = 100_000
 """Microseconds of a period, in which a group gets its quota; the kernel's default."""
 _NAME = re.compile(r"sojourn-(\d+)-(\d+)-\d+")
+_WEIGHT = {1: 262_144, 2: 10_000}
+"""The most there is, by version: a group, whatever is in it, is weighed as one thread among those
+beside it, and the quota bounds it already."""
 _EMPTYING = 2.0
 """Seconds that the kernel may take to let go of threads that have ended."""
 
@@ -94,9 +97,11 @@ class CpuGroup:
                 if self.hierarchy.version == 2:
                     self._write("cgroup.type", "threaded")
                     self._write("cpu.max", f"{quota} {self.period}")
+                    self._write("cpu.weight", str(_WEIGHT[2]))
                 else:
                     self._write("cpu.cfs_period_us", str(self.period))
                     self._write("cpu.cfs_quota_us", str(quota))
+                    self._write("cpu.shares", str(_WEIGHT[1]))
             except BaseException:
                 self.path.rmdir()
                 raise

@@ -20,6 +20,7 @@ from sojourn.lab import cpu
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.process import Process
 from sojourn.lab.programs.endpoint import environment, python
+from sojourn.lab.programs.play import NICE
 from sojourn.lab.sandbox import Privilege, Sandbox
 from sojourn.lab.settings import AtLeast, Settings
 
@@ -34,6 +35,9 @@ CHARGE = 256
 """Bytes that the server's buffer charges a message besides its own."""
 WAITING = 0.05
 """Part of a run for which the server's threads may wait for a processor."""
+
+CLIENTS_NICE = -5
+"""Clients go before other work, too, but not before the server: theirs are other machines."""
 
 Quota = Literal["control group", "handler"]
 
@@ -129,7 +133,7 @@ class Receivers:
             "sample": wanted.sample,
         }
         with ExitStack() as stack:
-            server, tell = self._spawn(stack, self.server, "receiver", given)
+            server, tell = self._spawn(stack, self.server, "receiver", given, NICE)
             server.wait_output("listening", START_SECONDS)
             threads = {n: cpu.thread(server.pid, n) for n in ("udp-receive", "udp-handle")}
             group = None
@@ -140,7 +144,8 @@ class Receivers:
                 # Its threads end before the group does.
                 stack.callback(server.stop)
             before = _lost(server.pid)
-            clients, end = self._spawn(stack, self.clients, "clients", _clients(told, seed))
+            asking = _clients(told, seed)
+            clients, end = self._spawn(stack, self.clients, "clients", asking, CLIENTS_NICE)
             end.close()
             took = told["duration"] / SECOND
             if clients.wait(took + END_SECONDS) != 0:
@@ -164,13 +169,14 @@ class Receivers:
         return found
 
     def _spawn(
-        self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any]
+        self, stack: ExitStack, host: Any, module: str, given: Mapping[str, Any], nice: int
     ) -> tuple[Process, Any]:
         """Starts a program of ours that reads a line, and keeps its input open."""
         reading, writing = os.pipe()
         tell = stack.enter_context(os.fdopen(writing, "wb", buffering=0))
         try:
             process = host.spawn(python(module), env=environment(), stdin=reading)
+            process.prefer(nice)  # its threads, which it starts when it is told, inherit that
         finally:
             os.close(reading)
         stack.callback(process.stop)
