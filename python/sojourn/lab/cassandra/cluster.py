@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from sojourn.lab.cassandra import artefacts, node
 from sojourn.lab.cassandra.client import ANSWERED
 from sojourn.lab.cassandra.java import find_java
-from sojourn.lab.errors import DeadlinePassed, LabError
+from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.programs.play import NICE
 from sojourn.lab.temporary import nameless
 
@@ -99,15 +99,26 @@ class Asker:
     def answered(self, seconds: float) -> bool:
         """Whether the last order has been answered, or is so within some seconds."""
         try:
-            self.process.wait_output(ANSWERED.format(self._number) + "\n", seconds)
+            self._wait(seconds)
         except DeadlinePassed:
             return False
         return True
 
+    def _wait(self, seconds: float) -> int:
+        """Waits for the answer to the last order; where it ends."""
+        try:
+            return self.process.wait_output(ANSWERED.format(self._number) + "\n", seconds)
+        except (DeadlinePassed, SandboxDied):
+            raise
+        except LabError:
+            words = self.process.errors()[-2000:].decode(errors="replace").strip()
+            ended = f"the store's client at {self.host.name} ended (status {self.process.code})"
+            raise LabError(f"{ended}{': ' if words else ''}{words}") from None
+
     def answer(self, seconds: float | None = None) -> Json:
         """The answer to the last order; raises `LabError` with what went wrong there."""
         mark = ANSWERED.format(self._number) + "\n"
-        end = self.process.wait_output(mark, seconds or self.seconds)
+        end = self._wait(seconds or self.seconds)
         text = self.process.output(self._end)[: end - self._end - len(mark)]
         self._end = end
         answer: Json = json.loads(text)
