@@ -123,6 +123,31 @@ def test_a_fault_is_a_link_that_loses_all_and_probes_that_find_it() -> None:
     assert whole.run(seed=3).metrics["lb.choices_unreachable"] == 0
 
 
+def test_a_dead_server_has_the_shortest_queue() -> None:
+    """What is sent there leaves its port, so who looks at queues is drawn to it until told."""
+    text = TEXT.replace('queue = "pfifo limit 50p"', 'queue = "pfifo limit 50p", rate = "4mbit"')
+    scenario = Scenario.from_toml(text).replace(
+        {
+            "duration": "20s",
+            "flows.0.app": "transfer size 100kb",
+            "flows.0.count": 600,
+            "flows.0.start": "uniform 0s 19s",
+            "balancers.lb.service": None,
+            "balancers.lb.weights": None,
+            "balancers.lb.health_every": "2s",
+            "balancers.lb.faults": [{"server": "server2", "at": "5s", "until": "12s"}],
+        }
+    )
+
+    def share(policy: str) -> float:
+        run = scenario.replace({"balancers.lb.policy": policy}).run(seed=1)
+        return run.metrics["lb.choices_unreachable"]
+
+    turns, shortest, fewest = share("round-robin"), share("jsq"), share("least-connections")
+    assert shortest > 1.5 * turns > 0
+    assert fewest < turns
+
+
 @pytest.mark.parametrize(
     ("change", "at", "says"),
     [
