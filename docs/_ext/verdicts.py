@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import imagesize
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -55,15 +56,15 @@ class Verdicts(Recorded):
         rows = [
             (
                 claim["finding"],
-                claim["paper"] or "–",
-                claim["here"],
                 claim["verdict"],
                 *([claim.get("real", "–")] if real else []),
+                claim["here"],
+                claim["paper"] or "–",
             )
             for claim in claims
         ]
-        heads = ("finding", "the paper", "here", "verdict", *(["for real"] if real else []))
-        widths = (28, 18, 30, 12, 12) if real else (30, 20, 36, 14)
+        heads = ("finding", "verdict", *(["for real"] if real else []), "here", "the paper")
+        widths = (28, 12, 12, 30, 18) if real else (30, 14, 36, 20)
         return [nodes.paragraph("", "", *inline(summary)), table(heads, rows, widths)]
 
 
@@ -73,10 +74,13 @@ class Figure(Recorded):
 
     def run(self) -> list[nodes.Node]:
         uri = f"/images/studies/{'-'.join(self.arguments)}.png"
-        if not (Path(self.env.srcdir) / uri.lstrip("/")).exists():
+        path = Path(self.env.srcdir) / uri.lstrip("/")
+        if not path.exists():
             return []
         caption = " ".join(self.content)
-        image = nodes.image(uri=uri, alt=caption.replace("`", ""))
+        # Drawn twice as fine as it is shown.
+        width = f"{imagesize.get(path)[0] // 2}px"
+        image = nodes.image(uri=uri, alt=caption.replace("`", ""), width=width)
         return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
 
 

@@ -67,9 +67,7 @@ def parse(arguments: list[str]) -> None:
     except Exception as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if re.search(r"'[^']*' does not exist", message):
-            mention(
-                arguments
-            )  # a reader's own file: all options must still be known
+            mention(arguments)  # a reader's own file: all options must still be known
             return
         raise Wrong(message) from error
 

@@ -348,3 +348,19 @@ def test_every_key_has_its_place() -> None:
         assert f"`study.{key}" in page, f"study.{key} is not in the reference"
     for key in file._KEEP:
         assert f"`study.keep.{key}`" in page, f"study.keep.{key} is not in the reference"
+
+
+def test_verdicts_that_are_shown_were_recorded_whole() -> None:
+    import json
+
+    for path in (DOCS / "studies").glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        assert record["study"] == path.stem
+        assert record["command"].startswith("sojourn paper")
+        assert all(record[key] for key in ("how", "engine", "claims"))
+        assert len({claim["id"] for claim in record["claims"]}) == len(record["claims"])
+        for claim in record["claims"]:
+            assert all(claim[key] for key in ("id", "finding", "here")), f"{path.stem}: {claim}"
+            assert claim["verdict"] in ("holds", "does not hold", "cannot be told")
+        page = path.with_suffix(".md").read_text(encoding="utf-8")
+        assert f"{{verdicts}} {path.stem}" in page
