@@ -5,6 +5,7 @@ import { svg } from "./chart.js";
 const COLUMN = { least: 104, most: 300 };
 const SIDE = 92;
 const ROW = 62;
+const LABELLED = 8;
 
 function short(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -40,9 +41,13 @@ export function draw(parent, shape, queues) {
     const a = shape.places[line.from];
     const b = shape.places[line.to];
     const subject = line.queue !== null;
-    image.append(svg("line", {
+    const drawn = svg("line", {
       x1: x(a), y1: y(a), x2: x(b), y2: y(b), class: subject ? "link subject" : "link",
-    }));
+    });
+    drawn.append(svg("title", {}, `${line.name}: ${line.label}`));
+    image.append(drawn);
+    // Of many links only the one that matters has its label in sight.
+    if (shape.lines.length > LABELLED && !subject) continue;
     const middle = [(x(a) + x(b)) / 2, (y(a) + y(b)) / 2];
     const label = svg("text", { x: middle[0], y: middle[1] - (subject ? 32 : 20), class: "linklabel" });
     label.append(svg("tspan", { class: "linkname" }, short(line.name, 18)));
