@@ -222,6 +222,7 @@ def series(
                 continue
             now, before = (at(samples[link.number], t) for t in (time, time - step))
             row |= {f"{link.name}.queue": now.length, f"{link.name}.backlog": now.backlog}
+            row[f"{link.name}.drops"] = now.drops - before.drops
             if now.time > before.time:
                 rate = (now.bytes - before.bytes) * 8e9 / (now.time - before.time)
                 row[f"{link.name}.throughput"] = rate
