@@ -39,10 +39,13 @@ class Recorded(SphinxDirective):
 
 class Verdicts(Recorded):
     required_arguments = 1
+    has_content = True  # what is shown as long as nothing is recorded
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         found = self.recorded(name)
+        if found is None and self.content:
+            return self.parse_content_to_nodes()
         if found is None:
             text = f"No verdicts are recorded here. `sojourn paper {name} --quick` gives them."
             return [nodes.paragraph("", "", *inline(text))]
