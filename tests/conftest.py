@@ -12,6 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted(
+    {
+        path.resolve()  # some examples are templates
+        for folder in (ROOT / "examples", ROOT / "python" / "sojourn" / "templates")
+        for path in folder.glob("*.toml")
+    }
+)
+"""All scenarios that are shown: examples and templates."""
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=20_000)
@@ -58,8 +66,7 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def examples(root: Path) -> list[Path]:
-    """All example scenarios."""
-    found = sorted((root / "examples").glob("*.toml"))
-    assert found
-    return found
+def examples() -> list[Path]:
+    """All example scenarios, templates among them."""
+    assert len(EXAMPLES) >= 13
+    return EXAMPLES

@@ -5,8 +5,9 @@
 
 Runs each page's blocks as they are shown, at full length, and replaces every block that stands
 under a line `% test: output [WIDTH] [LINES]`: WIDTH is where long lines end (tables are cut there,
-sentences go on below), LINES how many are shown. Takes minutes. Look at the difference before you
-commit it.
+sentences go on below), LINES how many are shown. A line `% figure: FOLDER NAME TARGET` makes the
+figures of a results folder (`sojourn report`), and puts NAME.png at TARGET, seen from the page.
+Takes minutes. Look at the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.docs.test_docs import DOCS, MAIN, Block, blocks, pages
 
+from sojourn.show import publish, style
+from sojourn.study.results import Results
+
 WIDTH = 100
+DOTS = 200
+"""Per inch, of figures."""
+
+# A slow machine says how far it is.
+_PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .* left\n", re.MULTILINE)
+_FIGURE = re.compile(r"^% figure: (\S+) (\S+) (\S+)$", re.MULTILINE)
 
 
 def run(block: Block, folder: Path) -> str:
@@ -43,7 +53,7 @@ def run(block: Block, folder: Path) -> str:
             check=False,
             env={**os.environ, "NO_COLOR": "1", "COLUMNS": "160"},
         )
-        shown += done.stdout
+        shown += _PROGRESS.sub("", done.stdout)
     return shown
 
 
@@ -66,6 +76,16 @@ def fitted(text: str, width: int, most: int | None) -> str:
     if most is not None and len(lines) > most:
         lines = [*lines[:most], "…"]
     return "\n".join(lines)
+
+
+def draw(page: Path, folder: Path) -> None:
+    """Puts the figures that the page asks for in their places."""
+    for results, name, target in _FIGURE.findall(page.read_text(encoding="utf-8")):
+        made = publish.figures_of(Results.open(folder / results))
+        if name not in made:
+            raise SystemExit(f"{page}: no figure {name} in {results}: there are {', '.join(made)}")
+        with style.styled():
+            made[name].savefig(page.parent / target, dpi=DOTS)
 
 
 def refresh(page: Path) -> bool:
@@ -100,6 +120,7 @@ def refresh(page: Path) -> bool:
                     width = numbers[0] if numbers else WIDTH
                     most = numbers[1] if len(numbers) > 1 else None
                     replaced.append((block, fitted(shown, width, most)))
+        draw(page, folder)
     for block, output in reversed(replaced):
         first = block.line  # the line after the fence, counted from 0
         last = first + (len(block.text.splitlines()) if block.text.strip() else 0)

@@ -17,10 +17,10 @@ from sojourn import _core
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario.change import setting
 from sojourn.scenario.locate import locate
-from tests.conftest import ROOT
+from tests.conftest import EXAMPLES
 from tests.scenario.texts import DUMBBELL, HOME
 
-TEXTS = [HOME, DUMBBELL, *(p.read_text() for p in sorted((ROOT / "examples").glob("*.toml")))]
+TEXTS = [HOME, DUMBBELL, *(path.read_text() for path in EXAMPLES)]
 WORDS = sorted({word for text in TEXTS for word in re.findall(r"[\w.]+|[^\w\s]", text)})
 KEYS = sorted(
     {key for text in TEXTS for key in re.findall(r"^([\w.]+) *=", text, re.MULTILINE)}

@@ -8,8 +8,10 @@ from sojourn.cli import (
     advise,
     compare,
     deploy,
+    doctor,
     lab,
     lb,
+    new,
     paper,
     play,
     rcvbuf,
@@ -54,7 +56,7 @@ def root(
 
 
 for family in (
-    run, compare, play, deploy, study, report, paper, tune, advise, lab, wire, lb, udp, rcvbuf,
-    store, verify, words,
+    new, run, compare, play, deploy, study, report, paper, tune, advise, lab, wire, lb, udp,
+    rcvbuf, store, doctor, verify, words,
 ):  # fmt: skip
     family.register(app)

@@ -9,28 +9,8 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
+from sojourn.lab import packages
 from sojourn.lab.errors import Unavailable
-
-PACKAGES = {
-    "curl": "curl",
-    "ethtool": "ethtool",
-    "flent": "flent",
-    "ip": "iproute2",
-    "iperf3": "iperf3",
-    "nginx": "nginx-light",
-    "ovs-ofctl": "openvswitch-common",
-    "ovs-vsctl": "openvswitch-switch",
-    "ovs-vswitchd": "openvswitch-switch",
-    "ovsdb-server": "openvswitch-common",
-    "ovsdb-tool": "openvswitch-common",
-    "ping": "iputils-ping",
-    "sockperf": "sockperf",
-    "ss": "iproute2",
-    "tc": "iproute2",
-    "tcpdump": "tcpdump",
-    "tshark": "tshark",
-}
-"""Debian's package of each program that a laboratory may want."""
 
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where programs are that Debian leaves out of an ordinary user's PATH."""
@@ -77,10 +57,10 @@ def require_programs(names: Iterable[str]) -> None:
 
 def missing(names: list[str]) -> Unavailable:
     """The error for programs that are not installed."""
-    packages = sorted({PACKAGES[name] for name in names if name in PACKAGES})
+    of = packages.family() or packages.DEBIAN
+    command = packages.install(names, of)
     return Unavailable(
-        f"not installed: {', '.join(names)}",
-        f"on Debian and Ubuntu: sudo apt-get install {' '.join(packages)}" if packages else "",
+        f"not installed: {', '.join(names)}", f"on {of.called}: {command}" if command else ""
     )
 
 

@@ -144,22 +144,30 @@ def require(sandbox: Sandbox, wanted: list[Link]) -> None:
             tried |= {"htb": "htb", link.queue.split()[0]: link.queue}
         if link.delay is not None:
             tried[link.delay.split()[0]] = link.delay
-    host = sandbox.host("probe")
-    sandbox.veth(host, "probe0", host, "probe1")
-    missing = []
-    for kind, words in tried.items():
-        said = tc(host, f"tc qdisc replace dev probe0 root {words}")
-        if said is None:
-            continue
-        if "unknown" not in said.lower():
-            raise LabError(f"tc refuses `{words}`: {said}")
-        missing.append(kind)
+    refused = refusals(sandbox, tried)
+    for kind, said in refused.items():
+        if not unknown(said):
+            raise LabError(f"tc refuses `{tried[kind]}`: {said}")
+    missing = list(refused)
     if missing:
         modules = " ".join(f"sch_{kind}" for kind in missing)
         raise Unavailable(
             f"this kernel has no qdisc {', '.join(missing)}",
             f"sudo modprobe -a {modules}, or use --engine wire, which needs none",
         )
+
+
+def refusals(sandbox: Sandbox, tried: Mapping[str, str]) -> dict[str, str]:
+    """Of disciplines in `tc`'s words, by kind, those that cannot be had, and what `tc` says."""
+    host = sandbox.host("probe")
+    sandbox.veth(host, "probe0", host, "probe1")
+    said = {kind: tc(host, f"tc qdisc replace dev probe0 root {tried[kind]}") for kind in tried}
+    return {kind: text for kind, text in said.items() if text is not None}
+
+
+def unknown(said: str) -> bool:
+    """Whether what `tc` says means that there is no such discipline."""
+    return "unknown" in said.lower()
 
 
 def tc(host: Host, command: str) -> str | None:

@@ -42,8 +42,9 @@ class Sandbox:
     (SCHED_FIFO), `force-buffers` (SO_RCVBUFFORCE past net.core.rmem_max). Afterwards `privilege`
     says which was used, `reason` why, and `can` what it has of those.
 
-    `memory` bounds the files that programs write in their working directories (bytes). It raises
-    `Unavailable`, with nothing changed, where this user or machine cannot have a sandbox.
+    `memory` bounds the files that programs write in their working directories (bytes). Settings of
+    the machine that killed runs left changed are put back first, unless `put_back` is false. It
+    raises `Unavailable`, with nothing changed, where this user or machine cannot have a sandbox.
     """
 
     def __init__(
@@ -51,12 +52,15 @@ class Sandbox:
         privilege: Privilege = "auto",
         needs: Iterable[Ability] = (),
         memory: int = 1 << 30,
+        *,
+        put_back: bool = True,
     ) -> None:
         if privilege not in ("auto", "user", "root"):
             raise ValueError(f"privilege {privilege!r}: auto, user or root")
         self.asked = privilege
         self.needs = frozenset(needs)
         self.memory = memory
+        self.put_back = put_back
         self.privilege: Literal["user", "root"] = "user"
         self.reason = ""
         self.can: frozenset[str] = frozenset()
@@ -82,7 +86,8 @@ class Sandbox:
         if self._keeper is not None:
             raise LabError("the sandbox has been started already")
         require_pyroute2()
-        self.recovered = recover()
+        if self.put_back:
+            self.recovered = recover()
         root = kernel.capable(kernel.CAP_SYS_ADMIN)
         if self.asked != "root":
             trouble = self._try("user")

@@ -78,7 +78,7 @@ def start_wire(
     configuration.seek(0)
     command = [sys.executable, "-m", "sojourn.lab.wiring", "3", "4"]
     process = sandbox.spawn(command, fds=fds, stdin=stdin)
-    realtime = _realtime(process.pid)
+    realtime = run_first(process.pid)
     process.wait_output(READY, READY_SECONDS)
     return WireProcess(process, output, captures, realtime)
 
@@ -105,7 +105,7 @@ def settle(hosts: Mapping[int, Host], mtu: int) -> None:
         host.add_address(DEVICE, f"{address(node)}/8")
 
 
-def _realtime(pid: int) -> bool:
+def run_first(pid: int) -> bool:
     """Let a process run before all others, so that packets leave in time; false if that is refused.
 
     We may be allowed to, where the process itself, in its user namespace, is not.

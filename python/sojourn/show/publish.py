@@ -54,7 +54,10 @@ def figures_of(results: Results) -> dict[str, Figure]:
     if not first:
         return found
     across, rest = axes(table)
-    for metric in interesting(table)[:6]:
+    metrics = interesting(table)[:6]
+    if results.kind == "comparison":  # what the queues are ranked by is what was asked
+        metrics = list(dict.fromkeys([results.manifest.question["by"], *metrics]))
+    for metric in metrics:
         name = metric.replace(".", "-").replace("_", "-")
         if across is None:
             attempt(name, partial(figures.bars, table, metric, first))

@@ -8,11 +8,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from sojourn.lab import packages
 from sojourn.lab.errors import Unavailable
 
 MAJOR = (11, 17)
 """Versions that Cassandra 5.0 runs on."""
-ADVICE = "sudo apt install openjdk-17-jre-headless"
+
+SECONDS = 20.0
+"""For its version."""
 
 _VERSION = re.compile(r'version "(?:1\.)?([0-9]+)')
 
@@ -36,7 +39,12 @@ EXPORTED = (
 
 
 def find_java() -> str:
-    """The `java` that is used: `JAVA_HOME`'s, else the one on the path.
+    """The `java` that is used; see `found_java`."""
+    return found_java()[0]
+
+
+def found_java() -> tuple[str, int]:
+    """The `java` that is used, and its version: `JAVA_HOME`'s, else the one on the path.
 
     Raises `Unavailable` if there is none, or one that Cassandra does not run on.
     """
@@ -44,10 +52,13 @@ def find_java() -> str:
     own = Path(home) / "bin" / "java"
     found = str(own) if home and own.is_file() else shutil.which("java")
     if found is None:
-        raise Unavailable("Java 17 is missing", ADVICE)
-    told = subprocess.run(  # noqa: S603 - the user's own Java
-        [found, "-version"], capture_output=True, text=True, check=False
-    )
+        raise Unavailable("Java 17 is missing", advice())
+    try:
+        told = subprocess.run(  # noqa: S603 - the user's own Java
+            [found, "-version"], capture_output=True, text=True, check=False, timeout=SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{found} does not tell its version: {error}", advice()) from None
     match = _VERSION.search(told.stderr)
     major = int(match[1]) if match else 0
     if major not in MAJOR:
@@ -55,9 +66,14 @@ def find_java() -> str:
         raise Unavailable(
             f"{found} is Java {major or '(of no version that it tells)'}; Cassandra runs on "
             f"{allowed}",
-            f"{ADVICE}, or set JAVA_HOME",
+            f"{advice()}, or set JAVA_HOME",
         )
-    return found
+    return found, major
+
+
+def advice() -> str:
+    """The command that adds a Java that Cassandra runs on."""
+    return packages.install(["java"], packages.family() or packages.DEBIAN)
 
 
 def module_options() -> list[str]:

@@ -49,7 +49,7 @@ def require(names: Iterable[str]) -> dict[str, str]:
         if kind.least:
             found = version(path, kind)
             least = ".".join(map(str, kind.least))
-            if found is None or _numbers(found) < kind.least:
+            if not recent(found, kind):
                 has = f"{least} or later is needed; {path} is {found or 'of no version it tells'}"
                 problems.append(Problem("", name, has))
         paths[name] = path
@@ -78,6 +78,11 @@ def version(path: str, kind: Kind) -> str | None:
         return None
     found = re.search(kind.version, answer)
     return found[1] if found else None
+
+
+def recent(found: str | None, kind: Kind) -> bool:
+    """Whether a version will do; one that is not told will not."""
+    return found is not None and _numbers(found) >= kind.least
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ _WANTED = (
     "consecutive_loss_mean",
     "jain",
 )
+_STORE = ("latency_mean", "latency_p99", "timed_out")
+"""Of a store they are what was asked about; its links' queues are not."""
 _APPS = ("mos", "page_p95", "fct_mean", "fct_p95")
 _MANY = 60
 _COLUMNS = 6
@@ -35,7 +37,8 @@ _COLUMNS = 6
 def interesting(table: StudyTable) -> list[str]:
     """Return the metrics to show: the usual ones that were measured."""
     there = [m for m in table.metrics if table.frame[m].notna().any()]
-    chosen = [m for m in _WANTED if m in there]
+    chosen = [m for m in there if m.count(".") == 1 and base(m) in _STORE]
+    chosen += [m for m in _WANTED if m in there]
     chosen += [m for m in there if "." in m and base(m) in _APPS]
     return (chosen or there[:6])[:12]
 

@@ -1,0 +1,123 @@
+"""`sojourn doctor`: what this machine can do, and what would add the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli import common
+from sojourn.doctor.finding import GROUPS
+
+if TYPE_CHECKING:
+    from sojourn.doctor.examination import Report
+    from sojourn.doctor.finding import Finding, Group
+
+COLOURS = {"yes": "green", "partly": "yellow", "unknown": "yellow", "no": "red"}
+SHOWN = {"unknown": "?"}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(doctor)
+
+
+@common.command
+def doctor(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WHAT]...",
+            help=f"What you want to do: {', '.join(GROUPS)}. All by default.",
+        ),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Also measure up to which rate real runs are to be believed here: a minute of "
+            "real runs, as `sojourn wire selftest` makes them.",
+        ),
+    ] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Say what this machine can do, and the command that adds what is missing.
+
+    Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
+    something that was named (or, if nothing was, to simulate) cannot be done here.
+    """
+    from sojourn import _core
+    from sojourn.doctor.examination import examine
+
+    for name in what or ():
+        if name not in GROUPS:
+            near = _core.nearest(name, list(GROUPS))
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}"
+            common.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
+    if measure:
+        common.note("measuring the wire: about a minute")
+    report = examine(measure=measure)
+    wanted = what or list(GROUPS)
+    if as_json:
+        told = report.as_dict()
+        told["groups"] = [group for group in told["groups"] if group["name"] in wanted]
+        common.print_json(told)
+    else:
+        show(report, [report.group(name) for name in GROUPS if name in wanted])
+    if any(report.group(name).verdict == "no" for name in what or ["simulate"]):
+        raise typer.Exit(common.FINDINGS)
+
+
+def show(report: Report, groups: list[Group]) -> None:
+    """Prints the groups in line with each other, with commands that can be copied."""
+    from rich.text import Text
+
+    console = common.console()
+    console.print(Text(headline(report)), soft_wrap=True)
+    names = max(
+        *(len(group.name) - 2 for group in groups),
+        *(len(f.name) for group in groups for f in group.findings),
+    )
+    for group in groups:
+        line = Text.assemble(
+            (f"\n{group.name:<{names + 2}}  ", "bold"),
+            (f"{group.verdict:<6}", f"bold {COLOURS[group.verdict]}"),
+            f"  {group.what}",
+        )
+        console.print(line, soft_wrap=True)
+        for finding in group.findings:
+            for row in rows(finding, names, console.width):
+                console.print(row, soft_wrap=True)
+
+
+def headline(report: Report) -> str:
+    """The machine in a line."""
+    it = report.machine
+    parts = [it["distribution"], it["kernel"], it["architecture"]]
+    if it["cores"]:
+        parts.append(f"{it['cores']} core{'s' * (it['cores'] != 1)}")
+    if it["memory"]:
+        parts.append(f"{it['memory'] / 2**30:.1f} GiB free")
+    return ", ".join([*parts, f"Python {it['python']}", f"as {it['user']}"])
+
+
+def rows(finding: Finding, names: int, width: int) -> list[object]:
+    """A finding's lines: its name, state and what was found; below, what would add it."""
+    import textwrap
+
+    from rich.text import Text
+
+    indent = names + 12
+    room = max(30, width - indent)
+    first, *more = textwrap.wrap(finding.found, room, break_on_hyphens=False) or [""]
+    shown = SHOWN.get(finding.state, finding.state)
+    made: list[object] = [
+        Text.assemble(
+            f"  {finding.name:<{names}}  ", (f"{shown:<6}", COLOURS[finding.state]), f"  {first}"
+        )
+    ]
+    made += [Text(" " * indent + line) for line in more]
+    if finding.remedy:
+        # Never broken: it is to be copied.
+        made.append(Text.assemble(" " * indent, (f"→ {finding.remedy}", "cyan")))
+    return made

@@ -1,0 +1,294 @@
+"""`sojourn new`: a scenario to begin with, from a few answers or ready-made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import typer
+
+from sojourn.cli import common
+
+if TYPE_CHECKING:
+    from sojourn.templates import Option, Template
+
+T = TypeVar("T")
+
+OWN = "my-link.toml"
+"""The file of a scenario made from answers, unless `--out` says otherwise."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(new)
+
+
+@common.command
+def new(
+    template: Annotated[
+        str | None,
+        typer.Option("--template", metavar="NAME", help="A ready-made scenario: see --list."),
+    ] = None,
+    down: Annotated[
+        str | None, typer.Option("--down", metavar="RATE", help="The link's rate down, 100mbit.")
+    ] = None,
+    up: Annotated[
+        str | None, typer.Option("--up", metavar="RATE", help="The link's rate up, 20mbit.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="Both rates, if they are the same.")
+    ] = None,
+    rtt: Annotated[
+        str | None, typer.Option("--rtt", metavar="TIME", help="The link's round-trip time, 30ms.")
+    ] = None,
+    does: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--does",
+            metavar="WORD",
+            help="What people do on it: calls, video, games, web, films, downloads, uploads. "
+            "Repeat for more.",
+        ),
+    ] = None,
+    hurts: Annotated[
+        str | None,
+        typer.Option(
+            "--hurts",
+            metavar="WORD",
+            help="What hurts: uploading, downloading, calls, video, games, web, films, nothing.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help=f"Write it here; by default NAME.toml, or {OWN}. No file is overwritten.",
+        ),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the ready-made scenarios, and write nothing.")
+    ] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Write a scenario to begin with, commented and ready for `compare`.
+
+    Asks what your link is like, what people do on it, and what hurts; options answer beforehand.
+    With --template it takes a ready-made scenario instead, with your rates and times in it.
+    """
+    if list_:
+        list_templates(as_json)
+        return
+    if template is not None:
+        for option, asked in (("--does", does), ("--hurts", hurts)):
+            if asked:
+                common.fail(f"{option} and --template do not go together", as_json=as_json)
+    values = quantities({"rate": rate, "up": up, "down": down, "rtt": rtt}, as_json)
+    try:
+        if template is not None:
+            text, others, file = ready_made(template, values, out, as_json)
+        else:
+            text, others, file = answered(values, does or [], hurts, out, as_json)
+    except typer.Abort:  # Ctrl-C or the end of the input, at a question
+        raise KeyboardInterrupt("\nnothing was written") from None
+    write(text, others, file, as_json)
+
+
+def list_templates(as_json: bool) -> None:
+    """Tells what there is."""
+    from sojourn.templates import TEMPLATES
+
+    if as_json:
+        common.print_json(
+            [
+                {"name": t.name, "what": t.what, "options": list(t.options), "try": t.commands}
+                for t in TEMPLATES.values()
+            ]
+        )
+        return
+    rows = [
+        {"name": t.name, "what": t.what, "options": " ".join(f"--{o}" for o in t.options)}
+        for t in TEMPLATES.values()
+    ]
+    common.table(rows, ["name", "what", "options"])
+    typer.echo("\nsojourn new --template NAME writes one; sojourn new asks about your own link.")
+
+
+def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, str]:
+    """The rates and times of the command line, each read as a scenario reads it."""
+    values: dict[Option, str] = {}
+    for option, text in given.items():
+        if text is None:
+            continue
+        try:
+            values[option] = quantity(option, text)
+        except ValueError as error:
+            common.fail(f"--{option}: {error}", as_json=as_json)
+    if "rate" in values and ("up" in values or "down" in values):
+        common.fail("--rate is both rates: give it, or --up and --down", as_json=as_json)
+    return values
+
+
+def quantity(option: Option, text: str) -> str:
+    """A rate or time that a scenario would take, above zero; raises `ValueError`."""
+    from sojourn import _core
+
+    text = text.strip()
+    kind: Literal["time", "rate"] = "time" if option == "rtt" else "rate"
+    try:
+        amount = _core.parse_quantity(kind, text)
+    except _core.WordError as error:
+        raise ValueError(error.message) from None
+    if kind == "rate" and amount == 0:
+        raise ValueError("a link needs a rate above zero, such as 20mbit")
+    if kind == "time" and amount > 3600 * 10**9:
+        raise ValueError(f"a round trip of {text} is longer than an hour")
+    return text
+
+
+def ready_made(
+    name: str, values: dict[Option, str], out: Path | None, as_json: bool
+) -> tuple[str, dict[str, bytes], Path]:
+    """A template's text, the files beside it, and where it goes."""
+    from sojourn import _core
+    from sojourn.templates import TEMPLATES
+    from sojourn.templates.edit import renamed
+
+    if name not in TEMPLATES:
+        near = _core.nearest(name, list(TEMPLATES))
+        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(TEMPLATES)}"
+        common.fail(f"unknown template `{name}`: {hint}", as_json=as_json)
+    chosen: Template = TEMPLATES[name]
+    for option in values:
+        if option not in chosen.options:
+            takes = ", ".join(f"--{o}" for o in chosen.options) or "none of these options"
+            common.fail(
+                f"--{option}: `{name}` takes {takes}; change the file afterwards", as_json=as_json
+            )
+    file = out or Path(chosen.file)
+    text = renamed(chosen.text(values), chosen.file, file.name)
+    return text, {other: chosen.read(other) for other in chosen.beside}, file
+
+
+def answered(
+    values: dict[Option, str],
+    does: Sequence[str],
+    hurts: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> tuple[str, dict[str, bytes], Path]:
+    """A text from what the command line says, and for the rest from answers."""
+    from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, Answers, about, compose
+
+    try:
+        chosen = words_of("--does", does, list(ACTIVITIES))
+        if hurts is not None:
+            [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
+    except ValueError as error:
+        common.fail(str(error), as_json=as_json)
+    if "rate" in values:
+        values |= {"up": values["rate"], "down": values["rate"]}
+    known = {"--down": "down" in values, "--up": "up" in values, "--rtt": "rtt" in values}
+    known |= {"--does": bool(chosen), "--hurts": hurts is not None}
+    lacking = [option for option, there in known.items() if not there]
+    if lacking and not sys.stdin.isatty():
+        common.fail(
+            f"without a terminal nothing can be asked: say {', '.join(lacking)}, or --template",
+            as_json=as_json,
+        )
+    if lacking:
+        common.note("A few questions about your link; Ctrl-C ends, and nothing is written.\n")
+    asked: tuple[tuple[Option, str, str], ...] = (
+        ("down", "How fast is it down, towards you?", "100mbit"),
+        ("up", "How fast is it up?", "20mbit"),
+        ("rtt", "How long is a round trip over it while nobody else uses it (ping)?", "30ms"),
+    )
+    for option, question, usual in asked:
+        if option not in values:
+            values[option] = ask(question, usual, partial(quantity, option))
+    if not chosen:
+        menu("What do people do on it?", {w: a.what for w, a in ACTIVITIES.items()})
+        chosen = ask(
+            "Words, with spaces between",
+            "calls web uploads",
+            lambda text: words_of("", text.replace(",", " ").split(), list(ACTIVITIES)),
+        )
+    fit = about(chosen)
+    if hurts is None:
+        menu("What hurts?", {word: COMPLAINTS[word].what for word in fit})
+        hurts = ask("A word", fit[0], lambda text: words_of("", [text.strip()], fit)[0])
+    elif hurts not in fit:
+        needs = COMPLAINTS[hurts].needs
+        common.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
+    file = out or Path(OWN)
+    answers = Answers(values["down"], values["up"], values["rtt"], chosen, hurts)
+    return compose(answers, file.name), {}, file
+
+
+def menu(question: str, words: dict[str, str]) -> None:
+    """Shows what there is to choose from."""
+    width = max(map(len, words))
+    common.note(f"\n{question}\n")
+    for word, what in words.items():
+        common.note(f"  {word:<{width}}  {what}")
+
+
+def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
+    """Asks until the answer can be read."""
+
+    def value(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    answer: T = typer.prompt(question, default=usual, value_proc=value, err=True)
+    return answer
+
+
+def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
+    """Words that are known, each once, in their order; raises `ValueError`."""
+    from sojourn import _core
+
+    place = f"{option}: " if option else ""
+    for word in given:
+        if word not in known:
+            near = _core.nearest(word, known)
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+            raise ValueError(f"{place}unknown word `{word}`: {hint}")
+    if not given and not option:
+        raise ValueError(f"name at least one of {', '.join(known)}")
+    return [word for word in known if word in given]
+
+
+def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> None:
+    """Checks the text as a scenario, writes the files, and says what to do next."""
+    import shlex
+
+    from sojourn.templates.check import check
+    from sojourn.templates.edit import commands
+    from sojourn.templates.write import write_new
+
+    check(text, others)
+    files = {file.parent / name: data for name, data in others.items()}
+    try:
+        write_new(files | {file: text.encode("utf-8")})
+    except FileExistsError as error:
+        common.fail(
+            f"{error.filename}: is there already, and stays; choose another place with --out",
+            as_json=as_json,
+        )
+    found = [
+        line.replace(shlex.quote(file.name), shlex.quote(str(file))) for line in commands(text)
+    ]
+    if as_json:
+        written = [str(path) for path in [file, *files]]
+        common.print_json({"file": str(file), "files": written, "try": found})
+        return
+    beside = f" and {', '.join(others)} beside it" if others else ""
+    typer.echo(f"{file} is written{beside}. Try:\n")
+    for line in found:
+        typer.echo(f"  {line}")

@@ -1,0 +1,179 @@
+"""The examination: all probes at once, each within its time."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sojourn.doctor.finding import GROUPS, Finding, Group
+
+SECONDS = 5.0
+"""What all probes together may take; one that is not done by then is given up."""
+MEASURING = 600.0
+"""What measuring the wire may take."""
+
+Findings = Finding | list[Finding]
+Probe = Callable[[], Findings]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found."""
+
+    machine: dict[str, Any]
+    groups: tuple[Group, ...]
+    seconds: float
+    """What the examination took."""
+
+    def group(self, name: str) -> Group:
+        """A group by its name."""
+        return next(group for group in self.groups if group.name == name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """It as plain data."""
+        return {
+            "machine": self.machine,
+            "groups": [group.as_dict() for group in self.groups],
+            "seconds": self.seconds,
+        }
+
+
+def probes() -> dict[str, list[tuple[str, Probe]]]:
+    """By group: what is asked, each with its name for the case that it does not answer."""
+    from sojourn.doctor import network, parts, sockets
+    from sojourn.doctor.libraries import library
+    from sojourn.doctor.programs import program
+
+    def package(name: str, module: str, extra: str, *, needed: bool = True) -> tuple[str, Probe]:
+        return name, partial(library, name, module, extra, needed=needed)
+
+    def tool(name: str, use: str) -> tuple[str, Probe]:
+        return name, partial(program, name, use)
+
+    return {
+        "simulate": [("engine", parts.simulator)],
+        "real-runs": [
+            package("pyroute2", "pyroute2", "lab"),
+            ("namespaces", network.laboratory),
+            ("congestion controls", network.controls),
+            tool("iperf3", "TCP and UDP flows"),
+            tool("nginx", "Web servers"),
+            package("pycurl", "pycurl", "lab", needed=False),
+            tool("ping", "round-trip times beside the traffic"),
+            tool("tc", "the kernel's disciplines"),
+            tool("curl", "a client to try servers with"),
+            tool("tshark", "reads captures of packets"),
+            ("settings", network.left),
+        ],
+        "buffers": [
+            ("receive buffers", sockets.sockets),
+            ("systemd", sockets.systemd),
+            package("prometheus-client", "prometheus_client", "metrics", needed=False),
+        ],
+        "balance": [
+            package("os-ken", "os_ken", "lab"),
+            ("Open vSwitch", parts.switch),
+        ],
+        "stores": [
+            ("Cassandra", parts.cassandra),
+            package("cassandra-driver", "cassandra", "lab", needed=False),
+        ],
+        "cluster": [package("distributed", "distributed", "cluster")],
+        "tune": [package("optuna", "optuna", "tune")],
+    }
+
+
+def examine(*, measure: bool = False, seconds: float = SECONDS) -> Report:
+    """Examines this machine; `measure` makes real runs for a minute, to tell the wire's rate.
+
+    `seconds` is what all probes together may take.
+    """
+    begin = time.monotonic()
+    asked = [(group, name, probe) for group, all_ in probes().items() for name, probe in all_]
+    answers = within(seconds, [(name, probe) for _, name, probe in asked])
+    found: dict[str, list[Finding]] = {group: [] for group in GROUPS}
+    for (group, _, _), answer in zip(asked, answers, strict=True):
+        found[group] += answer
+    found["real-runs"].append(_rate(measure, found["real-runs"]))
+    groups = tuple(Group(name, what, tuple(found[name])) for name, what in GROUPS.items())
+    return Report(machine(), groups, time.monotonic() - begin)
+
+
+def _rate(measure: bool, others: list[Finding]) -> Finding:
+    from sojourn.doctor import network
+
+    name = "rate"
+    if Group("", "", tuple(others)).verdict != "no":
+        if not measure:
+            return Finding(name, "unknown", "not measured", "sojourn doctor --measure (a minute)",
+                           needed=False)  # fmt: skip
+        return within(MEASURING, [(name, network.rate)])[0][0]
+    text = "there are no real runs here"
+    return Finding(name, "no", text, "what is missing above", needed=False)
+
+
+def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Finding]]:
+    """Asks all probes at once, and waits so long at most; who has not answered is told as such.
+
+    The threads are daemons: one that hangs does not keep the process from ending, and whatever it
+    has started ends with that.
+    """
+    answers: list[list[Finding] | None] = [None] * len(asked)
+
+    def ask(number: int, name: str, probe: Probe) -> None:
+        try:
+            found = probe()
+        except Exception as error:  # noqa: BLE001 - one probe that fails does not hide the others
+            text = f"the examination failed: {type(error).__name__}: {error}"
+            found = Finding(name, "unknown", text)
+        answers[number] = found if isinstance(found, list) else [found]
+
+    threads = [
+        threading.Thread(target=ask, args=(number, name, probe), daemon=True)
+        for number, (name, probe) in enumerate(asked)
+    ]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    late = f"no answer within {seconds:g} s"
+    return [
+        answer if answer is not None else [Finding(name, "unknown", late)]
+        for answer, (name, _) in zip(answers, asked, strict=True)
+    ]
+
+
+def machine() -> dict[str, Any]:
+    """What kind of machine this is, and who asks."""
+    from sojourn.lab import packages
+
+    return {
+        "distribution": packages.release().get("PRETTY_NAME", platform.system()),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "memory": _memory(),
+        "python": platform.python_version(),
+        "user": "root" if os.geteuid() == 0 else getpass.getuser(),
+    }
+
+
+def _memory() -> int | None:
+    """Bytes of memory that are available."""
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,51 @@
+"""Python packages that come with the extras."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from importlib.util import find_spec
+
+from sojourn.doctor.finding import Finding
+
+OURS = "sojourn"
+
+
+def library(name: str, module: str, extra: str, *, needed: bool = True) -> Finding:
+    """Whether a package is there, in a version that will do; it is not imported."""
+    remedy = f"pip install '{OURS}[{extra}]'"
+    try:
+        found = find_spec(module) is not None
+        version = metadata.version(name)
+    except (ImportError, ValueError, metadata.PackageNotFoundError):
+        return Finding(name, "no", "not installed", remedy, needed)
+    if not found:
+        return Finding(name, "no", f"{version} is damaged: it has no {module}", remedy, needed)
+    wanted = asked(name, extra)
+    if wanted is not None and not _satisfied(wanted, version):
+        return Finding(name, "no", f"{version}; {wanted} is needed", remedy, needed)
+    return Finding(name, "yes", version, needed=needed)
+
+
+def asked(name: str, extra: str) -> str | None:
+    """The versions that an extra asks for, such as `>=5,<6`; none if that is not known."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        texts = metadata.requires(OURS) or []
+    except metadata.PackageNotFoundError:
+        return None
+    for text in texts:
+        try:
+            required = Requirement(text)
+        except InvalidRequirement:
+            continue
+        marker = required.marker
+        if required.name == name and marker is not None and marker.evaluate({"extra": extra}):
+            return str(required.specifier)
+    return None
+
+
+def _satisfied(wanted: str, version: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(wanted).contains(version, prereleases=True)

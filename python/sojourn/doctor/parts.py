@@ -1,0 +1,78 @@
+"""The simulator, Open vSwitch, Java and Cassandra."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from sojourn.doctor import modules, programs
+from sojourn.doctor.finding import Finding
+from sojourn.lab import openvswitch
+from sojourn.lab.cassandra import VERSION, artefacts, java
+from sojourn.lab.errors import LabError, Unavailable
+
+SIMULATED = "2s"
+
+
+def simulator() -> list[Finding]:
+    """The engine, and a run of it."""
+    from sojourn._core import fingerprint, version
+    from sojourn.templates import template
+
+    found = [Finding("engine", "yes", f"{version()}, made from {fingerprint()[:12]}")]
+    scenario = template("home").scenario().replace(duration=SIMULATED, warmup="0s")
+    begin = time.perf_counter()
+    run = scenario.run(seed=1)
+    took = time.perf_counter() - begin
+    text = f"{SIMULATED} of a home's uplink in {took:.2f} s"
+    state = "yes" if run.complete else "no"
+    return [*found, Finding("a run", "yes" if state == "yes" else "no", text)]
+
+
+def switch() -> list[Finding]:
+    """Open vSwitch, and its datapaths."""
+    name = "Open vSwitch"
+    try:
+        openvswitch.require()
+    except Unavailable as error:
+        lacking = list(openvswitch.PROGRAMS)
+        return [Finding(name, "no", error.message, programs.install(lacking), needed=False)]
+    version = programs.program("ovs-vswitchd", "the switch of balanced flows")
+    return [replace(version, name=name), Finding("datapaths", "yes", datapaths(), needed=False)]
+
+
+def datapaths(root: Path = Path("/")) -> str:
+    """Those that Open vSwitch has here; ours is the one of user space, which needs no module."""
+    match modules.where("openvswitch", root):
+        case "here" if modules.modular(root):
+            return "user space; the kernel's is loaded"
+        case "on disk":
+            return "user space; the kernel's is a module that is not loaded"
+        case "unknown":
+            return "user space; whether the kernel has one cannot be seen from here"
+        case _:
+            return "user space; this kernel has none, and none is needed"
+
+
+def cassandra() -> list[Finding]:
+    """Java, and Cassandra's jars."""
+    found = []
+    try:
+        path, major = java.found_java()
+    except LabError as error:
+        found.append(Finding("Java", "no", _before(error), java.advice(), needed=False))
+    else:
+        found.append(Finding("Java", "yes", f"{major} ({path})", needed=False))
+    name = f"Cassandra {VERSION}"
+    lacking = artefacts.missing()
+    if lacking:
+        text = f"{len(lacking)} of {len(artefacts.pinned())} jars are missing"
+        found.append(Finding(name, "no", text, "sojourn store fetch", needed=False))
+    else:
+        found.append(Finding(name, "yes", str(artefacts.folder()), needed=False))
+    return found
+
+
+def _before(error: LabError) -> str:
+    return error.message if isinstance(error, Unavailable) else str(error)

@@ -1,0 +1,37 @@
+"""Programs that real runs use."""
+
+from __future__ import annotations
+
+from sojourn.doctor.finding import Finding
+from sojourn.lab import needs, packages
+from sojourn.lab.errors import Unavailable
+from sojourn.lab.programs import installed
+from sojourn.lab.programs.installed import Kind
+
+OTHERS = {
+    "curl": Kind(("--version",), r"curl (\d[\w.]*)"),
+    "ovs-vswitchd": Kind(("--version",), r"\(Open vSwitch\) (\d[\w.]*)"),
+    "tc": Kind(("-V",), r"iproute2-v?(\d[\w.]*)"),
+    "tshark": Kind(("--version",), r"TShark[^\d]*(\d[\w.]*)"),
+}
+"""How those are asked for their version that no scenario asks for by itself."""
+
+
+def program(name: str, use: str, *, needed: bool = False) -> Finding:
+    """Whether a program is there, in a version that will do; `use` is what it is for."""
+    kind = installed.PROGRAMS.get(name) or OTHERS[name]
+    try:
+        path = needs.find_program(name)
+    except Unavailable:
+        return Finding(name, "no", f"not installed: {use}", install([name]), needed)
+    version = installed.version(path, kind)
+    if kind.least and not installed.recent(version, kind):
+        least = ".".join(map(str, kind.least))
+        found = f"{version or 'of no version that it tells'}; {least} or later is needed: {use}"
+        return Finding(name, "no", found, install([name]), needed)
+    return Finding(name, "yes", f"{version or path}: {use}", needed=needed)
+
+
+def install(names: list[str]) -> str:
+    """The command that adds programs on this distribution."""
+    return packages.install(names, packages.family() or packages.DEBIAN)

@@ -1,0 +1,83 @@
+"""What `sojourn rcvbuf` may do here: see the sockets of other programs, and change them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+from pathlib import Path
+
+from sojourn.doctor.finding import Finding
+from sojourn.lab import kernel
+
+PIDFD_GETFD = 438
+"""Number of the system call, on all architectures alike."""
+CAP_SYS_PTRACE = 19
+CAPABILITIES = "sudo, or the capabilities of `sojourn rcvbuf unit`"
+
+
+def sockets(root: Path = Path("/")) -> list[Finding]:
+    """What may be done to receive buffers of running programs."""
+    if platform.system() != "Linux":
+        return [Finding("copying a descriptor", "no", "needs Linux", "use Linux")]
+    return [_copying(), _others(root), _sizes(root)]
+
+
+def _copying() -> Finding:
+    """Copies a descriptor of our own, by the way that leads to others' too."""
+    name = "copying a descriptor"
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        process = os.pidfd_open(os.getpid())
+    except OSError as error:
+        number = error.errno
+    else:
+        copy = libc.syscall(PIDFD_GETFD, process, process, 0)
+        number = ctypes.get_errno() if copy < 0 else 0
+        os.close(process)
+        if copy >= 0:
+            os.close(copy)
+    if not number:
+        return Finding(name, "yes", "pidfd_getfd works")
+    if number == errno.ENOSYS:
+        return Finding(name, "no", f"Linux {platform.release()}", "Linux 5.6 or later")
+    what = f"pidfd_getfd: {os.strerror(number or 0)}"
+    return Finding(name, "no", what, "a container whose seccomp filter allows pidfd_getfd")
+
+
+def _others(root: Path) -> Finding:
+    name = "others' servers"
+    if kernel.capable(CAP_SYS_PTRACE):
+        return Finding(name, "yes", "any process (CAP_SYS_PTRACE)", needed=False)
+    try:
+        yama = (root / "proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii").strip()
+    except OSError:
+        yama = "0"
+    if yama == "0":
+        text = "only this user's processes (no CAP_SYS_PTRACE)"
+    else:
+        text = f"none: no CAP_SYS_PTRACE, and kernel.yama.ptrace_scope is {yama}"
+    return Finding(name, "no", text, CAPABILITIES, needed=False)
+
+
+def _sizes(root: Path) -> Finding:
+    name = "sizes"
+    if kernel.capable(kernel.CAP_NET_ADMIN):
+        return Finding(name, "yes", "any (CAP_NET_ADMIN)", needed=False)
+    try:
+        most = int((root / "proc/sys/net/core/rmem_max").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return Finding(name, "no", "no CAP_NET_ADMIN", CAPABILITIES, needed=False)
+    text = f"to {2 * most:,} bytes (twice net.core.rmem_max): no CAP_NET_ADMIN"
+    return Finding(name, "no", text, f"{CAPABILITIES}; or sudo sysctl net.core.rmem_max=8388608",
+                   needed=False)  # fmt: skip
+
+
+def systemd(root: Path = Path("/")) -> Finding:
+    """Whether units can be followed, and ours can be one."""
+    if (root / "run/systemd/system").is_dir():
+        return Finding("systemd", "yes", "runs here: --systemd UNIT", needed=False)
+    return Finding(
+        "systemd", "no", "this machine was not started by it", "use --pid or --port", needed=False
+    )

@@ -1,0 +1,105 @@
+"""What adds a program to this machine: its package, by distribution, and the command."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Family:
+    """Distributions that name their packages alike."""
+
+    name: str
+    """Of its packages in `PACKAGES`."""
+    called: str
+    """For people."""
+    install: str
+    """The command before the packages' names."""
+    members: frozenset[str]
+    """`ID` or `ID_LIKE` of /etc/os-release."""
+
+
+DEBIAN = Family(
+    "debian", "Debian and Ubuntu", "sudo apt-get install", frozenset({"debian", "ubuntu"})
+)
+FAMILIES = (
+    DEBIAN,
+    Family(
+        "fedora",
+        "Fedora and Red Hat",
+        "sudo dnf install",
+        frozenset({"fedora", "rhel", "centos", "rocky", "almalinux"}),
+    ),
+    Family("arch", "Arch Linux", "sudo pacman -S", frozenset({"arch", "archlinux"})),
+    Family(
+        "suse",
+        "openSUSE",
+        "sudo zypper install",
+        frozenset({"suse", "opensuse", "opensuse-leap", "opensuse-tumbleweed", "sles"}),
+    ),
+    Family("alpine", "Alpine Linux", "sudo apk add", frozenset({"alpine"})),
+)
+
+_OPENVSWITCH = {"debian": "openvswitch-switch", "": "openvswitch"}
+_OPENVSWITCH_COMMON = {"debian": "openvswitch-common", "": "openvswitch"}
+
+PACKAGES: Mapping[str, Mapping[str, str]] = {
+    "curl": {"": "curl"},
+    "ethtool": {"": "ethtool"},
+    "flent": {"": "flent"},
+    "ip": {"fedora": "iproute", "": "iproute2"},
+    "iperf3": {"suse": "iperf", "": "iperf3"},
+    "java": {
+        "debian": "openjdk-17-jre-headless",
+        "arch": "jre17-openjdk-headless",
+        "alpine": "openjdk17-jre-headless",
+        "": "java-17-openjdk-headless",
+    },
+    "nginx": {"debian": "nginx-light", "": "nginx"},
+    "ovs-ofctl": _OPENVSWITCH_COMMON,
+    "ovs-vsctl": _OPENVSWITCH,
+    "ovs-vswitchd": _OPENVSWITCH,
+    "ovsdb-server": _OPENVSWITCH_COMMON,
+    "ovsdb-tool": _OPENVSWITCH_COMMON,
+    "ping": {"debian": "iputils-ping", "": "iputils"},
+    "sockperf": {"": "sockperf"},
+    "ss": {"fedora": "iproute", "": "iproute2"},
+    "tc": {"fedora": "iproute-tc", "": "iproute2"},
+    "tcpdump": {"": "tcpdump"},
+    "tshark": {
+        "fedora": "wireshark-cli",
+        "arch": "wireshark-cli",
+        "suse": "wireshark",
+        "": "tshark",
+    },
+}
+"""By program and family, the package that has it; under the empty name, that of all others."""
+
+
+def release() -> Mapping[str, str]:
+    """What /etc/os-release says; nothing where there is none."""
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def family(of: Mapping[str, str] | None = None) -> Family | None:
+    """The family of a distribution, by default this machine's; none if it is not known."""
+    told = release() if of is None else of
+    ids = [told.get("ID", ""), *told.get("ID_LIKE", "").split()]
+    return next((f for name in ids for f in FAMILIES if name in f.members), None)
+
+
+def packages(programs: Iterable[str], of: Family) -> list[str]:
+    """The packages of programs, as far as they are known, each once."""
+    known = [PACKAGES[program] for program in programs if program in PACKAGES]
+    return sorted({names.get(of.name, names[""]) for names in known})
+
+
+def install(programs: Iterable[str], of: Family) -> str:
+    """The command that adds programs; empty if none of them is known."""
+    wanted = packages(programs, of)
+    return f"{of.install} {' '.join(wanted)}" if wanted else ""

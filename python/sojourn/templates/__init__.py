@@ -1,0 +1,129 @@
+"""Ready-made scenarios, to begin with: `sojourn new --template NAME`.
+
+Each is a TOML file beside this one, commented, and complete as it stands. The comment at its top
+has the commands to begin with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from sojourn.templates.edit import Option, apply, commands
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sojourn.scenario import Scenario
+
+__all__ = ["TEMPLATES", "Option", "Template", "template"]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A ready-made scenario."""
+
+    name: str
+    what: str
+    options: Mapping[Option, tuple[str, ...]] = field(default_factory=dict)
+    """What may be said of its link, and the dotted keys that it sets."""
+    beside: tuple[str, ...] = ()
+    """Further files that it needs beside it."""
+
+    @property
+    def file(self) -> str:
+        """Its file's name."""
+        return f"{self.name}.toml"
+
+    def read(self, name: str) -> bytes:
+        """One of its files."""
+        return (resources.files(__package__) / name).read_bytes()
+
+    def text(self, values: Mapping[Option, str] | None = None) -> str:
+        """Its text, with what is said of its link in the places of what it says itself.
+
+        `values` are quantities that have been read before, such as `20mbit`.
+        """
+        text = self.read(self.file).decode("utf-8")
+        for option, value in (values or {}).items():
+            text = apply(text, self.options[option], option, value)
+        return text
+
+    @property
+    def commands(self) -> list[str]:
+        """What to begin with, as its top says."""
+        return commands(self.text())
+
+    def scenario(self) -> Scenario:
+        """The scenario itself."""
+        from sojourn.scenario import Scenario
+
+        with resources.as_file(resources.files(__package__) / self.file) as path:
+            return Scenario.load(path)
+
+
+def _link(
+    table: str, up: str, down: str, netem: tuple[str, ...] = ("netem",)
+) -> dict[Option, tuple[str, ...]]:
+    """The options of a link that is written in `table`."""
+    return {
+        "rate": tuple(dict.fromkeys((f"{table}.{up}", f"{table}.{down}", f"{table}.rate"))),
+        "up": (f"{table}.{up}",),
+        "down": (f"{table}.{down}",),
+        "rtt": tuple(f"{table}.{key}" for key in netem),
+    }
+
+
+TEMPLATES = {
+    template.name: template
+    for template in (
+        Template(
+            "home",
+            "a home's uplink: a call beside uploads",
+            _link("links.uplink", "forward.rate", "reverse.rate"),
+        ),
+        Template(
+            "office",
+            "an office's line: calls and the Web while backups run",
+            _link("links.line", "rate", "reverse.rate"),
+        ),
+        Template(
+            "mobile",
+            "a phone: a radio that varies, and a mast with a long queue",
+            {"up": ("links.radio.rate",), "rtt": ("links.radio.netem",)},
+            ("mobile.trace",),
+        ),
+        Template(
+            "satellite",
+            "a satellite's downlink: far, jittery, lossy",
+            _link("links.satellite", "reverse.rate", "rate", ("forward.netem", "reverse.netem")),
+        ),
+        Template(
+            "rack",
+            "a rack in a data centre: seven servers answer one at once",
+            {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
+        ),
+        Template(
+            "campus",
+            "a campus: hundreds of flows on one line, near and far",
+            _link("topology", "reverse.rate", "forward.rate"),
+        ),
+        Template(
+            "isp",
+            "an ISP's shaper: one queue for a household",
+            _link("links.access", "reverse.rate", "rate"),
+        ),
+        Template(
+            "edge",
+            "a replicated store on slow and lossy links",
+            {"rate": ("topology.rate",), "rtt": ("topology.netem",)},
+        ),
+        Template("syslog", "bursts of syslog at one receive buffer"),
+    )
+}
+
+
+def template(name: str) -> Template:
+    """The template of this name; raises `KeyError`."""
+    return TEMPLATES[name]

@@ -1,0 +1,106 @@
+"""Texts of scenarios changed in place, so that their comments stay."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Literal
+
+from sojourn import _core
+from sojourn.scenario.locate import Path, locate
+
+Option = Literal["rate", "up", "down", "rtt"]
+
+_DELAY = re.compile(r"(?<!\S)delay\s+\S+")
+_QUOTED = re.compile(r'"([^"\\\n]*)"')
+
+
+def apply(text: str, keys: tuple[str, ...], option: Option, value: str) -> str:
+    """`text` with an option's value at its keys.
+
+    A rate takes the place of what is there; one that is not written for its direction is written
+    below the link's. Of `netem` only the delay changes, to half the round trip.
+    """
+    if option == "rtt":
+        half = _core.format_quantity("time", _core.parse_quantity("time", value) // 2)
+        for key in keys:
+            before = _value(text, _path(key))
+            text = _replaced(text, _path(key), _DELAY.sub(f"delay {half}", before, count=1))
+        return text
+    for key in keys:
+        path = _path(key)
+        if path in locate(text):
+            text = _replaced(text, path, value)
+        elif option != "rate":
+            text = _inserted(text, path, value)
+    return text
+
+
+def commands(text: str) -> list[str]:
+    """The `sojourn` commands in the comment at a text's top, each a line."""
+    found: list[str] = []
+    open_ = False
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        words = line[1:].strip()
+        said = words.removesuffix("\\").strip()
+        if open_:
+            found[-1] += f" {said}"
+        elif words.startswith("sojourn "):
+            found.append(said)
+        open_ = words != said
+    return found
+
+
+def renamed(text: str, before: str, after: str) -> str:
+    """`text` whose comment at the top speaks of another file."""
+    quoted = shlex.quote(after)
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not line.startswith("#"):
+            break
+        if line.removeprefix("#").strip().startswith("sojourn "):
+            lines[number] = re.sub(rf"(?<!\S){re.escape(before)}(?!\S)", lambda _: quoted, line)
+    return "\n".join(lines)
+
+
+def _path(key: str) -> Path:
+    return tuple(key.split("."))
+
+
+def _span(text: str, path: Path) -> tuple[int, int]:
+    """Where the text of the value at `path` stands."""
+    place = locate(text)[path]
+    assert place.text_line is not None
+    assert place.text_column is not None
+    start = sum(len(line) + 1 for line in text.split("\n")[: place.text_line - 1])
+    start += place.text_column - 1
+    match = _QUOTED.match(text, start - 1)
+    assert match is not None
+    return match.span(1)
+
+
+def _value(text: str, path: Path) -> str:
+    start, end = _span(text, path)
+    return text[start:end]
+
+
+def _replaced(text: str, path: Path, value: str) -> str:
+    start, end = _span(text, path)
+    rest = text[end:]
+    # What follows on the line stays where it is, if it can.
+    gap = re.match(r'"( +)#', rest)
+    if gap:
+        width = max(1, len(gap[1]) - (len(value) - (end - start)))
+        rest = '"' + " " * width + rest[gap.end() - 1 :]
+    return text[:start] + value + rest
+
+
+def _inserted(text: str, path: Path, value: str) -> str:
+    """A line for `path`, such as `links.uplink.reverse.rate`, below that of its link's `rate`."""
+    link = (*path[:-2], "rate")
+    line = locate(text)[link].line
+    lines = text.split("\n")
+    lines.insert(line, f'{path[-2]}.{path[-1]} = "{value}"')
+    return "\n".join(lines)
