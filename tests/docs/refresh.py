@@ -32,7 +32,9 @@ from sojourn.study.results import Results
 
 WIDTH = 100
 DOTS = 200
-"""Per inch, of figures."""
+"""Per inch, of figures; a wide one has fewer."""
+WIDEST = 900
+"""Dots across."""
 
 # A slow machine says how far it is.
 _PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .* left\n", re.MULTILINE)
@@ -85,7 +87,8 @@ def draw(page: Path, folder: Path) -> None:
         if name not in made:
             raise SystemExit(f"{page}: no figure {name} in {results}: there are {', '.join(made)}")
         with style.styled():
-            made[name].savefig(page.parent / target, dpi=DOTS)
+            width = made[name].get_size_inches()[0]
+            made[name].savefig(page.parent / target, dpi=min(DOTS, WIDEST / width))
 
 
 def refresh(page: Path) -> bool:
