@@ -25,8 +25,8 @@ def test_templates_are_listed(tmp_path: Path) -> None:
     result = sojourn("new", "--list", cwd=tmp_path)
     assert result.status == 0
     for name, template in TEMPLATES.items():
-        assert name in result.out
-        assert template.what in result.out
+        assert f"{name} " in result.out
+        assert template.what.split()[-1] in result.out
     listed = sojourn("new", "--list", "--json", cwd=tmp_path).json()
     assert [t["name"] for t in listed] == list(TEMPLATES)
     assert not list(tmp_path.iterdir())

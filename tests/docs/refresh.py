@@ -25,10 +25,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.docs.test_docs import DOCS, MAIN, Block, blocks, pages
-
 from sojourn.show import publish, style
 from sojourn.study.results import Results
+from tests.docs.test_docs import DOCS, MAIN, Block, blocks, pages
 
 WIDTH = 100
 DOTS = 200

@@ -111,10 +111,11 @@ def show(found: Comparison, scenario: Scenario) -> None:
 def deployment(scenario: Scenario) -> None:
     """Prints the commands that put a scenario's queue to work, or why there are none."""
     from sojourn._core import NoKernelEquivalent
+    from sojourn.scenario.errors import ScenarioError
 
     try:
         commands = scenario.to_tc().commands
-    except NoKernelEquivalent as error:
+    except (NoKernelEquivalent, ScenarioError) as error:  # such as a link that follows a trace
         typer.echo(f"\n{error}")
         return
     typer.echo(f"\nTo use {scenario.queue}:\n")

@@ -34,7 +34,7 @@ def switch() -> list[Finding]:
     """Open vSwitch, and its datapaths."""
     name = "Open vSwitch"
     try:
-        openvswitch.require()
+        openvswitch.require("user")  # asking for the kernel's may load its module
     except Unavailable as error:
         lacking = list(openvswitch.PROGRAMS)
         return [Finding(name, "no", error.message, programs.install(lacking), needed=False)]
@@ -43,12 +43,12 @@ def switch() -> list[Finding]:
 
 
 def datapaths(root: Path = Path("/")) -> str:
-    """Those that Open vSwitch has here; ours is the one of user space, which needs no module."""
+    """Those that Open vSwitch has here; that of user space needs no module."""
     match modules.where("openvswitch", root):
         case "here" if modules.modular(root):
             return "user space; the kernel's is loaded"
         case "on disk":
-            return "user space; the kernel's is a module that is not loaded"
+            return "user space; the kernel's is a module, loaded when it is first used"
         case "unknown":
             return "user space; whether the kernel has one cannot be seen from here"
         case _:
