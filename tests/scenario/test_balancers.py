@@ -141,7 +141,7 @@ def test_a_dead_server_has_the_shortest_queue() -> None:
 
     def share(policy: str) -> float:
         run = scenario.replace({"balancers.lb.policy": policy}).run(seed=1)
-        return run.metrics["lb.choices_unreachable"]
+        return float(run.metrics["lb.choices_unreachable"])
 
     turns, shortest, fewest = share("round-robin"), share("jsq"), share("least-connections")
     assert shortest > 1.5 * turns > 0
