@@ -44,6 +44,12 @@ PROBE_SECONDS = 5
 """... and an answer is waited for so long, since what it went by may have been cut."""
 PAUSE = 0.1
 """Seconds between two looks whether something is ready."""
+PATIENT = "patient"
+"""Name of the driver's profile for what is not measured."""
+CHECK_SECONDS = 60.0
+"""What a request of that waits at most, whatever the plan's clients do..."""
+CHECK_TIMES = 3
+"""... and how often a key is looked for before it counts as unread."""
 BOOKED = {
     "read": "reads", "modify": "reads", "scan": "scans", "insert": "writes", "update": "writes",
 }  # fmt: skip
@@ -78,15 +84,18 @@ class Client:
 
         self.given = given
         self.log = log
-        profile = ExecutionProfile(
-            load_balancing_policy=_policy(given),
-            retry_policy=FallthroughRetryPolicy(),
-            request_timeout=given["patience_seconds"],
+        profile, patient = (
+            ExecutionProfile(
+                load_balancing_policy=_policy(given),
+                retry_policy=FallthroughRetryPolicy(),
+                request_timeout=seconds,
+            )
+            for seconds in (given["patience_seconds"], CHECK_SECONDS)
         )
         self.cluster = Cluster(
             given["contact_points"],
             port=given["port"],
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile, PATIENT: patient},
             connect_timeout=given["connect_seconds"],
             max_schema_agreement_wait=SCHEMA_SECONDS,
             control_connection_timeout=given["connect_seconds"],
@@ -214,8 +223,9 @@ class Client:
         value = bytes(self.given["value_bytes"])
         rows = [(self.key_of(record), value) for record in range(first, first + count)]
         execute_concurrent_with_args(
-            self.session, self._prepared["load"], rows, concurrency=READ_AT_ONCE
-        )
+            self.session, self._prepared["load"], rows, concurrency=READ_AT_ONCE,
+            execution_profile=PATIENT,
+        )  # fmt: skip
         return {}
 
     def script(self, order: Json) -> Json:
@@ -242,8 +252,13 @@ class Client:
         (`cassandra.enable_nodelocal_queries`), and then all of them together, at ALL.
         """
         keys = [self.key_of(record) for record in sorted(self.acknowledged)]
-        held = self._held(keys) if order["replicas"] else {}
-        together = self._at_all(keys)
+        held: dict[int, tuple[int, int]] = {}
+        together: dict[int, bool | None] = {}
+        # First what each has, since reading all of them together mends what differs.
+        for _ in range(CHECK_TIMES if order["replicas"] else 0):
+            held |= self._held([key for key in keys if key not in held])
+        for _ in range(CHECK_TIMES):
+            together |= self._at_all([key for key in keys if together.get(key) is None])
         most, need = order["most"], order["need"]
         lost = [key for key in keys if together[key] is False]
         few = [key for key, (here, _) in held.items() if 0 < here < need]
@@ -268,9 +283,11 @@ class Client:
             for key in keys[first : first + READ_AT_ONCE]:
                 bound = statement.bind((key,))
                 replicas = metadata.get_replicas(self.keyspace, bound.routing_key)
-                asked.append(
-                    (key, [self.session.execute_async(bound, host=host) for host in replicas])
-                )
+                futures = [
+                    self.session.execute_async(bound, host=host, execution_profile=PATIENT)
+                    for host in replicas
+                ]
+                asked.append((key, futures))
             for key, futures in asked:
                 with suppress(DriverException, NoHostAvailable):
                     found = [bool(list(future.result())) for future in futures]
@@ -283,7 +300,7 @@ class Client:
 
         found = execute_concurrent_with_args(
             self.session, self._prepared["all"], [(key,) for key in keys],
-            concurrency=READ_AT_ONCE, raise_on_first_error=False,
+            concurrency=READ_AT_ONCE, raise_on_first_error=False, execution_profile=PATIENT,
         )  # fmt: skip
         return {
             key: bool(list(rows)) if success else None
