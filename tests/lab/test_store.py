@@ -146,7 +146,7 @@ def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() ->
     # The client cannot reach n3 whose turn it is; the two others are a quorum, and n3 is behind.
     assert record.real["health"]["cut"] > 0
     assert found["store.timed_out"] >= 1
-    assert found["store.acknowledged"] > 20
+    assert found["store.acknowledged"] > 5
     assert found["store.unconverged"] > 0
     (checked,) = record.real["store"]["checked"]
     assert checked["lost"] == checked["violations"] == checked["unread"] == 0
@@ -159,7 +159,7 @@ def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() ->
         [row[5] - row[4] for row in first if row[4] > 4e9],
     )
     assert min(before) < 120e6 <= min(after)
-    assert found["cbr.received"] > 0.5 * 8 * 50
+    assert found["cbr.received"] > 50
     # Distributions are those that simulated runs have, of the same requests.
     spread = record.table("distributions")
     columns: dict[str, Any] = {name: data for name, _, _, data in spread}
