@@ -113,7 +113,7 @@ def test_a_bad_trace_names_its_line(folder: Path, content: str, message: str) ->
         ("trace a b", "needs one file"),
         ('trace \\"\\"', "needs one file"),
         ("trace nowhere", "cannot be read: No such file"),
-        ("trace traces", "no file"),
+        ("trace traces", "no plain file"),
     ],
 )
 def test_a_missing_trace_is_told(folder: Path, rate: str, message: str) -> None:

@@ -294,8 +294,8 @@ def test_effect_size_is_there() -> None:
     ("claim", "says"),
     [
         (Ratio(**ID, a={"queue": "tdd"}, b=TD, region=Region()), "no runs with queue = 'tdd'"),
-        (Ratio(**ID, a={"queues": "td"}, b=TD, region=Region()), "did you mean 'queue'"),
-        (MeanIn(**{**ID, "metric": "dellay"}, region=Region()), "did you mean 'delay'"),
+        (Ratio(**ID, a={"queues": "td"}, b=TD, region=Region()), "did you mean `queue`"),
+        (MeanIn(**{**ID, "metric": "dellay"}, region=Region()), "did you mean `delay`"),
         (Monotone(**ID, over="flows", direction="rises", cell={"flows": 16}), "needs two"),
         (Least(**ID, among="queue", who="td", cell={"queue": "td"}), "nothing to be compared"),
     ],

@@ -109,9 +109,9 @@ def test_results_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "subject_to", "says"),
     [
-        ("sojorn_p95", "", "did you mean 'sojourn_p95'"),
+        ("sojorn_p95", "", "did you mean `sojourn_p95`"),
         ("calll.mos", "", "did you mean call.mos"),
-        ("call.moss", "", "did you mean 'call.mos'"),
+        ("call.moss", "", "did you mean `call.mos`"),
         ("call.completion_p99", "", "sojourn list metric"),
         ("bulk.mos", "", "'bulk' has no mos; there is call.mos"),
         ("page_p95", "", "only web flows have that"),
@@ -120,11 +120,11 @@ def test_results_are_read_back(tmp_path: Path) -> None:
         ("sojourn", "", "choose sojourn_mean, sojourn_sd"),
         ("uplink.last_sojourn", "", "no metric of a whole run"),
         ("events", "", "whether less or more"),
-        ("sojourn_p95", "godput >= 95% of best", "did you mean 'goodput'"),
+        ("sojourn_p95", "godput >= 95% of best", "did you mean `goodput`"),
         ("sojourn_p95", "goodput >= 95%", "of what"),
         ("sojourn_p95", "goodput >= 5ms", "goodput >= 5ms"),
         ("sojourn_p95", "loss <= much", "no number or percentage"),
-        ("sojourn_p95", "goodput >= 95% of codl", "did you mean 'codel'"),
+        ("sojourn_p95", "goodput >= 95% of codl", "did you mean `codel`"),
         ("sojourn_p95", "events >= 95% of best", "there is no best"),
         ("sojourn_p95", "goodput", "no condition"),
         ("sojourn_p95", "goodput == 3", "none of"),
@@ -158,7 +158,7 @@ def test_queues_are_checked() -> None:
         compare(scenario(), [], engine=FakeEngine())
     with pytest.raises(StudyError, match="twice"):
         compare(scenario(), ["codel", "codel"], engine=FakeEngine())
-    with pytest.raises(StudyError, match="did you mean 'codel'"):
+    with pytest.raises(StudyError, match="did you mean `codel`"):
         run().entry("codl")
 
 

@@ -189,9 +189,9 @@ def test_metric_names() -> None:
     assert table.metric("sojourn_p95") == "sojourn_p95"
     assert table.metric("sojourn_mean") == "uplink.sojourn_mean"
     assert table.metric("mos") == "call.mos"
-    with pytest.raises(StudyError, match="did you mean 'goodput'"):
+    with pytest.raises(StudyError, match="did you mean `goodput`"):
         table.metric("gooodput")
-    with pytest.raises(StudyError, match="did you mean 'queue'"):
+    with pytest.raises(StudyError, match="did you mean `queue`"):
         table.ci("goodput", by="queues")
     with pytest.raises(StudyError, match="there are pfifo, codel"):
         table.where(queue="cake")
@@ -235,7 +235,7 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
         (lambda: study().vary(x=3), "list of levels"),
         (lambda: study().vary(x=[float("nan")]), "finite"),
         (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes 'rate' too"),
-        (lambda: study().vary(qeue=["a"]), "did you mean 'queue'"),
+        (lambda: study().vary(qeue=["a"]), "did you mean `queue`"),
         (lambda: study().seeds(0), "at least one"),
         (lambda: study().seeds(10**9), "at most 1000000 seeds"),
         (lambda: study().seeds([1, 1]), "twice"),

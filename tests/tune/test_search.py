@@ -248,7 +248,7 @@ def test_time_ends_the_search_after_a_batch() -> None:
     ("options", "says"),
     [
         ({"vary": ["traget"]}, "did you mean `target`"),
-        ({"objective": "p95 sojorn"}, "did you mean 'sojourn_p95'"),
+        ({"objective": "p95 sojorn"}, "did you mean `sojourn_p95`"),
         ({"objective": "events"}, "whether less or more"),
         ({"subject_to": "goodput >= 0.95 of codl"}, "is not compared"),
         ({"queue": "codle"}, "did you mean `codel`"),

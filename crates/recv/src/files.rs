@@ -3,6 +3,7 @@
 //! A file is named by a single plain name. It is written under a name of our own, of which nobody is
 //! told, into the folder that was opened at the start; when all is there it is synced and renamed, and
 //! an existing name is never replaced. Links are not followed. The sum of what is received has a quota.
+//! A file that is not whole yet is locked by its server: what a killed one left goes with the next.
 //!
 //! A message is a byte 0, the length of the file (8 bytes, all ones if it is not known) and its name;
 //! or a byte 1, an offset (8 bytes) and the bytes that stand there.
@@ -10,7 +11,7 @@
 use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, random};
 use crate::server::Message;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub const UNKNOWN: u64 = u64::MAX;
 pub const PIECE_HEADER: usize = 9;
 /// Longest name.
 const LONGEST: usize = 200;
+/// How files are called that are not whole yet, around a number of 16 hexadecimal digits.
+const UNFINISHED: (&str, &str) = (".sojourn-", ".partial");
 
 /// The message that names a file.
 pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
@@ -88,6 +91,7 @@ impl Files {
     pub fn new(folder: &Path, quota: u64) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
+        sweep(&folder)?;
         let received = Arc::default();
         Ok(Self { folder, quota, used: 0, partial: BTreeMap::new(), received })
     }
@@ -102,15 +106,7 @@ impl Files {
         match self.partial.entry(id) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
-                let path = format!(".sojourn-{:016x}.partial", u64::from_be_bytes(random()?));
-                let flags = OFlags::CREATE
-                    | OFlags::EXCL
-                    | OFlags::NOFOLLOW
-                    | OFlags::RDWR
-                    | OFlags::CLOEXEC;
-                let mode = Mode::RUSR | Mode::WUSR;
-                let file = rustix::fs::openat(&self.folder, path.as_str(), flags, mode)?;
-                let file = File::from(file);
+                let (file, path) = unfinished(&self.folder)?;
                 Ok(entry.insert(Partial { file, path, name: None, end: 0, sum: 0 }))
             }
         }
@@ -225,6 +221,43 @@ impl Drop for Files {
     }
 }
 
+/// A new file under a name of our own, locked.
+fn unfinished(folder: &OwnedFd) -> io::Result<(File, String)> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
+    loop {
+        let number = u64::from_be_bytes(random()?);
+        let path = format!("{}{number:016x}{}", UNFINISHED.0, UNFINISHED.1);
+        let file = rustix::fs::openat(folder, path.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
+        // Where there are no locks, nobody can sweep either.
+        let _ = rustix::fs::flock(&file, FlockOperation::LockExclusive);
+        // A server that starts may have taken it for a killed one's before it was locked.
+        if rustix::fs::fstat(&file)?.st_nlink > 0 {
+            return Ok((File::from(file), path));
+        }
+    }
+}
+
+/// Removes what servers that were killed had not finished.
+fn sweep(folder: &OwnedFd) -> io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let name = entry?.file_name().to_owned();
+        let number = name
+            .to_str()
+            .ok()
+            .and_then(|n| n.strip_prefix(UNFINISHED.0)?.strip_suffix(UNFINISHED.1));
+        if !number.is_some_and(|n| n.len() == 16 && n.bytes().all(|b| b.is_ascii_hexdigit())) {
+            continue;
+        }
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
+        // What cannot be opened or locked is another's.
+        let Ok(file) = rustix::fs::openat(folder, &name, flags, Mode::empty()) else { continue };
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
+        }
+    }
+    Ok(())
+}
+
 /// Gives a file its name if nobody has it.
 fn rename(folder: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
@@ -251,4 +284,32 @@ fn digest(file: &File, length: u64) -> io::Result<[u8; DIGEST]> {
         at += n as u64;
     }
     Ok(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Files, unfinished};
+    use std::fs;
+
+    #[test]
+    fn what_a_killed_server_left_goes_and_a_living_ones_stays() {
+        let folder = std::env::temp_dir().join(format!("sojourn-files-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let living = Files::new(&folder, 100).unwrap();
+        let (held, theirs) = unfinished(&living.folder).unwrap();
+        for name in [".sojourn-0123456789abcdef.partial", ".sojourn-x.partial", "a.partial"] {
+            fs::write(folder.join(name), "half").unwrap();
+        }
+        let next = Files::new(&folder, 100).unwrap();
+        let mut left: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let mut expected = vec![theirs, ".sojourn-x.partial".into(), "a.partial".into()];
+        expected.sort();
+        assert_eq!(left, expected);
+        drop((held, living, next));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

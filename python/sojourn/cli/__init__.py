@@ -2,8 +2,8 @@
 
 One file a family of commands. Commands import what they need when they run, so that `--help` and
 one-shot commands are quick. Exit status: 0 all is well; 1 the command ran and what it found is not
-well (decisions differ, no kernel equivalent); 2 the input cannot be used; 70 a fault of ours; 130
-interrupted.
+well (decisions differ, no kernel equivalent); 2 it could not be done (bad input, or something is
+missing: a program, a permission, room on a disk); 70 a fault of ours; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,15 @@ FAULT = 70
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command that `arguments` (by default the process's) name."""
     from sojourn.cli.app import app
+    from sojourn.cli.streams import identity, prepare
 
+    output = prepare()
     try:
         app(spread(sys.argv[1:] if arguments is None else arguments), prog_name="sojourn")
+    except SystemExit:
+        if output != identity():  # who read it has gone, as in `--help | head`: no fault of anybody
+            sys.exit(0)
+        raise
     except Exception:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
         import traceback
 

@@ -17,7 +17,9 @@ MEASURES = ("mean", "p95", "p99")
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(help="Say what to choose, by simulation.", no_args_is_help=True)
+    family = typer.Typer(
+        help="Learn what to choose, and how sure that is, by simulation.", no_args_is_help=True
+    )
     family.command("store")(store)
     app.add_typer(family, name="advise")
 
@@ -53,7 +55,7 @@ def store(
     workers: common.Workers = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Say which replication factor and consistency level a store should take.
+    """Find the replication factor and consistency level that a store should take.
 
     All that keep what is asked are simulated with the scenario's links, loss and load, on the same
     seeds. Choices that cannot be told from the best are marked as it is.
@@ -65,7 +67,8 @@ def store(
     scenario = common.load(file, settings)
     asked = Asked(survive, node_up, unavailable, cast("By", by), seeds)
     try:
-        choices = advise(scenario, asked, workers)
+        with common.counting("choices simulated", "runs") as tell:
+            choices = advise(scenario, asked, workers, tell)
     except AdviceError as error:
         common.fail(str(error), as_json=as_json)
     if as_json:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
+import re
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 import typer
+
+from sojourn.cli import streams
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,6 +37,20 @@ LINE_EVERY = 10.0
 """Seconds between lines of progress where there is no terminal for a bar."""
 
 OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+REMEDIES = {
+    errno.ENOSPC: "make room, or choose another place; what was done before is kept",
+    errno.EDQUOT: "make room, or choose another place; what was done before is kept",
+    errno.EFBIG: "a file may not be so large here (see `ulimit -f`); choose another place",
+    errno.EROFS: "choose a place that can be written to",
+    errno.EACCES: "choose another place, or get the permission",
+    errno.EPERM: "choose another place, or get the permission",
+    errno.EMFILE: "allow more open files: ulimit -n 4096",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EADDRINUSE: "somebody else listens there; choose another port",
+    errno.EADDRNOTAVAIL: "no interface of this machine has that address",
+}
+"""What helps, by the system's reason."""
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")]
 Real = Annotated[
@@ -112,9 +132,20 @@ def changed(scenario: Scenario, settings: list[str] | None) -> Scenario:
     return scenario.replace(changes)
 
 
+LONGEST_FOLDER = 80
+"""Characters of a folder's name that we choose; systems allow 255 bytes."""
+
+
+def folder_of(name: str, otherwise: str) -> Path:
+    """Where results of what is called so are kept, if nothing else is said."""
+    plain = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_FOLDER].strip("-.")
+    return Path("results") / (plain or otherwise)
+
+
 def print_json(value: Any) -> None:
     """Prints `value` on standard output."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    ascii_only = not streams.unicode_output()
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
 
 def note(text: str) -> None:
@@ -123,7 +154,7 @@ def note(text: str) -> None:
 
 
 def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
-    """Ends the command: its input cannot be used."""
+    """Ends the command: it cannot be done."""
     if as_json:
         error: dict[str, Any] = {"error": message}
         if problems is not None:
@@ -145,22 +176,26 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt as stop:
             note(str(stop) or "interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            # The reader, `head` perhaps, has seen enough.
-            sys.stderr.close()
-            raise typer.Exit(OK) from None
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            fail(f"{where}{error.strerror or error}", as_json=as_json)
+            if isinstance(error, BrokenPipeError) and streams.unread():
+                # The reader, `head` perhaps, has seen enough.
+                streams.silence()
+                raise typer.Exit(OK) from None
+            fail(explained(error), as_json=as_json)
+        except MemoryError:
+            fail("out of memory: a shorter run, fewer flows or fewer --workers need less",
+                 as_json=as_json)  # fmt: skip
         except ValueError as error:
             from sojourn.scenario.errors import ScenarioError
 
             if isinstance(error, ScenarioError):
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
             from sojourn._core import NoKernelEquivalent, PlanError, WordError
+            from sojourn.stats import StatisticsError
             from sojourn.study.errors import StudyError
 
-            if isinstance(error, NoKernelEquivalent | PlanError | WordError | StudyError):
+            told = NoKernelEquivalent | PlanError | WordError | StudyError | StatisticsError
+            if isinstance(error, told):
                 fail(str(error), as_json=as_json)
             raise
         except RuntimeError as error:
@@ -173,6 +208,18 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
+def explained(error: OSError) -> str:
+    """What the system refused, where, and what helps."""
+    names = [
+        os.fsdecode(n) for n in (error.filename, error.filename2) if isinstance(n, str | bytes)
+    ]
+    if streams.printing(error):
+        names = ["standard output"]
+    head = "".join(f"{name}: " for name in names[:1])
+    remedy = REMEDIES.get(error.errno or 0)
+    return f"{head}{error.strerror or error}" + (f"; {remedy}" if remedy else "")
+
+
 class Interrupt:
     """Whether the user has asked to stop."""
 
@@ -182,25 +229,61 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """The first Ctrl-C asks to stop, so that what is done can be kept; the second one insists."""
-    interrupt = Interrupt()
-    before = signal.getsignal(signal.SIGINT)
+    """The first Ctrl-C asks to stop, so that what is done can be kept; the second one insists.
 
-    def ask(_signal: int, _frame: object) -> None:
+    So do the signals by which a system or a batch scheduler ends a process, and a closed terminal.
+    """
+    interrupt = Interrupt()
+    asking = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+        asking.append(signal.SIGHUP)
+
+    def ask(number: int, _frame: object) -> None:
         if interrupt.asked:
             raise KeyboardInterrupt
         interrupt.asked = True
-        note("stopping; press Ctrl-C again to stop at once")
+        again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "a moment"
+        with suppress(OSError):  # the terminal may be what has gone
+            note(f"stopping; {again}")
 
+    before = {}
     try:
-        signal.signal(signal.SIGINT, ask)
+        for number in asking:
+            before[number] = signal.signal(number, ask)
     except ValueError:  # not the main thread: whoever runs us handles signals
         yield interrupt
         return
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stopped() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, or by who asks to end: the usual end of what runs until it is stopped.
+
+    A second Ctrl-C insists.
+    """
+    event = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        if event.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        event.set()
+
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    try:
+        before = {number: signal.signal(number, ask) for number in wanted}
+    except ValueError:  # not the main thread: whoever runs us handles signals
+        yield event
+        return
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -232,6 +315,46 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         yield progress
 
 
+class Lines:
+    """When a line of progress is due, where there is no bar: now and then, not always."""
+
+    def __init__(self) -> None:
+        self.begin = self._told = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time for one, which is then taken as told."""
+        now = time.monotonic()
+        if now - self._told < LINE_EVERY:
+            return False
+        self._told = now
+        return True
+
+    def left(self, fraction: float) -> str:
+        """How long still, if what is done tells, to stand behind other text."""
+        from sojourn.study.progress import duration
+
+        if not 0 < fraction < 1:
+            return ""
+        return f", {duration((time.monotonic() - self.begin) * (1 / fraction - 1))} left"
+
+
+@contextmanager
+def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
+    """What to tell how many of how many `what` are done: shown as a bar, or by lines."""
+    with progress_bar() as bar:
+        task = bar.add_task(description, total=1.0, rate="")
+        lines = Lines()
+
+        def tell(done: int, total: int) -> None:
+            fraction = done / total if total else 1.0
+            counted = f"{done}/{total} {what}"
+            bar.update(task, completed=fraction, rate=counted)
+            if bar.disable and lines.due():
+                note(f"{description}: {counted}{lines.left(fraction)}")
+
+        yield tell
+
+
 @contextmanager
 def study_progress(description: str) -> Iterator[Report]:
     """What to hand to a study as its progress: shows it, and stops it on Ctrl-C.
@@ -240,15 +363,13 @@ def study_progress(description: str) -> Iterator[Report]:
     """
     with interruptible() as interrupt, progress_bar() as bar:
         task = bar.add_task(description, total=1.0, rate="")
-        told = 0.0
+        lines = Lines()
 
         def report(now: study.Progress) -> bool:
-            nonlocal told
             events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
             rate = f"{now.done}/{now.total} runs{events}"
             bar.update(task, completed=now.fraction, rate=now.note or rate)
-            if bar.disable and now.seconds - told >= LINE_EVERY:
-                told = now.seconds
+            if bar.disable and lines.due():
                 note(f"{description}: {now}")
             return not interrupt.asked
 
@@ -279,7 +400,10 @@ def engine_of(real: bool, on: str | None, as_json: bool) -> WireEngine | None:
     if not real:
         return None
     if on is not None:
-        fail("`--real` runs on this machine, `--on` on a cluster's", as_json=as_json)
+        fail(
+            "`--real` and `--on` exclude each other: real runs are made on this machine alone",
+            as_json=as_json,
+        )
     from sojourn.lab.engine import WireEngine
 
     return WireEngine()
@@ -329,12 +453,6 @@ def console() -> Console:
 
 def table(rows: Sequence[Mapping[str, Any]], columns: list[str], title: str | None = None) -> None:
     """Prints rows as a table that fits the terminal."""
-    from rich.table import Table
-    from rich.text import Text
+    from sojourn.show import tables
 
-    view = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        view.add_column(column, overflow="fold")
-    for row in rows:
-        view.add_row(*(Text(str(row.get(column, ""))) for column in columns))
-    console().print(view)
+    console().print(tables.of_rows(rows, columns, title))

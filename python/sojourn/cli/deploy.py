@@ -26,7 +26,10 @@ def tc(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Print the commands that put the bottleneck's queue on a real interface."""
+    """Get the commands that put a scenario's queue on a real interface.
+
+    They are printed, not run. The status is 1 if the kernel has no such queue.
+    """
     from sojourn._core import NoKernelEquivalent
 
     scenario = common.load(file, settings)

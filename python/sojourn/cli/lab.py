@@ -14,12 +14,15 @@ from sojourn.cli import common
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import LabRecord
-    from sojourn.lab.validate import Result
+    from sojourn.lab.validate import Measured, Result
 
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(help="Real programs and packets on this machine.", no_args_is_help=True)
+    family = typer.Typer(
+        help="See a scenario for real: programs, packets and links on this machine.",
+        no_args_is_help=True,
+    )
     family.command("run")(run)
     family.command("validate")(validate)
     family.command("clean")(clean)
@@ -69,7 +72,7 @@ def run(
         typer.Option("--out", metavar="DIR", help="Write the run's tables and outputs here."),
     ] = None,
 ) -> None:
-    """Run a scenario for real: real programs, real packets, our links between them.
+    """See a scenario for real: real programs, real packets, emulated links between them.
 
     It takes as long as the scenario says. Nothing on this machine is changed.
     """
@@ -132,7 +135,7 @@ def told(record: LabRecord) -> str:
             f"{word} {health[key] * 1e3:.2f} ms,"
             for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
         ).rstrip(",")
-        share = f"the wire took {health['cpu_share']:.0%} of a processor"
+        share = f"the wire took {100 * health['cpu_share']:.0f} % of a processor"
         lines.append(f"  packets late: {late}; {share}")
     for found in real["agreements"]:
         if found["agrees"]:
@@ -174,7 +177,7 @@ def validate(
     privilege: common.Privilege = "auto",
     as_json: common.AsJson = False,
 ) -> None:
-    """Run reference scenarios for real and simulated, and compare.
+    """See how well simulated and real runs agree here: reference scenarios, made both ways.
 
     Flows of reno and cubic, one and eight, share a bottleneck under six queue disciplines. Goodput
     should agree to 3 %, mean and 95th percentile of the queueing delay to 15 % or one packet. Ends
@@ -190,11 +193,9 @@ def validate(
     if seeds is not None:
         extent = replace(extent, seeds=seeds)
 
-    def done(number: int, count: int) -> None:
-        common.note(f"{number} of {count} real runs made")
-
     engine = WireEngine(privilege=privilege, journals=True)
-    results = list(make(extent, engine, at_once=at_once, done=done))
+    with common.counting("real beside simulated", "real runs") as done:
+        results = list(make(extent, engine, at_once=at_once, done=done))
     if as_json:
         common.print_json([result.as_dict() for result in results])
     else:
@@ -212,20 +213,27 @@ def compared(result: Result) -> list[dict[str, str]]:
     rows = []
     for m in result.measured:
         scale, unit = (1e-6, "Mbit/s") if m.metric == "goodput" else (1e3, "ms")
-        limits = "" if math.isnan(m.low) else f"{m.low - 1:+.1%} to {m.high - 1:+.1%}"
         rows.append(
             {
                 "scenario": result.case.name,
                 "metric": m.metric,
                 "real": f"{m.real * scale:.2f} {unit}",
                 "simulated": f"{m.simulated * scale:.2f} {unit}",
-                "difference": f"{m.ratio - 1:+.1%}",
-                "interval": limits,
-                "allowed": f"{m.tolerance:.0%}",
+                "difference": f"{_percent(m.ratio)}{_limits(m)} %",
+                "allowed": f"{100 * m.tolerance:.0f} %",
                 "": "not valid" if result.doubts else m.verdict,
             }
         )
     return rows
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f}"
+
+
+def _limits(m: Measured) -> str:
+    """The interval behind a value; a single run has none."""
+    return "" if math.isnan(m.low) else f" [{_percent(m.low)}, {_percent(m.high)}]"
 
 
 @common.command

@@ -19,7 +19,7 @@ WORDS = ["mac", "weight", "rate", "limit"]
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Choosing servers for flows on an OpenFlow 1.3 switch.", no_args_is_help=True
+        help="Spread flows over servers on an OpenFlow 1.3 switch.", no_args_is_help=True
     )
     family.command("serve")(serve)
     # A family, although there is one command yet.
@@ -147,7 +147,7 @@ def serve(
     seed: common.Seed = 1,
     as_json: common.AsJson = False,
 ) -> None:
-    """Send flows to servers: the controller of an OpenFlow 1.3 switch.
+    """Spread flows over servers: be the controller of an OpenFlow 1.3 switch.
 
     The switch must be told to ask here (Open vSwitch: set-controller, connection-mode=out-of-band,
     fail-mode=secure). Only rules with our own cookie, in one table, are ever written or removed;

@@ -11,6 +11,8 @@ import typer
 from sojourn.cli import common
 
 PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
+SMALL = ("rrda", "edge-store")
+"""Those that need no cluster."""
 
 
 class Outcome(Protocol):
@@ -55,7 +57,7 @@ def paper(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Repeat a published study and judge its findings.
+    """See which findings of a published study hold: repeat it.
 
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
     whatever the verdicts. What the folder holds already is not run again. With `--real` real
@@ -78,6 +80,8 @@ def paper(
         common.fail(
             f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
         )
+    if on is not None and name in SMALL:
+        common.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
     outcome: Outcome
     with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
         if engine is not None:
@@ -86,6 +90,7 @@ def paper(
             outcome = study.real.run(folder, engine, size, quick, workers, stage)
         else:
             outcome = study.run(folder, quick, workers, stage, on=cluster)
+    common.note("writing the page and its figures")
     written = study.real.show(outcome) if real else study.show(outcome)
     if as_json:
         common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -37,7 +36,7 @@ State = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Watch the UDP sockets of a running program, and adapt their receive buffers.",
+        help="Have a running UDP server drop less: adapt the receive buffers of its sockets.",
         invoke_without_command=True,
         no_args_is_help=True,
     )
@@ -150,7 +149,7 @@ def rcvbuf(
         stack.enter_context(_input(as_json))
         where = None if metrics is None else prometheus.address(metrics)
         length = None if duration is None else seconds(duration)
-        stop = stack.enter_context(_stopped())
+        stop = stack.enter_context(common.stopped())
         tuner = Tuner(
             policy,
             pid=pid,
@@ -192,29 +191,6 @@ def _end(tuner: Tuner, as_json: bool) -> None:
         _tell_outcomes(outcomes)
     if any(outcome["action"] == "failed" for outcome in outcomes):
         raise typer.Exit(common.FINDINGS)
-
-
-@contextlib.contextmanager
-def _stopped() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, or by who asks to end; a second time insists."""
-    event = threading.Event()
-
-    def ask(number: int, _frame: object) -> None:
-        if event.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        event.set()
-
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    try:
-        before = {number: signal.signal(number, ask) for number in wanted}
-    except ValueError:  # not the main thread: whoever runs us handles signals
-        yield event
-        return
-    try:
-        yield event
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _looks(

@@ -22,12 +22,18 @@ def report(
     ],
     as_json: common.AsJson = False,
 ) -> None:
-    """Write figures and one self-contained HTML page, and say where they are."""
+    """Get figures and one self-contained HTML page from a folder of results.
+
+    They are written into that folder.
+    """
     from sojourn import show
 
     if not folder.is_dir():
-        common.fail(f"{folder}: there is no such folder", as_json=as_json)
-    written = show.report(folder)
+        common.fail(
+            f"{folder}: there is no such folder; results are where --out said", as_json=as_json
+        )
+    with common.counting("drawing", "figures") as tell:
+        written = show.report(folder, progress=tell)
     if as_json:
         common.print_json({"written": [str(path) for path in written]})
         return

@@ -31,7 +31,10 @@ def run(
         typer.Option("--out", metavar="DIR", help="Write the run's tables and captures here."),
     ] = None,
 ) -> None:
-    """Simulate a scenario once."""
+    """See what happens in a scenario: simulate it once.
+
+    To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
+    """
     scenario = common.load(file, settings)
     for warning in scenario.warnings():
         common.note(warning)
@@ -57,17 +60,17 @@ def simulate(
     with common.interruptible() as interrupt, common.progress_bar(quiet=quiet) as bar:
         task = bar.add_task(scenario.name, total=1.0, rate="")
 
-        begin = told = time.monotonic()
+        lines = common.Lines()
 
         def progress(fraction: float, events: int) -> bool:
-            nonlocal told
-            now = time.monotonic()
-            known = now > begin and engine is None
-            rate = f"{events / (now - begin) / 1e6:.1f} M events/s" if known else ""
+            seconds = time.monotonic() - lines.begin
+            known = seconds > 0 and engine is None
+            rate = f"{events / seconds / 1e6:.1f} M events/s" if known else ""
             bar.update(task, completed=fraction, rate=rate)
-            if bar.disable and not quiet and now - told >= common.LINE_EVERY:
-                told = now
-                common.note(f"{scenario.name}: {fraction:.0%}, {rate}")
+            if bar.disable and not quiet and lines.due():
+                fast = f", {rate}" if rate else ""
+                done = f"{100 * fraction:.0f} %"
+                common.note(f"{scenario.name}: {done}{fast}{lines.left(fraction)}")
             return not interrupt.asked
 
         return scenario.run(seed, progress, engine)

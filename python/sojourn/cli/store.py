@@ -14,7 +14,8 @@ from sojourn.cli import common
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Real stores: Cassandra for `lab run`, or one that runs already.", no_args_is_help=True
+        help="Use a real store: Cassandra for `lab run`, or one that runs already.",
+        no_args_is_help=True,
     )
     family.command("fetch")(fetch)
     family.command("measure")(measure)
@@ -29,17 +30,15 @@ def fetch(
     ] = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Fetch Cassandra's jars from Maven Central, once; each is checked against its SHA-256.
+    """Get Cassandra for `lab run`: its jars from Maven Central, each checked by its SHA-256.
 
-    They are kept in ~/.cache/sojourn (or $XDG_CACHE_HOME), 68 MB. Nothing is installed.
+    They are fetched once and kept in ~/.cache/sojourn (or $XDG_CACHE_HOME), 68 MB. Nothing is
+    installed.
     """
     from sojourn.lab.cassandra import VERSION, artefacts
 
-    def tell(done: int, of: int) -> None:
-        if done == of or done % 20 == 0:
-            common.note(f"{done} of {of} jars")
-
-    made = artefacts.fetch(repository=repository or artefacts.REPOSITORY, progress=tell)
+    with common.counting("fetching Cassandra", "jars") as tell:
+        made = artefacts.fetch(repository=repository or artefacts.REPOSITORY, progress=tell)
     where = artefacts.folder()
     if as_json:
         common.print_json({"version": VERSION, "folder": str(where), "fetched": made})
@@ -98,7 +97,7 @@ def measure(
     settings: common.Settings = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Ask a store that runs already what the scenario's first client asks.
+    """Measure a store that runs already: ask it what the scenario's first client asks.
 
     Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
     end; nothing else is touched.
@@ -112,7 +111,9 @@ def measure(
     scenario = common.load(file, settings)
     points = [point.strip() for point in contact_points.split(",") if point.strip()]
     if not points:
-        common.fail("--contact-points needs an address", as_json=as_json)
+        common.fail(
+            "--contact-points needs an address of a node, such as 127.0.0.1", as_json=as_json
+        )
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
     if password_file is not None:
         password = password_file.read_text("utf-8").removesuffix("\n")

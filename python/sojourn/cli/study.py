@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(help="Factors x seeds -> runs -> one table.", no_args_is_help=True)
+    family = typer.Typer(
+        help="Vary anything in a scenario, over many seeds, into one table.", no_args_is_help=True
+    )
     family.command("run")(run)
     family.command("suite")(suite)
     app.add_typer(family, name="study")
@@ -42,13 +44,14 @@ def run(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Run a study, or go on with it: what its folder holds already is not run again."""
-    import re
+    """Vary what a file says, over many seeds, and see means with their intervals.
 
+    What its folder holds already is not run again: a study that was stopped goes on.
+    """
     from sojourn import study
 
     asked = study.load(file)
-    folder = out or Path("results") / (re.sub(r"[^\w.-]+", "-", asked.name).strip("-.") or "study")
+    folder = out or common.folder_of(asked.name, "study")
     engine = common.engine_of(real, on, as_json)
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
@@ -102,7 +105,7 @@ def suite(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Run every queue discipline through a published set of scenarios.
+    """See how every queue discipline does in a published set of scenarios.
 
     All queues of a scenario have one buffer and meet the same seeds. What the folder holds already
     is not run again.

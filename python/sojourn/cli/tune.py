@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the family."""
-    family = typer.Typer(help="Find settings, and prove them by simulation.", no_args_is_help=True)
+    family = typer.Typer(
+        help="Find better settings for a queue, and prove them by simulation.", no_args_is_help=True
+    )
     family.command("search")(search)
     family.command("redopt")(redopt)
     app.add_typer(family, name="tune")
@@ -82,7 +84,7 @@ def search(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Search the parameters of a queue for a scenario, and say how sure it is that they are better.
+    """Find the parameters with which a queue serves a scenario best, and how sure that is.
 
     The winner meets the queue as it is, and each --against, on seeds that the search has not seen.
     The status is 1 if it cannot be told from the queue as it is. What the folder holds already is
@@ -101,8 +103,7 @@ def search(
         proof=proof,
         seed=seed,
     )
-    name = re.sub(r"[^\w.-]+", "-", scenario.name).strip("-.") or "scenario"
-    folder = out or Path("results") / f"search-{name}"
+    folder = out or common.folder_of(f"search-{scenario.name}", "search")
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
         common.study_progress(f"searching {(queue or scenario.queue).split()[0]}") as report,
@@ -159,10 +160,11 @@ def redopt(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """RED's parameters for a link and its load, after the tail-drop paper's REDopt (reconstructed).
+    """Get RED's parameters for a link and its load, after the tail-drop paper's REDopt.
 
-    The queue is to stay near the middle of its thresholds with small oscillation. The model's
-    answer is simulated and mended until it does; the status is 1 if no setting did.
+    The model is reconstructed. The queue is to stay near the middle of its thresholds with small
+    oscillation. The model's answer is simulated and mended until it does; the status is 1 if no
+    setting did.
     """
     from sojourn import _core
     from sojourn.tune import redopt as model
@@ -187,9 +189,15 @@ def redopt(
         if seconds < 1:
             common.fail("--duration: at least 1s, for the queue to settle", as_json=as_json)
 
+        number = itertools.count(1)
+        lines = common.Lines()
+
         def told(trial: proof.Trial) -> None:
+            done = next(number)
             verdict = "accepted" if trial.accepted else "not yet"
-            common.note(f"{trial.parameters.queue()}: {verdict}")
+            left = "" if trial.accepted else lines.left(done / proof.ROUNDS)
+            at_most = f" (setting {done} of at most {proof.ROUNDS}{left})"
+            common.note(f"{trial.parameters.queue()}: {verdict}{at_most}")
 
         found = proof.verified(link, seeds, seconds, seconds / 4, progress=told)
         parameters, accepted = found.parameters, found.accepted

@@ -18,6 +18,8 @@ from sojourn.cli import common
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sojourn._core import UdpServer
+
 PORT = 9440
 
 Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
@@ -26,7 +28,7 @@ Mode = Literal["windowed", "stop-and-wait", "stop-and-wait-processed"]
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Files over UDP, with a receive buffer that adapts. Not encrypted.",
+        help="Move files over UDP, with a receive buffer that adapts. Not encrypted.",
         no_args_is_help=True,
     )
     family.command("serve")(serve)
@@ -62,20 +64,22 @@ def serve(
     """Receive files into a folder.
 
     A file lands under its plain name, whole or not at all, and never replaces another. Its checksum
-    is that of what stands on the disk. With `--json` there is one line for each file, and one with
-    all counters at the end.
+    is that of what stands on the disk. Ctrl-C ends it; what has not come whole by then is gone.
+    With `--json` there is one line for each file, and one with all counters at the end.
     """
     from sojourn._core import UdpServer, parse_quantity
 
     if not folder.is_dir():
-        common.fail(f"{folder}: there is no such folder", as_json=as_json)
+        common.fail(f"{folder}: there is no such folder; make it first", as_json=as_json)
     with _input(as_json):
         limit = parse_quantity("size", quota)
         server = UdpServer(bind, folder, buffer, quota=limit, connections=connections)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(_end, server, as_json)
+        over = stack.enter_context(common.stopped())
         _say({"listening": server.address}, f"listening on {server.address}", as_json)
         left = files
-        while left is None or left > 0:
+        while (left is None or left > 0) and not over.is_set():
             for name, length, digest in server.received():
                 left = None if left is None else left - 1
                 row = {"file": name, "bytes": length, "sha256": digest}
@@ -83,13 +87,16 @@ def serve(
             if server.failure:
                 raise OSError(server.failure)
             if left != 0:
-                time.sleep(0.1)
+                over.wait(0.1)
         # The last client hears of its end.
-        time.sleep(0.5)
-    finally:
-        stats: dict[str, Any] = json.loads(server.stats())
-        server.stop()
-        _say(stats, _summary(stats), as_json)
+        over.wait(0.5)
+
+
+def _end(server: UdpServer, as_json: bool) -> None:
+    """Ends a server, and says what it did."""
+    stats: dict[str, Any] = json.loads(server.stats())
+    server.stop()
+    _say(stats, _summary(stats), as_json)
 
 
 def _say(row: dict[str, Any], text: str, as_json: bool) -> None:
@@ -181,7 +188,11 @@ def send(
     outcome["seconds"] = took
     outcome["rate"] = outcome["bytes"] * 8 / took
     if outcome["sha256"] != sum_.hexdigest():
-        common.fail("the server's checksum differs from ours", as_json=as_json)
+        common.fail(
+            f"{called}: the server's checksum differs from ours, so what it holds is not what was "
+            "sent: remove it there, and send again",
+            as_json=as_json,
+        )
     _say(
         outcome,
         f"{outcome['sha256']}  {called}\n{outcome['bytes']} bytes in {took:.2f} s, "
@@ -213,7 +224,16 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 def _bar(length: int | None) -> Iterator[Any]:
     """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
     if not sys.stderr.isatty():
-        yield None
+        lines = common.Lines()
+
+        def told(done: int, rtt: float, cwnd: int) -> None:
+            del rtt, cwnd
+            if lines.due():
+                share = done / length if length else 0.0
+                of = f" of {length / 1e6:.1f}" if length else ""
+                common.note(f"sent {done / 1e6:.1f}{of} MB{lines.left(share)}")
+
+        yield told
         return
     from rich.console import Console
     from rich.progress import DownloadColumn, Progress, TransferSpeedColumn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ def verify(
     ],
     as_json: common.AsJson = False,
 ) -> None:
-    """Replay recorded decisions and say where ours differ.
+    """Check that our queues decide as Linux's: replay recorded decisions, see where they differ.
 
     The status is 0 only if every scenario of every known discipline agrees. Scenarios of
     disciplines that are not known here are listed and do not count; if nothing else is there, the
@@ -170,10 +171,10 @@ def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], b
     """Replays all files, several at a time; and whether that was interrupted."""
     with (
         common.interruptible() as interrupt,
-        common.progress_bar() as bar,
+        common.counting("replaying", "files") as tell,
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        task = bar.add_task("replaying", total=len(files), rate="")
+        done = itertools.count(1)
         operations = listed(folder) if folder.is_dir() else {}
 
         def one(path: Path) -> list[dict[str, Any]]:
@@ -181,7 +182,7 @@ def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], b
                 return []
             reports = replay(path, folder)
             check_number(reports, operations.get(path))
-            bar.advance(task)
+            tell(next(done), len(files))
             return reports
 
         found = list(pool.map(one, files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from itertools import zip_longest
@@ -56,7 +57,7 @@ Which = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="An emulated link between network namespaces or interfaces.", no_args_is_help=True
+        help="Put an emulated link between network namespaces or interfaces.", no_args_is_help=True
     )
     for function in (run, set_, top, selftest):
         family.command(function.__name__.rstrip("_"))(function)
@@ -249,7 +250,8 @@ def set_(
             hint = f"did you mean `{near}`?" if near else f"there are {', '.join(keys)}"
             common.fail(f"`{key}` cannot be set: {hint}")
     if len(pairs) * 2 < len(changes):
-        common.fail("a key is named twice")
+        twice = next(key for key in pairs if changes[::2].count(key) > 1)
+        common.fail(f"`{twice}` is named twice")
     with Client(wire or holding(link)) as client:
         client.set(link, **pairs)
 
@@ -294,7 +296,7 @@ def _one(name: str | None) -> str:
         return control.holding(name)
     running = control.names()
     if len(running) != 1:
-        common.fail(f"say which wire: {', '.join(running)}" if running else "no wire is running")
+        common.fail(f"say which wire: {', '.join(running)}" if running else control.NONE)
     return running[0]
 
 
@@ -314,7 +316,7 @@ def selftest(
     privilege: common.Privilege = "auto",
     as_json: common.AsJson = False,
 ) -> None:
-    """Measure what this machine's wire holds, and up to which rate to believe its runs.
+    """Learn up to which rate real runs on this machine are to be believed.
 
     About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
     one rate after the other. Whatever else the machine does meanwhile is in the figures.
@@ -323,8 +325,16 @@ def selftest(
 
     from sojourn.lab import selftest as tests
     from sojourn.lab.watch import bits, duration
+    from sojourn.study.progress import duration as spoken
 
-    report = tests.selftest(seconds, privilege, lambda what: common.note(f"trying: {what}"))
+    tried = itertools.count()
+
+    def told(what: str) -> None:
+        trials = max(len(tests.RATES) + 2 - next(tried), 1)
+        left = spoken(trials * (seconds + tests.AROUND))
+        common.note(f"trying: {what} (at most {left} left)")
+
+    report = tests.selftest(seconds, privilege, told)
     if as_json:
         common.print_json(asdict(report) | {"words": report.words()})
         return

@@ -36,13 +36,14 @@ KINDS = {
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Everything with a name, by kind."""
     from sojourn import _core
-    from sojourn.scenario.models import TEMPLATES, Balancer, Flow, Link, Model, Observe
+    from sojourn.scenario.models import TEMPLATES, Balancer, Flow, Link, Model, Observe, Store
 
     tables = {
         "scenario": Model,
         "links": Link,
         "balancers": Balancer,
         "flows": Flow,
+        "store": Store,
         "observe": Observe,
     }
     known: dict[str, Any] = json.loads(_core.describe())
@@ -95,7 +96,7 @@ def list_(
     ] = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """List what there is: queues, transports, applications, metrics."""
+    """See what there is: queues, transports, applications, policies, metrics."""
     known = catalogue()
     if kind is not None:
         kind = kind.removesuffix("s") if kind.removesuffix("s") in known else kind
@@ -122,7 +123,7 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `sojourn list` gives.")],
     as_json: common.AsJson = False,
 ) -> None:
-    """Explain a queue, transport, application, preset, profile, template or metric."""
+    """Look up a word: what a queue, transport, application, metric or key means and takes."""
     known = catalogue()
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
@@ -233,7 +234,7 @@ def takes(word: dict[str, Any]) -> str:
 
 @common.command
 def schema(as_json: common.AsJson = False) -> None:
-    """Print the JSON Schema of scenario files, for editors."""
+    """Get the JSON Schema of scenario files, by which editors check and complete them."""
     del as_json  # it is JSON either way
     from sojourn.scenario import Scenario
 

@@ -53,6 +53,9 @@ def path_of(name: str) -> Path:
     return folder() / f"{PREFIX}{name}{SUFFIX}"
 
 
+NONE = "no wire is running: `sojourn wire run`, or `lab run --control NAME`, starts one"
+
+
 @contextmanager
 def listening(name: str) -> Iterator[socket.socket]:
     """A listening socket for the wire with this name; its path goes at the end.
@@ -118,7 +121,7 @@ def _locked(home: Path) -> Iterator[None]:
 def _stale(path: Path) -> bool:
     """Whether nobody listens there; the path is gone then. The folder is locked."""
     if not stat.S_ISSOCK(path.lstat().st_mode):
-        raise LabError(f"{path} is in the way: it is no socket")
+        raise LabError(f"{path} is in the way: it is no socket; remove it, or choose another name")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
             probe.connect(str(path))
@@ -162,7 +165,7 @@ class Client:
         An answer that takes longer than `patience` seconds is none.
         """
         self.patience = patience
-        path = where if isinstance(where, Path) else path_of(where)
+        path = self._path = where if isinstance(where, Path) else path_of(where)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         # Blocking, since one that is not gives up at once if others are about to be accepted.
         longest = struct.pack("@ll", math.ceil(patience), 0)
@@ -172,7 +175,7 @@ class Client:
             self._socket.settimeout(patience)
         except BlockingIOError as error:
             self._socket.close()
-            raise LabError("the wire does not answer") from error
+            raise LabError(f"the wire at {path} does not answer") from error
         except OSError as error:
             self._socket.close()
             if error.errno in (errno.ECONNREFUSED, errno.ENOENT):
@@ -209,7 +212,7 @@ class Client:
         try:
             line = self._lines.readline(ANSWER_BYTES)
         except TimeoutError as error:
-            raise LabError("the wire does not answer") from error
+            raise LabError(f"the wire at {self._path} does not answer") from error
         except ConnectionResetError as error:
             raise Ended from error
         if not line.endswith(b"\n"):
@@ -254,7 +257,7 @@ def holding(name: str) -> str:
     if name in running:
         return name
     if not running:
-        raise LabError("no wire is running")
+        raise LabError(NONE)
     links = {}
     for wire in running:
         with suppress(LabError), Client(wire) as client:

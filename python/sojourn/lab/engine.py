@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from sojourn import _core
+from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
 from sojourn.lab.stolen import ProcessorTime
-from sojourn.lab.temporary import folder
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
 
@@ -174,7 +173,7 @@ class WireEngine:
 
     def _raw(self, stack: ExitStack, plan_json: str, seed: int) -> Path:
         if self.keep is None:
-            return stack.enter_context(folder())
+            return stack.enter_context(temporary.folder())
         key = hashlib.sha256(plan_json.encode()).hexdigest()[:12]
         kept = self.keep / f"{key}-{seed}"
         kept.mkdir(parents=True, exist_ok=True)

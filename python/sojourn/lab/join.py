@@ -113,10 +113,12 @@ def plan_of(wanted: Wanted) -> Json:
     control.check_name(wanted.name)
     low, high = MTU
     if not low <= wanted.mtu <= high:
-        raise LabError(f"an MTU of {wanted.mtu}: {low} to {high} bytes")
+        raise LabError(f"an MTU of {wanted.mtu} cannot be: {low} to {high} bytes")
     seconds = LONGEST if wanted.duration is None else wanted.duration
     if not 0 < seconds <= LONGEST:
-        raise LabError(f"a duration of {seconds:g} s: at most {LONGEST // 3600} hours")
+        raise LabError(
+            f"a duration of {seconds:g} s cannot be: above 0 s, at most {LONGEST // 3600} hours"
+        )
     ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
     plan: Json = {
         "duration": max(1, round(seconds * 1e9)),
@@ -358,9 +360,13 @@ class _Maker:
                     capture_size=self.wanted.capture_size,
                 )
             except PermissionError as error:
-                raise Unavailable(error.strerror or str(error), "use root") from error
+                raise Unavailable(
+                    f"the wire's devices cannot be made ({error.strerror or error})", "use root"
+                ) from error
             except OSError as error:
-                raise LabError(error.strerror or str(error)) from error
+                raise LabError(
+                    f"the wire's devices cannot be made: {error.strerror or error}"
+                ) from error
             undo.callback(wire.close)
             self._configure()
             undo.pop_all()
@@ -380,7 +386,9 @@ class _Maker:
             try:
                 path.touch(mode=0o600, exist_ok=False)
             except FileExistsError as error:
-                raise LabError(f"{path} exists: captures overwrite nothing") from error
+                raise LabError(
+                    f"{path} exists: captures overwrite nothing; choose another folder"
+                ) from error
             undo.callback(path.unlink)
             made.append(str(path.absolute()))
         return made

@@ -162,9 +162,9 @@ class _Run(Run):
             if used > 1 + RATE_ERROR:
                 what, limit = (
                     f"{link.name} sent more than its rate",
-                    f"at most {1 + RATE_ERROR:.0%}",
+                    f"at most {100 * (1 + RATE_ERROR):.0f} %",
                 )
-                against.append(Doubt(what, f"{used:.1%}", limit, "lower the rates"))
+                against.append(Doubt(what, f"{100 * used:.1f} %", limit, "lower the rates"))
         real: dict[str, Any] = {
             "engine": self.engine.name,
             "valid": not against,

@@ -69,7 +69,9 @@ def require_pyroute2() -> None:
     from importlib.util import find_spec
 
     if find_spec("pyroute2") is None:
-        raise Unavailable("not installed: the Python package pyroute2", "pip install sojourn[lab]")
+        raise Unavailable(
+            "not installed: the Python package pyroute2", "pip install 'sojourn[lab]'"
+        )
 
 
 def require_congestion_control(names: Iterable[str]) -> None:

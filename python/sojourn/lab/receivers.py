@@ -279,7 +279,9 @@ def _doubts(
     doubts = []
     for name, time in waited.items():
         if time > WAITING * seconds:
-            doubts.append(f"{name} waited for a processor for {time / seconds:.0%} of the time")
+            doubts.append(
+                f"{name} waited for a processor for {100 * (time / seconds):.0f} % of the time"
+            )
     if lost:
         doubts.append(f"{lost} datagrams were dropped before the server's buffer")
     if sent["failed"]:

@@ -26,6 +26,8 @@ UNLIMITED = "100gbit"
 FILLED = 0.97
 """Share of a rate that TCP must use for the rate to count as held."""
 WARMUP = 1.0
+AROUND = 3.0
+"""Seconds that a run takes beside those measured, about."""
 SMALL = "cbr rate 400mbit size 106"
 """Small packets, more than one sender sends: what is measured is the sender, too."""
 QUEUE = "fq_codel limit 10000p"
@@ -170,7 +172,7 @@ def rows(report: Report) -> list[dict[str, str]]:
             "packets/s": f"{trial.packets_per_second:,.0f}",
             "late": duration(trial.lateness_p50),
             "99 % late": duration(trial.lateness_p99),
-            "processor": f"{trial.cpu_share:.0%}",
+            "processor": f"{100 * trial.cpu_share:.0f} %",
             "held": "yes" if trial.held else "no",
         }
         for trial in report.trials

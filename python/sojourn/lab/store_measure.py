@@ -56,7 +56,7 @@ def measure(
     plan: Json = json.loads(plan_json)
     store = plan.get("store")
     if store is None:
-        raise LabError("the scenario has no [store]")
+        raise LabError("the scenario has no [store]: describe one, see `sojourn explain store`")
     parts = _core.StoreParts(plan_json, seed)
     log = io.StringIO()
     given = {

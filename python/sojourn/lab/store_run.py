@@ -75,7 +75,7 @@ def require(plan: Json, engine: str) -> None:
     try:
         import cassandra  # noqa: F401
     except ImportError:
-        raise Unavailable("cassandra-driver is missing", "pip install sojourn[lab]") from None
+        raise Unavailable("cassandra-driver is missing", "pip install 'sojourn[lab]'") from None
 
 
 class StoreRun:

@@ -13,7 +13,6 @@ import os
 import socket
 import struct
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -25,9 +24,9 @@ from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, v
 from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.programs.play import NICE
-from sojourn.lab.temporary import nameless
 from sojourn.lab.validity import Doubt
 from sojourn.lab.wire_process import DEVICE, QUEUE
+from sojourn.temporary import folder, nameless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,9 +112,9 @@ class SwitchedRun(Run):
         if self.engine.control is not None:
             self._listener = socket.socket(fileno=os.dup(self.engine.control))
         else:
-            folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="sojourn-"))
+            place = self.stack.enter_context(folder())
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._listener.bind(f"{folder}/wire.sock")
+            self._listener.bind(f"{place}/wire.sock")
             self._listener.listen(8)
         self.stack.callback(self._listener.close)
         return self._listener.fileno()

@@ -57,7 +57,10 @@ def doubts(
     found = [*_late(plan, health), *_lost(health, lost_at_hosts)]
     found += programs_doubts(plan, collected, health.get("stolen_share", 0.0))
     if health["cpu_share"] > PROCESSOR:
-        share, limit = f"{health['cpu_share']:.0%}", f"at most {PROCESSOR:.0%} is good"
+        share, limit = (
+            f"{100 * health['cpu_share']:.0f} %",
+            f"at most {100 * PROCESSOR:.0f} % is good",
+        )
         advice = "lower the rates, or run fewer programs beside it"
         found.append(Doubt("the wire's share of a processor", share, limit, advice))
     return found

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from sojourn.lab.programs.plan import address
-from sojourn.lab.temporary import nameless
 from sojourn.lab.wiring import READY
+from sojourn.temporary import nameless
 
 if TYPE_CHECKING:
     from sojourn.lab.host import Host

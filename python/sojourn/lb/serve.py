@@ -41,7 +41,7 @@ def require_os_ken() -> None:
     from importlib.util import find_spec
 
     if find_spec("os_ken") is None:
-        raise Unavailable("not installed: the Python package os-ken", "pip install sojourn[lab]")
+        raise Unavailable("not installed: the Python package os-ken", "pip install 'sojourn[lab]'")
 
 
 def serve(service: Service, showing: Showing) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.study import disk
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
@@ -39,11 +41,12 @@ class Runs:
 
         folder.mkdir(parents=True, exist_ok=True)
         self._make = make
+        self._folder = folder
         self._file = folder / "runs.jsonl"
         self._engine = engine or _core.fingerprint()
         self._known: dict[str, dict[str, Any]] = {}
         if self._file.exists():
-            for line in self._file.read_text(encoding="utf-8").splitlines():
+            for line in self._file.read_bytes().splitlines():
                 try:
                     entry = json.loads(line)
                     self._known[entry["key"]] = entry["outcome"]
@@ -55,10 +58,29 @@ class Runs:
         text = json.dumps([self._engine, told, seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    def _keep(self, entry: dict[str, Any]) -> None:
+        """Add a line, after one that a killed process cut short too, and beside other processes."""
+        line = json.dumps(entry).encode() + b"\n"
+        with disk.locked(self._folder), self._file.open("ab+") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                line = line if file.read(1) == b"\n" else b"\n" + line
+            try:
+                file.write(line)
+                file.flush()
+            except OSError as error:
+                error.filename = error.filename or str(self._file)
+                raise
+
     def run(
         self, rows: Sequence[Row], workers: int | None, report: Report | None
     ) -> list[dict[str, Any]]:
-        """The outcome of each row, with its factors and seed."""
+        """The outcome of each row, with its factors and seed.
+
+        Raises `StudyInterrupted` if `report` asks to stop; what is done is kept.
+        """
+        from sojourn.study.errors import StudyInterrupted
         from sojourn.study.progress import Progress
 
         begin, done = time.perf_counter(), 0
@@ -70,15 +92,16 @@ class Runs:
             key, (_, told, seed) = item
             return key, self._make(told, seed)
 
-        with ThreadPoolExecutor(workers or cores()) as pool, self._file.open("a") as file:
+        with ThreadPoolExecutor(workers or cores()) as pool:
             for key, outcome in pool.map(one, missing.items()):
                 self._known[key] = outcome
-                file.write(json.dumps({"key": key, "outcome": outcome}) + "\n")
-                file.flush()
+                self._keep({"key": key, "outcome": outcome})
                 done += 1
-                if report is not None:
-                    seconds = time.perf_counter() - begin
-                    report(Progress(reused + done, len(rows), reused, 0.0, seconds, 0))
+                seconds = time.perf_counter() - begin
+                now = Progress(reused + done, len(rows), reused, 0.0, seconds, 0)
+                if report is not None and report(now) is False and done < len(missing):
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise StudyInterrupted(now.done, now.total, self._folder)
         return [
             {**factors, "seed": seed, **self._known[key]}
             for key, (factors, _, seed) in zip(keys, rows, strict=True)

@@ -63,7 +63,7 @@ class View:
             "watching only" if self.dry_run else "",
             f"{octets(sizes)} of {octets(now['budget'])} ({now['budget_bound']})",
             "MEMORY IS SHORT" if now["short"] else "",
-            f"CPU {share:.1%}",
+            f"CPU {100 * share:.1f} %",
         ]
         return "   ".join(part for part in parts if part)
 

@@ -15,7 +15,7 @@ def read(folder: Path | None, name: str, most: int) -> bytes:
         raise ValueError("a scenario from elsewhere may name no files")
     path = folder / name
     if path.exists() and not path.is_file():
-        raise ValueError("no file")
+        raise ValueError("no plain file")
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:

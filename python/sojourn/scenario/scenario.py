@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -93,7 +94,9 @@ class Scenario:
         """Its name, or its file's."""
         if self.model.name:
             return self.model.name
-        return FilePath(self.file).stem if self.file else "scenario"
+        # A file's name may be no text.
+        stem = os.fsencode(FilePath(self.file).stem if self.file else "scenario")
+        return stem.decode("utf-8", "backslashreplace")
 
     @property
     def file(self) -> str | None:

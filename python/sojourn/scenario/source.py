@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
@@ -193,6 +194,10 @@ class _Copier:
                 }
             case list() | tuple():
                 return [self.copy(v, (*path, i)) for i, v in enumerate(value)]
+            case date() | time():
+                told = 'a date or a time of day has no meaning here: a length of time is "5s"'
+                self.complain(path, told)
+                return None
             case _:
                 self.complain(path, f"a {type(value).__name__} has no meaning here")
                 return None

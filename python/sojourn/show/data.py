@@ -149,6 +149,6 @@ def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
     if not factor:
         return {results.name: list(results.runs())}
     if factor not in results.factors:
-        raise StudyError(f"no factor {factor!r}; there are {', '.join(results.factors)}")
+        raise StudyError(f"no factor `{factor}`; there are {', '.join(results.factors)}")
     levels = dict.fromkeys(cell["factors"][factor] for cell in results.manifest.cells)
     return {str(level): results.runs(**{factor: level}) for level in levels}

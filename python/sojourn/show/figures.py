@@ -57,12 +57,13 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
             "fontsize": 7,
             "annotation_clip": False,
         }
+        looks = style.slots(groups)
         for row, name in enumerate(groups):
             if name not in found:
                 axes.annotate("not measured", (1, row), color="#666666", **aside)
                 continue
             i = found[name]
-            mean, colour = scale.apply(i.estimate), style.colour(row)
+            mean, colour = scale.apply(i.estimate), style.colour(looks[row])
             if not wide:
                 axes.barh(row, mean, height=0.62, color=colour, alpha=0.85)
             text = quantities.number(mean, places)
@@ -72,7 +73,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
                               linewidth=0.9, capsize=2.5)  # fmt: skip
                 text += f" ± {quantities.number(scale.apply(i.half_width), places)}"
             if wide:
-                axes.plot(mean, row, style.marker(row), color=colour)
+                axes.plot(mean, row, style.marker(looks[row]), color=colour)
             axes.annotate(text, (1, row), **aside)
         axes.set_yticks(range(len(groups)), [labels.wrap(names[n], 24) for n in groups])
         axes.set_ylim(len(groups) - 0.5, -0.5)
@@ -97,9 +98,11 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
         figure = style.figure(width, 2.4)
         axes = figure.add_subplot()
         told: list[str] = []
-        for at, (name, values) in enumerate(groups.items()):
+        for at, ((name, values), look) in enumerate(
+            zip(groups.items(), style.slots(groups), strict=True)
+        ):
             y = values / scale.factor
-            line: dict[str, Any] = {"color": style.colour(at)}
+            line: dict[str, Any] = {"color": style.colour(look)}
             if values.size >= 5:
                 axes.boxplot(y, positions=[at], widths=0.5, showfliers=False, boxprops=line,
                              medianprops=line, whiskerprops=line, capprops=line)  # fmt: skip
@@ -107,7 +110,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
                 told.append(name)
             spread = np.linspace(-0.12, 0.12, values.size) if values.size > 1 else np.zeros(1)
             if values.size:
-                axes.plot(at + spread, y, style.marker(at), alpha=0.6, markersize=2.6,
+                axes.plot(at + spread, y, style.marker(look), alpha=0.6, markersize=2.6,
                           markeredgewidth=0, linestyle="none", **line)  # fmt: skip
         axes.set_xticks(range(len(groups)), [labels.wrap(names[n], 10) for n in groups])
         axes.set_xlim(-0.6, len(groups) - 0.4)
@@ -147,14 +150,14 @@ def cdf(
     with style.styled():
         figure = style.figure(width, 2.7)
         axes = figure.add_subplot()
-        for at, name in enumerate(found):
+        for look, name in zip(style.slots(found), found, strict=True):
             if name not in there:
                 continue
             x, p = there[name].thinned()
             x, p = np.concatenate([[x[0]], x]), np.concatenate([[0.0], p])
             y = 1 - p if tail else p
-            axes.plot(x / scale.factor, y, drawstyle="steps-post", color=style.colour(at),
-                      linestyle=style.line(at), label=names[name])  # fmt: skip
+            axes.plot(x / scale.factor, y, drawstyle="steps-post", color=style.colour(look),
+                      linestyle=style.line(look), label=names[name])  # fmt: skip
         most = max(d.quantile(0.999) for d in there.values())
         axes.set_xlim(0, max(scale.apply(most) * 1.03, 1e-9))
         if style.wide(high):
@@ -200,8 +203,9 @@ def series(
     with style.styled():
         figure = style.figure(width, 0.6 + 0.85 * len(drawn))
         panels = figure.subplots(len(drawn), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-        for at, ((name, x, y), axes) in enumerate(zip(drawn, panels, strict=True)):
-            axes.plot(x, y / scale.factor, color=style.colour(at), linewidth=0.7)
+        looks = style.slots(name for name, _, _ in drawn)
+        for (name, x, y), axes, look in zip(drawn, panels, looks, strict=True):
+            axes.plot(x, y / scale.factor, color=style.colour(look), linewidth=0.7)
             axes.set_title(names[name], pad=4)
             axes.margins(x=0.01)
         panels[0].set_ylim(bottom=0)
@@ -235,14 +239,14 @@ def tradeoff(
     with style.styled():
         figure = style.figure(width, 3.0)
         axes = figure.add_subplot()
-        for at, level in enumerate(xs):
+        for level, look in zip(xs, style.slots(map(str, xs)), strict=True):
             both = np.array(
                 [(xs[level][s], ys[level][s]) for s in xs[level].index if s in ys[level].index]
             ).reshape(-1, 2)
             if not len(both):
                 continue
             both = both / [sx.factor, sy.factor]
-            mean, colour = both.mean(axis=0), style.colour(at)
+            mean, colour = both.mean(axis=0), style.colour(look)
             # On a logarithmic axis an ellipse would not be one.
             if len(both) > 2 and not wide:
                 breadth, height, angle = ellipse(both)
@@ -251,7 +255,7 @@ def tradeoff(
                             facecolor=colour, edgecolor=colour, linewidth=0.8)
                 )  # fmt: skip
             half = _half(both) if len(both) > 1 else np.zeros(2)
-            axes.errorbar(mean[0], mean[1], xerr=half[0], yerr=half[1], fmt=style.marker(at),
+            axes.errorbar(mean[0], mean[1], xerr=half[0], yerr=half[1], fmt=style.marker(look),
                           color=colour, linewidth=0.9, label=names[str(level)])  # fmt: skip
         axes.margins(0.12)
         if wide:
@@ -311,7 +315,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     found = table.ci(metric, by=[by, over])
     scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
     geometric = numeric and _geometric([at[x] for x in levels])
-    for k, group in enumerate(groups):
+    for k, (group, look) in enumerate(zip(groups, style.slots(groups), strict=True)):
         rows = found[found[by].astype(str) == group]
         # Side by side by a little, so that intervals do not hide each other.
         shift = (k - (len(groups) - 1) / 2) * 0.012
@@ -320,8 +324,8 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
         y = rows["mean"].to_numpy() / scale.factor
         low = y - rows["low"].to_numpy() / scale.factor
         high = rows["high"].to_numpy() / scale.factor - y
-        axes.errorbar(x, y, yerr=np.nan_to_num([low, high]), color=style.colour(k),
-                      marker=style.marker(k), linestyle=style.line(k), label=names[group],
+        axes.errorbar(x, y, yerr=np.nan_to_num([low, high]), color=style.colour(look),
+                      marker=style.marker(look), linestyle=style.line(look), label=names[group],
                       elinewidth=0.8)  # fmt: skip
     if geometric:
         axes.set_xscale("log", base=2)

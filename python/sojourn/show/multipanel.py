@@ -90,15 +90,15 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
         raise StudyError("the distributions are in the results folder, which this table has not")
     levels = [str(x) for x in table.levels(content.by)]
     names = labels.short_names(levels)
-    for at, level in enumerate(table.levels(content.by)):
+    for level, look in zip(table.levels(content.by), style.slots(levels), strict=True):
         runs = results.runs(**content.where, **{content.by: level})
         found = distribution(runs, content.metric, results.bottleneck)
         if found is None:
             continue
         n, p = found.values, found.counts / found.total
         keep = n <= content.most
-        axes.plot(n[keep], p[keep], color=style.colour(at), marker=style.marker(at),
-                  linestyle=style.line(at), markersize=3, label=names[str(level)])  # fmt: skip
+        axes.plot(n[keep], p[keep], color=style.colour(look), marker=style.marker(look),
+                  linestyle=style.line(look), markersize=3, label=names[str(level)])  # fmt: skip
     axes.set_yscale("log")
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlim(left=0)

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -74,10 +75,11 @@ def report(
     folder: str | Path,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png", "svg", "pdf"),
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[Path]:
     """Write the page and the figures of a results folder; returns what was written, the page first.
 
-    They go into the folder itself, or into `out`.
+    They go into the folder itself, or into `out`. `progress` is told how many figures are drawn.
     """
     from sojourn.show import style
     from sojourn.show.html.render import write
@@ -85,12 +87,27 @@ def report(
 
     results = Results.open(folder)
     if not results.runs():
-        raise ResultsError(results.folder, "no run of this study is there yet")
+        raise ResultsError(
+            results.folder, "no run of this study is there yet; the command that began it goes on"
+        )
     target = Path(out) if out is not None else results.folder
-    written = [write(page_of(results), target / REPORT)]
-    for name, figure in figures_of(results).items():
-        written += style.save(figure, target / FIGURES / name, tuple(formats))
+    with _alone(target):
+        written = [write(page_of(results), target / REPORT)]
+        figures = figures_of(results)
+        for done, (name, figure) in enumerate(figures.items(), 1):
+            written += style.save(figure, target / FIGURES / name, tuple(formats))
+            progress(done, len(figures))
     return written
+
+
+@contextlib.contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """One report at a time, and what a killed one left half-written goes."""
+    target.mkdir(parents=True, exist_ok=True)
+    with disk.locked(target):
+        for place in (target, target / FIGURES):
+            disk.remove_leftover_files(place)
+        yield
 
 
 def paper_report(
@@ -104,7 +121,8 @@ def paper_report(
     from sojourn.show.html.render import write
 
     target = Path(folder)
-    written = [write(page, target / REPORT)]
-    for name, figure in figures.items():
-        written += style.save(figure, target / FIGURES / name, tuple(formats))
+    with _alone(target):
+        written = [write(page, target / REPORT)]
+        for name, figure in figures.items():
+            written += style.save(figure, target / FIGURES / name, tuple(formats))
     return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -21,12 +22,40 @@ COLOURS = (
     "#56B4E9",
     "#E69F00",
     "#333333",
-    "#7A5195",
+    "#8A2BE2",
 )
 """Okabe and Ito's palette without its yellow, which is too pale on white, and one more."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), ":", "-")
+LINES: tuple[Any, ...] = (
+    "-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (2, 1)),
+)  # fmt: skip
+
+QUEUES = {
+    "codel": 0,
+    "pie": 1,
+    "fq_codel": 2,
+    "red": 3,
+    "cobalt": 4,
+    "cake": 5,
+    "pfifo": 6,
+    "daqm": 7,
+    "blue": 8,
+    "fq_pie": 9,
+    "sfb": 10,
+    "choke": 11,
+    "fq_cobalt": 12,
+    "pi2": 13,
+    "bfifo": 14,
+    "dualpi2": 15,
+}
+"""Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
+and lines: mostly those of the discipline's nearest relative."""
+
+_ALSO = {"td": "pfifo", "redstd": "red", "daqm_c3": "daqm"}
+"""What papers call them."""
+_SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
+"""Looks of those beside queues, or of a second queue of a kind: the least used first."""
 
 COLUMN = 3.5
 """Width of one column of a paper, in inches."""
@@ -79,19 +108,39 @@ def styled() -> Iterator[None]:
         yield
 
 
+def slots(names: Iterable[str]) -> list[int]:
+    """Return the look of each of the things that a figure shows, to be handed to `colour` and such.
+
+    A queue has its discipline's, wherever it is shown; what else there is takes them in turn.
+    """
+    listed = [_discipline(name) for name in names]
+    found: list[int | None] = []
+    for kind in listed:
+        look = QUEUES.get(kind)
+        found.append(None if look in found else look)
+    first = _SPARE if any(look is not None for look in found) else range(len(COLOURS))
+    free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
+    return [next(free) if look is None else look for look in found]
+
+
+def _discipline(name: str) -> str:
+    word = (name.split() or [""])[0].lower().replace("-", "_")
+    return _ALSO.get(word, word)
+
+
 def colour(index: int) -> str:
-    """Return the colour of the n-th thing shown."""
+    """Return the colour of a look."""
     return COLOURS[index % len(COLOURS)]
 
 
 def marker(index: int) -> str:
-    """Return its marker; a colour that comes again has another one."""
+    """Return a look's marker; a colour that comes again has another one."""
     return MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
 
 
 def line(index: int) -> Any:
-    """Return its line style."""
-    return LINES[(index + index // len(COLOURS)) % len(LINES)]
+    """Return a look's line style; what has another's marker has not its line, too."""
+    return LINES[(index + 3 * (index // len(COLOURS))) % len(LINES)]
 
 
 WIDE = 20.0
@@ -139,8 +188,14 @@ def legend_above(figure: Figure, axes: Axes, columns: int = 4) -> None:
 
 
 def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> list[Path]:
-    """Write the figure; without a suffix, in each of `formats` (default PNG, SVG and PDF)."""
+    """Write the figure, whole or not at all, and return where.
+
+    Without a suffix it is written in each of `formats`, by default PNG, SVG and PDF.
+    """
+    import io
     from pathlib import Path as _Path
+
+    from sojourn.study.disk import replace_file
 
     base = _Path(path)
     base.parent.mkdir(parents=True, exist_ok=True)
@@ -154,8 +209,10 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
         target = stem.with_name(f"{stem.name}.{kind}")
         # Without dates, equal data give equal files.
         metadata = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+        drawn = io.BytesIO()
         with styled():
-            figure.savefig(target, format=kind, metadata=metadata)
+            figure.savefig(drawn, format=kind, metadata=metadata)
+        replace_file(target, drawn.getvalue())
         written.append(target)
     return written
 

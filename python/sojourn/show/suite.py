@@ -36,11 +36,11 @@ def delay(seconds: float) -> str:
 
 def print_suite(outcome: Outcome, console: Console) -> None:
     """Print a row a queue and a column a scenario: delay over utilisation, the best ones bold."""
-    from rich.table import Table
     from rich.text import Text
 
-    view = Table(box=None, pad_edge=False, header_style="bold", title_justify="left",
-                 title=outcome.suite.title)  # fmt: skip
+    from sojourn.show import tables
+
+    view = tables.table(outcome.suite.title)
     view.add_column("queue", no_wrap=True)
     shorts = [entry.short for entry in outcome.suite.entries]
     for short in shorts:
@@ -64,8 +64,8 @@ def print_suite(outcome: Outcome, console: Console) -> None:
     console.print(view)
     console.print(
         "p95 of the queueing delay in ms / utilisation in %; mean over variants and seeds. "
-        f"* least delay (within {NEAR - 1:.0%}) of the queues that keep {KEEPS:.0%} of the best "
-        "utilisation.",
+        f"* least delay (within {100 * (NEAR - 1):.0f} %) of the queues that keep "
+        f"{100 * KEEPS:.0f} % of the best utilisation.",
         style="dim",
     )
     for entry in outcome.suite.entries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sojourn.show import tables
 from sojourn.study import quantities
 from sojourn.study.answer import table_metrics
 
@@ -44,18 +45,11 @@ def aligned(
     return scale, texts
 
 
-def _rich(**options: Any) -> RichTable:
-    from rich import box
-    from rich.table import Table as _Table
-
-    return _Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", **options)
-
-
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
     """Return the ranked table of a comparison."""
     from rich.text import Text
 
-    table = _rich()
+    table = tables.table()
     table.add_column("rank", justify="right")
     table.add_column("queue", overflow="fold", max_width=44)
     columns = []
@@ -121,7 +115,7 @@ def ci(table: Table, metrics: Sequence[str], by: str | Sequence[str] | None = No
     from sojourn.stats import Interval
 
     keys = list(table.factors) if by is None else [by] if isinstance(by, str) else list(by)
-    shown = _rich()
+    shown = tables.table()
     levels: list[tuple[str, ...]] = []
     columns = []
     for metric in metrics:
@@ -156,7 +150,7 @@ def claims(judgements: Sequence[Judgement], units: Mapping[str, str] | None = No
     """Return the verdicts on a study's claims, with the numbers beside the paper's."""
     from rich.text import Text
 
-    table = _rich(show_lines=False)
+    table = tables.table(show_lines=False)
     table.add_column("finding", ratio=3, overflow="fold")
     table.add_column("paper", ratio=2, overflow="fold")
     table.add_column("here", ratio=3, overflow="fold")

@@ -32,8 +32,8 @@ def column(frame: pd.DataFrame, name: str, what: str) -> None:
     """Check that the table has a column of this name."""
     if name not in frame.columns:
         close = get_close_matches(name, [str(c) for c in frame.columns], n=1)
-        hint = f": did you mean {close[0]!r}?" if close else ""
-        raise ClaimError(f"the table has no {what} {name!r}{hint}")
+        hint = f": did you mean `{close[0]}`?" if close else ""
+        raise ClaimError(f"the table has no {what} `{name}`{hint}")
 
 
 def levels(frame: pd.DataFrame, factor: str) -> list[Level]:

@@ -55,7 +55,7 @@ def claim_from_dict(data: Mapping[str, Any]) -> Claim:
     for key in given:
         if key not in known:
             close = get_close_matches(key, known, n=1)
-            hint = f": did you mean {close[0]!r}?" if close else ""
+            hint = f": did you mean `{close[0]}`?" if close else ""
             raise ClaimError(f"{where}: {kind} has no {key!r}{hint}")
     for name, f in known.items():
         if name not in given and f.default is MISSING and f.default_factory is MISSING:

@@ -59,7 +59,7 @@ class Factor:
         A table gives each level a name: its values are either the key's or tables of changes.
         """
         if name in RESERVED:
-            raise StudyError(f"a factor cannot be called {name!r}: every table has that column")
+            raise StudyError(f"a factor cannot be called `{name}`: every table has that column")
         keys = queue_keys if name == "queue" else [name]
         if isinstance(values, dict):
             levels = {
@@ -68,7 +68,7 @@ class Factor:
             }
         elif isinstance(values, (list, tuple)):
             if name != "queue" and nearest(name, ["queue"]):
-                raise StudyError(f"no factor {name!r}: did you mean 'queue'?")
+                raise StudyError(f"no factor `{name}`: did you mean `queue`?")
             levels = {}
             for value in values:
                 level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
@@ -95,7 +95,7 @@ def combine(scenario: Scenario, factors: Sequence[Factor]) -> list[Cell]:
         for factor, (_, change) in zip(factors, combination, strict=True):
             for key in change:
                 if key in changes:
-                    raise StudyError(f"{factor.name}: another factor changes {key!r} too")
+                    raise StudyError(f"{factor.name}: another factor changes `{key}` too")
             changes |= change
         levels = {f.name: level for f, (level, _) in zip(factors, combination, strict=True)}
         cells.append(Cell.of(levels, scenario.replace(changes) if changes else scenario))
@@ -117,5 +117,5 @@ def check(cells: Sequence[Cell]) -> tuple[str, ...]:
         seen.add(levels)
     for name in names:
         if name in RESERVED:
-            raise StudyError(f"a factor cannot be called {name!r}: every table has that column")
+            raise StudyError(f"a factor cannot be called `{name}`: every table has that column")
     return names

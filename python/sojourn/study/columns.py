@@ -45,15 +45,19 @@ def parquet(table: pa.Table) -> bytes:
 def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or those of its columns, or say what is wrong with it."""
     try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-        there = file.schema_arrow.names
-        wanted = None if names is None else [n for n in there if n in names]
-        return file.read(columns=wanted)
+        # Arrow opens no file by a name that is not UTF-8.
+        with path.open("rb") as opened:
+            file = pq.ParquetFile(opened, page_checksum_verification=True)
+            there = file.schema_arrow.names
+            wanted = None if names is None else [n for n in there if n in names]
+            return file.read(columns=wanted)
     except FileNotFoundError:
         raise ResultsError(path, "the file is missing") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ResultsError(path, f"no readable Parquet file ({reason})") from error
+        raise ResultsError(
+            path, f"no readable Parquet file ({reason}): remove its folder, and it is made again"
+        ) from error
 
 
 def units(table: pa.Table) -> dict[str, str]:

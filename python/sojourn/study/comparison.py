@@ -232,7 +232,7 @@ class Comparison:
                 return e
         close = nearest(queue, self.queues)
         raise StudyError(
-            f"{queue!r} was not compared" + (f": did you mean {close!r}?" if close else "")
+            f"`{queue}` was not compared" + (f": did you mean `{close}`?" if close else "")
         )
 
     def answer(self) -> str:
@@ -368,7 +368,7 @@ def sensible(
             condition.absolute(unit(condition.metric))
         elif condition.of != "best" and condition.of not in queues:
             close = nearest(condition.of, queues)
-            hint = f": did you mean {close!r}?" if close else f"; there are {', '.join(queues)}"
-            raise StudyError(f"`{condition}`: {condition.of!r} is not compared{hint}")
+            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(queues)}"
+            raise StudyError(f"`{condition}`: `{condition.of}` is not compared{hint}")
         elif condition.of == "best" and direction(condition.metric) is None:
             raise StudyError(f"`{condition}`: of {condition.metric} there is no best")

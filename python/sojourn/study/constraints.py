@@ -61,7 +61,7 @@ def check(
         name = pick(measured, key=lambda q: measured[q])
         reference = values[name]
     if reference is None:
-        raise StudyError(f"`{condition}`: {condition.of!r} is not compared")
+        raise StudyError(f"`{condition}`: `{condition.of}` is not compared")
     return {
         q: _relative(condition, column, unit, x, reference, name, condition.share)
         for q, x in values.items()

@@ -78,7 +78,7 @@ class Comparison:
         try:
             return float(self.text)
         except ValueError:
-            raise StudyError(f"`{self}`: {self.text!r} is no number or percentage") from None
+            raise StudyError(f"`{self}`: `{self.text}` is no number or percentage") from None
 
 
 def _quantity(comparison: Comparison, unit: str) -> float:
@@ -111,7 +111,7 @@ def _comparison(text: str) -> Comparison:
         )
     metric, operator, bound = found["metric"], found["op"], found["bound"]
     if operator not in _OPERATORS:
-        raise StudyError(f"`{text.strip()}`: {operator!r} is none of >=, <=, >, <")
+        raise StudyError(f"`{text.strip()}`: `{operator}` is none of >=, <=, >, <")
     part = _SHARE.fullmatch(bound)
     share = of = None
     if part:

@@ -37,24 +37,22 @@ _KEEP = ("metrics", "tables")
 
 def load(path: str | Path) -> Study:
     """Return the study that a file describes."""
-    from sojourn.scenario import Scenario
+    from sojourn.scenario import Scenario, source
 
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except OSError as error:
-        raise StudyError(f"{file}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise StudyError(f"{file}: no valid TOML ({error})") from error
+    name, text = source.read_file(file)
+    data, _ = source.parse(text, name)
     study = data.pop("study", None)
     if not isinstance(study, dict):
-        raise StudyError(f"{file}: no table [study]; `sojourn run` runs a scenario once")
+        raise StudyError(
+            f"{file}: no table [study], which says what varies: add one, or run the scenario once "
+            f"with `sojourn run {file}`"
+        )
     named = data.pop("scenario", None)
     if named is None:
         rest = _without_study(text)
         # With its text, the scenario's errors can name the line.
-        whole = tomllib.loads(rest) == data
+        whole = _data(rest) == data
         scenario = Scenario.from_toml(rest, file=str(file)) if whole else Scenario.from_dict(data)
     elif not isinstance(named, str):
         raise StudyError(f"{file}: scenario is the name of a file, not {named!r}")
@@ -65,6 +63,14 @@ def load(path: str | Path) -> Study:
             )
         scenario = Scenario.load(file.parent / named)
     return from_data(scenario, study, str(file))
+
+
+def _data(text: str) -> dict[str, Any] | None:
+    """The text's data; none if it cannot be read."""
+    try:
+        return tomllib.loads(text)
+    except ValueError:  # what looked like the head of a table stood in a text of several lines
+        return None
 
 
 def _without_study(text: str) -> str:
@@ -83,11 +89,11 @@ def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study")
     for key in data:
         if key not in _KEYS:
             close = nearest(key, _KEYS)
-            hint = f": did you mean {close!r}?" if close else f"; there are {', '.join(_KEYS)}"
-            raise StudyError(f"{where}: [study] has no key {key!r}{hint}")
+            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(_KEYS)}"
+            raise StudyError(f"{where}: [study] has no key `{key}`{hint}")
     name, seeds, vary = data.get("name"), data.get("seeds", 10), data.get("vary", {})
     if name is not None and not isinstance(name, str):
-        raise StudyError(f"{where}: study.name is a text, not {name!r}")
+        raise StudyError(f"{where}: study.name is a text, not `{name}`")
     if not isinstance(seeds, (int, list)):
         raise StudyError(f"{where}: study.seeds is a number or a list of numbers, not {seeds!r}")
     if not isinstance(vary, dict):

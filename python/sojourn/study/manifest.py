@@ -119,13 +119,19 @@ def load(folder: Path) -> Manifest | None:
         raise ResultsError(path, "this is not a manifest of Sojourn's")
     if mark["format"] != FORMAT:
         raise ResultsError(
-            path, f"written in format {mark['format']}; this version reads format {FORMAT}"
+            path,
+            f"written in format {mark['format']}; this version reads format {FORMAT}: "
+            "use the version that wrote it, or choose another folder",
         )
     fields = Manifest.__dataclass_fields__
     data.setdefault("kept", {})  # folders of before there was a choice have everything
     missing = [name for name in fields if name not in data]
     if missing:
-        raise ResultsError(path, f"incomplete: {', '.join(missing)} missing")
+        raise ResultsError(
+            path,
+            f"incomplete: {', '.join(missing)} missing; "
+            "use the version that wrote it, or choose another folder",
+        )
     try:
         Kept.from_dict(data["kept"])
     except (StudyError, AttributeError) as error:

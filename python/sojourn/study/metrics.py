@@ -127,11 +127,11 @@ def resolve(
     if ending:
         raise StudyError(f"which {name}? There are {', '.join(ending[:6])}")
     close = nearest(name, there)
-    hint = f": did you mean {close!r}?" if close else ""
+    hint = f": did you mean `{close}`?" if close else ""
     if not close:
         plain = sorted({base(c) for c in there})
         hint = f"; there are {', '.join(plain[:12])}" + (", ..." if len(plain) > 12 else "")
-    raise StudyError(f"no metric {name!r}{hint}")
+    raise StudyError(f"no metric `{name}`{hint}")
 
 
 _ONLY = {
@@ -162,8 +162,8 @@ def expect(
     if entry is None:
         close = nearest(name, _registry())
         meant = f"{owner}.{close}" if owner else close
-        hint = f": did you mean {meant!r}?" if close else "; `sojourn list metric` shows all"
-        raise StudyError(f"no metric {metric!r}{hint}")
+        hint = f": did you mean `{meant}`?" if close else "; `sojourn list metric` shows all"
+        raise StudyError(f"no metric `{metric}`{hint}")
     parts = [n for n in _registry() if n.rpartition("_")[0] == name and n != "mos_min"]
     if f"{name}_mean" in parts:
         raise StudyError(f"{metric} is not one number: choose {', '.join(parts)}")
@@ -174,7 +174,7 @@ def expect(
         owners = [*links, *groups, *media]
         close = nearest(owner, owners)
         hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
-        raise StudyError(f"{metric}: no link or group of flows {owner!r}{hint}")
+        raise StudyError(f"{metric}: no link or group of flows `{owner}`{hint}")
     if entry["of"] == "run" and owner:
         raise StudyError(f"{metric}: {name} is of the whole run; write {name}")
     if entry["of"] == "link" and owner and owner not in links:
@@ -188,6 +188,6 @@ def expect(
             apps = " and ".join(_ONLY[name])
             raise StudyError(f"{metric}: only {apps} flows have that, and there are none")
         if owner and owner not in having:
-            raise StudyError(f"{metric}: {owner!r} has no {name}; there is {which}")
+            raise StudyError(f"{metric}: `{owner}` has no {name}; there is {which}")
         if not owner and len(having) > 1:
             raise StudyError(f"which {name}? There are {which}")

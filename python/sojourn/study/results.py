@@ -71,11 +71,11 @@ class StoredRun:
     def table(self, name: str) -> pd.DataFrame:
         """Return one of its tables as a data frame; units are in its `attrs`."""
         if name not in (*TABLES, *ASKED):
-            raise StudyError(f"no table {name!r}; there are {', '.join((*TABLES, *ASKED))}")
+            raise StudyError(f"no table `{name}`; there are {', '.join((*TABLES, *ASKED))}")
         if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
-            raise NotKept(f"{self.folder}: its study does not keep the table {name!r}")
+            raise NotKept(f"{self.folder}: its study does not keep the table `{name}`")
         if name in ASKED and not (self.folder / f"{name}.parquet").exists():
-            raise StudyError(f"{self.folder}: its scenario did not ask for the table {name!r}")
+            raise StudyError(f"{self.folder}: its scenario did not ask for the table `{name}`")
         table = self._store.table(self.key, name)
         frame: pd.DataFrame = table.to_pandas()
         frame.attrs["units"] = columns.units(table)
@@ -95,7 +95,8 @@ class StoredRun:
             raise ResultsError(
                 self.folder,
                 f"made by engine {self.about['engine'][:12]} "
-                f"(version {self.about.get('version', '?')}), this is {engine.fingerprint()[:12]}",
+                f"(version {self.about.get('version', '?')}), this is {engine.fingerprint()[:12]}: "
+                "install that version, or replay with any_engine=True",
             )
         record = engine.simulate(self.plan_json, self.seed, None)
         if same and record.trace_hash != self.about["trace_hash"]:
@@ -227,7 +228,9 @@ class Results:
         else:
             table = collect(self.store, part or self.manifest, metrics)
         if table is None:
-            raise ResultsError(self.folder, "no run of this study is there yet")
+            raise ResultsError(
+                self.folder, "no run of this study is there yet; the command that began it goes on"
+            )
         return Table.from_arrow(table, self.factors, self.bottleneck, self)
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
@@ -260,5 +263,7 @@ def replay(path: str | Path, engine: Engine | None = None, *, any_engine: bool =
     run = StoredRun.open(path)
     expected_key = run_key(plan_hash(run.plan_json), run.seed, run.about["engine"])
     if run.about.get("key") not in (None, expected_key):
-        raise ResultsError(run.folder / RUN, "plan, seed and key do not belong together")
+        raise ResultsError(
+            run.folder / RUN, "plan, seed and key do not belong together: it was edited"
+        )
     return run.replay(engine, any_engine=any_engine)

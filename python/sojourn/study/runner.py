@@ -19,6 +19,7 @@ from sojourn.study.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from sojourn.study.cells import Level
     from sojourn.study.engine import Engine, Workers
@@ -145,7 +146,7 @@ class Runner:
                 self._one(task)
             except BaseException as error:  # noqa: BLE001 - handed to the main thread
                 if self._failure is None:
-                    self._failure = _explained(task, error)
+                    self._failure = _explained(task, error, self.store.folder)
                 self._stop.set()
             finally:
                 with self._changed:
@@ -212,14 +213,17 @@ class Runner:
         return listen
 
 
-def _explained(task: Task, error: BaseException) -> BaseException:
+def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
     """Return the failure with the run it happened in."""
     if not isinstance(error, Exception) or isinstance(error, ClusterError):
         return error
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
     place = f"the run with {where}, seed {task.seed}" if where else f"the run with seed {task.seed}"
     if isinstance(error, OSError):
-        wrapped = StudyError(f"{place} could not be kept: {error.strerror or error}")
+        wrapped = StudyError(
+            f"{folder}: {place} could not be kept: {error.strerror or error}; runs that are there "
+            "are whole, and the same command goes on from them"
+        )
     else:
         wrapped = StudyError(f"{place} failed: {error}")
     wrapped.__cause__ = error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from sojourn import temporary
 from sojourn.study.engine import Threads, core
 from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
@@ -51,6 +50,7 @@ class Session:
         self._on = on
         self._compact = compact
         self._stack = contextlib.ExitStack()
+        self._temporary: temporary.Folder | None = None
         self._manifest: Manifest | None = None
         self._results: Results | None = None
 
@@ -68,7 +68,9 @@ class Session:
             client = self._stack.enter_context(connected(self._on))
             cluster = self._stack.enter_context(Cluster(client, self._engine, self._count))
             self.engine = self.workers = cluster
-        self.folder = self._out or Path(tempfile.mkdtemp(prefix="sojourn-"))
+        if self._out is None:
+            self._temporary = temporary.Folder()
+        self.folder = self._out or self._temporary.path  # type: ignore[union-attr]
         self.store = Store(self.folder)
         return self
 
@@ -81,8 +83,8 @@ class Session:
             with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
                 if self._manifest is not None:
                     self.store.close(self._manifest, compact=self._compact)
-            if self._out is None and self._results is None:
-                shutil.rmtree(self.folder, ignore_errors=True)
+            if self._temporary is not None and self._results is None:
+                self._temporary.close()
 
     def make(self, wanted: Manifest, tasks: Sequence[Task], progress: Report | None = None) -> None:
         """Make those of the runs that are not there yet, and list them in the folder's manifest."""
@@ -106,6 +108,6 @@ class Session:
             raise StudyError("no run of this session is there yet")
         if self._results is None:
             self._results = Results(self.store, self._manifest)
-            if self._out is None:
-                weakref.finalize(self._results, shutil.rmtree, self.folder, ignore_errors=True)
+            if self._temporary is not None:
+                weakref.finalize(self._results, self._temporary.close)
         return self._results

@@ -118,9 +118,9 @@ class Table:
     def _factor(self, name: str) -> str:
         if name not in self.factors:
             close = nearest(name, self.factors)
-            hint = f": did you mean {close!r}?" if close else ""
+            hint = f": did you mean `{close}`?" if close else ""
             known = ", ".join(self.factors) or "none"
-            raise StudyError(f"no factor {name!r}; there are {known}{hint}")
+            raise StudyError(f"no factor `{name}`; there are {known}{hint}")
         return name
 
     def _by(self, by: str | Sequence[str] | None) -> list[str]:

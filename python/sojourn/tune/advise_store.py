@@ -116,7 +116,7 @@ def advise(
     """
     store = scenario.plan().get("store")
     if store is None:
-        raise AdviceError("the scenario has no [store]")
+        raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
     if len(store["data_centres"]) > 1:
         raise AdviceError("a store of several data centres: vary `store.replication` in a study")
     nodes, name = len(store["nodes"]), store["name"]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from sojourn import temporary
 from sojourn.study.comparison import Comparison, compare, sensible
 from sojourn.study.expression import parse
 from sojourn.study.metrics import spelled
@@ -140,7 +140,7 @@ def search(
 
             on = stack.enter_context(connected(on))
         folder = Path(out) if out is not None else None
-        place = folder or Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-search-")))
+        place = folder or stack.enter_context(temporary.folder())
         overall = Overall(progress, effort, len(references))
         with Session(place, workers, engine, on, compact=False) as session:
             hunt = Search(

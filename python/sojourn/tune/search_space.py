@@ -229,7 +229,7 @@ def _range(word: dict[str, Any], rest: str, text: str) -> Range:
     found = _RANGE.fullmatch(rest)
     if found is None:
         raise StudyError(
-            f"`{text}`: {rest!r} is no range; write `{name} LOW..HIGH`, with `log` or `linear` "
+            f"`{text}`: `{rest}` is no range; write `{name} LOW..HIGH`, with `log` or `linear` "
             "after it if you want"
         )
     kind = word["kind"] if word["kind"] in _NUMBERS else _guessed(found["low"])

@@ -6,14 +6,15 @@ Maven repository a line, as `sha256sum` writes them.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import http.client
 import os
 import re
-import tempfile
-import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -26,6 +27,8 @@ LARGEST = 64 * 1024**2
 """Bytes of a jar at most."""
 SECONDS = 60.0
 AT_ONCE = 6
+HALF = ".half"
+"""How files end that are not whole yet."""
 
 Progress = Callable[[int, int], None]
 """Is told how many jars of how many are there."""
@@ -61,7 +64,10 @@ def pinned(version: str = VERSION) -> list[Jar]:
 def folder(version: str = VERSION) -> Path:
     """Where a version's jars are kept, whether they are there or not."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    try:
+        root = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:
+        raise Unavailable("this user has no home folder", "set XDG_CACHE_HOME") from None
     return root / "sojourn" / f"cassandra-{version}"
 
 
@@ -85,17 +91,32 @@ def fetch(
     """Fetches what is missing, and says how many jars that were.
 
     A jar appears under its name only when its hash is right. Raises `LabError` with the address if
-    one cannot be had or is another.
+    one cannot be had or is another, and `OSError` if there is no room for it.
     """
-    lacking = missing(version)
     kept = folder(version)
+    if not missing(version):
+        return 0
     kept.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with _alone(kept), ThreadPoolExecutor(AT_ONCE) as pool:
+        lacking = missing(version)  # somebody else may have fetched it meanwhile
         made = pool.map(lambda jar: _fetch(jar, kept, repository.rstrip("/")), lacking)
         for done, _ in enumerate(made, 1):
             if progress is not None:
                 progress(done, len(lacking))
     return len(lacking)
+
+
+@contextmanager
+def _alone(kept: Path) -> Iterator[None]:
+    """One process at a time, and what a killed one left half-written goes."""
+    lock = os.open(kept, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for half in kept.glob(f".*{HALF}"):
+            half.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _fetch(jar: Jar, kept: Path, repository: str) -> None:
@@ -105,20 +126,23 @@ def _fetch(jar: Jar, kept: Path, repository: str) -> None:
     try:
         with urllib.request.urlopen(address, timeout=SECONDS) as answer:  # noqa: S310 - checked above
             data = answer.read(LARGEST + 1)
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        raise LabError(f"{address} cannot be fetched: {error}") from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise LabError(f"{address} cannot be fetched: {error or type(error).__name__}") from error
     found = hashlib.sha256(data).hexdigest()
     if found != jar.sha256:
         raise LabError(f"{address} is not the pinned file: SHA-256 {found}, not {jar.sha256}")
-    with tempfile.NamedTemporaryFile(dir=kept, prefix=f".{jar.name}.", delete=False) as file:
-        try:
+    half = kept / f".{jar.name}{HALF}"
+    try:
+        with half.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            Path(file.name).replace(kept / jar.name)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+        half.replace(kept / jar.name)
+    except BaseException as error:
+        half.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(kept)  # as a full disk says it
+        raise
 
 
 def _is(path: Path, sha256: str) -> bool:

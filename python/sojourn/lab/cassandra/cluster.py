@@ -16,7 +16,7 @@ from sojourn.lab.cassandra.client import ANSWERED
 from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.programs.play import NICE
-from sojourn.lab.temporary import nameless
+from sojourn.temporary import nameless
 
 if TYPE_CHECKING:
     from sojourn.lab.host import Host

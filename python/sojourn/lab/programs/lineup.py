@@ -230,7 +230,7 @@ def _possible(run: Run, options: Options) -> list[Problem]:
             problems.append(Problem(flow.label, flow.app, has))
             seen.add(flow.group)
     if any(flow.app == "web" for flow in run.flows) and not web.available():
-        problems.append(Problem("", "web", "not installed: pycurl; pip install sojourn[lab]"))
+        problems.append(Problem("", "web", "not installed: pycurl; pip install 'sojourn[lab]'"))
     nodes = len(run.plan["nodes"])
     for asked in options.pings:
         problems += _ping(asked, nodes)

@@ -74,7 +74,7 @@ def _colour(mechanism: str) -> str:
     if mechanism in FEATURES:
         return "#b5b5b5"
     order = (*CONFIGURATIONS, *RIVALS)
-    return style.colour(order.index(mechanism))
+    return style.colour(style.slots(order)[order.index(mechanism)])
 
 
 def _grid(metrics: Metrics, columns: int, height: float) -> tuple[Figure, list[Axes]]:

@@ -158,7 +158,7 @@ def shapes(outcome: Outcome) -> pd.DataFrame:
             up = sum(int((r[2:] > 0)[(r[1:-1] > 0) & (r[:-2] > 0)].sum()) for r in runs)
             down = sum(int((r[2:] < 0)[(r[1:-1] < 0) & (r[:-2] < 0)].sum()) for r in runs)
             all_ = sum(len(r) - 2 for r in runs)
-            shares[f"{column}: three above zero"] = f"{up / all_:.0%}"
-            shares[f"{column}: three below"] = f"{down / all_:.0%}"
+            shares[f"{column}: three above zero"] = f"{100 * (up / all_):.0f} %"
+            shares[f"{column}: three below"] = f"{100 * (down / all_):.0f} %"
         rows.append({"scenario": name, **shares})
     return pd.DataFrame(rows)

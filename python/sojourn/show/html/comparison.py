@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sojourn.show import labels
+from sojourn.show import labels, style
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.study import quantities
@@ -62,6 +62,7 @@ def page(c: Comparison) -> Page:
 def _ranking(c: Comparison) -> list[Block]:
     names = c.queues
     short = labels.short_names(names)
+    looks = dict(zip(names, style.slots(names), strict=True))
     entries = c.entries
     heads: list[tuple[str, str]] = [("rank", ""), ("queue", "")]
     columns: list[list[Cell]] = [
@@ -72,7 +73,7 @@ def _ranking(c: Comparison) -> list[Block]:
         [
             Cell(
                 short[e.queue],
-                colour=names.index(e.queue),
+                colour=looks[e.queue],
                 strong=e.rank == 1,
                 sub=e.queue if short[e.queue] != e.queue else "",
             )
@@ -107,6 +108,7 @@ def _ranking(c: Comparison) -> list[Block]:
 def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
     """Return what became of each condition, where any is not met or only just."""
     rows = []
+    looks = dict(zip(c.queues, style.slots(c.queues), strict=True))
     for e in c.entries:
         for k in e.checks:
             if k.reason:
@@ -114,7 +116,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
                 verdict = ("met" if k.met else "not met") + (", a close call" * k.borderline)
                 rows.append(
                     [
-                        Cell(short[e.queue], colour=c.queues.index(e.queue)),
+                        Cell(short[e.queue], colour=looks[e.queue]),
                         Cell(k.condition),
                         Cell(k.found),
                         Cell(verdict, badge=kind),

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from sojourn.show.data import HasTables
     from sojourn.stats import Interval
 
-_DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "solid", "dash")
+_DASHES = (
+    "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",
+)  # fmt: skip
 _SYMBOLS = (
     "circle",
     "square",
@@ -48,12 +50,12 @@ def _legend(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _mark(index: int, size: int = 9) -> dict[str, Any]:
-    return {"color": f"c{index % 8}", "symbol": _SYMBOLS[index % 8], "size": size}
+def _mark(look: int, size: int = 9) -> dict[str, Any]:
+    return {"color": f"c{look % 8}", "symbol": _SYMBOLS[(look + look // 8) % 8], "size": size}
 
 
-def _line(index: int) -> dict[str, Any]:
-    return {"color": f"c{index % 8}", "dash": _DASHES[index % 8], "width": 1.8}
+def _line(look: int) -> dict[str, Any]:
+    return {"color": f"c{look % 8}", "dash": _DASHES[(look + 3 * (look // 8)) % 8], "width": 1.8}
 
 
 def _logarithmic(low: float, high: float) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def intervals(
         map(scale.apply, means), [scale.apply(i.half_width) for i in there.values()]
     )
     traces = []
-    for at, (name, i) in enumerate(found.items()):
+    for look, (name, i) in zip(style.slots(found), found.items(), strict=True):
         if name not in there:
             continue
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
@@ -100,13 +102,13 @@ def intervals(
                 "mode": "markers",
                 "x": [mean],
                 "y": [safe(names[name])],
-                "marker": _mark(at),
+                "marker": _mark(look),
                 "error_x": {
                     "type": "data",
                     "symmetric": False,
                     "array": [high - mean if known else 0],
                     "arrayminus": [mean - low if known else 0],
-                    "color": f"c{at % 8}",
+                    "color": f"c{look % 8}",
                     "thickness": 1.5,
                     "width": 4,
                 },
@@ -160,12 +162,12 @@ def tradeoff(
     sx = labels.scale_of(dm, du, [i.estimate for i in ds.values()])
     sy = labels.scale_of(gm, gu, [i.estimate for i in gs.values()])
     traces = []
-    for at, name in enumerate(ds):
+    for look, name in zip(style.slots(ds), ds, strict=True):
         d, g = ds[name], gs[name]
         if not (math.isfinite(d.estimate) and math.isfinite(g.estimate)):
             continue
 
-        def bar(half: float, colour: str = f"c{at % 8}") -> dict[str, Any]:
+        def bar(half: float, colour: str = f"c{look % 8}") -> dict[str, Any]:
             value = half if math.isfinite(half) else 0
             return {"type": "data", "array": [value], "color": colour, "thickness": 1.5, "width": 4}
 
@@ -182,7 +184,7 @@ def tradeoff(
                 "y": [sy.apply(g.estimate)],
                 "error_x": bar(sx.apply(d.half_width)),
                 "error_y": bar(sy.apply(g.half_width)),
-                "marker": _mark(at, 11),
+                "marker": _mark(look, 11),
                 "hovertemplate": f"{safe(name)}<br>{both}<extra></extra>",
             }
         )
@@ -221,7 +223,7 @@ def cdf(
     high = [d.quantile(0.99) for d in there.values()]
     scale = labels.scale_of(metric, unit, high)
     traces = []
-    for at, (name, d) in enumerate(found.items()):
+    for look, (name, d) in zip(style.slots(found), found.items(), strict=True):
         if d is None:
             continue
         x, p = d.thinned()
@@ -233,7 +235,7 @@ def cdf(
                 "name": safe(names[name]),
                 "x": x / scale.factor,
                 "y": p,
-                "line": {**_line(at), "shape": "hv"},
+                "line": {**_line(look), "shape": "hv"},
                 "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
             }
         )
@@ -289,7 +291,7 @@ def series(
     unit = series_unit(runs[next(iter(there))], metric, place)
     scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in there.values()])
     traces = []
-    for at, (name, xy) in enumerate(found.items()):
+    for look, (name, xy) in zip(style.slots(found), found.items(), strict=True):
         if xy is None:
             continue
         x, y = thin(*xy)
@@ -301,7 +303,7 @@ def series(
                 "name": safe(names[name]),
                 "x": x,
                 "y": y / scale.factor,
-                "line": {"color": f"c{at % 8}", "width": 1.3},
+                "line": {**_line(look), "width": 1.3},
                 "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
             }
         )
@@ -335,7 +337,7 @@ def over(
     everything = [i.estimate for line in lines.values() for _, i in line]
     scale = labels.scale_of(metric, unit, everything)
     traces = []
-    for at, (name, line) in enumerate(lines.items()):
+    for look, (name, line) in zip(style.slots(lines), lines.items(), strict=True):
         halves = [scale.apply(i.half_width) for _, i in line]
         traces.append(
             {
@@ -347,12 +349,12 @@ def over(
                 "error_y": {
                     "type": "data",
                     "array": [h if math.isfinite(h) else 0 for h in halves],
-                    "color": f"c{at % 8}",
+                    "color": f"c{look % 8}",
                     "thickness": 1.2,
                     "width": 3,
                 },
-                "marker": _mark(at, 7),
-                "line": _line(at),
+                "marker": _mark(look, 7),
+                "line": _line(look),
                 "hovertemplate": f"%{{x}}: %{{y:.4g}} {scale.unit}<extra>{safe(name)}</extra>",
             }
         )

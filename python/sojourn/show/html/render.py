@@ -25,7 +25,7 @@ DARK = (
     "#9AD6F7",
     "#F2BE4B",
     "#DDDDDD",
-    "#B593D6",
+    "#B478FF",
 )
 """The same colours, light enough for a dark page."""
 
@@ -106,5 +106,5 @@ def write(page: Page, path: Path) -> Path:
     from sojourn.study.disk import replace_file
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, render(page).encode())
+    replace_file(path, render(page).encode("utf-8", "backslashreplace"))
     return path

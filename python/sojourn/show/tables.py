@@ -1,0 +1,47 @@
+"""The one look of tables in the terminal: a line under the heads, numbers to the right."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+_NUMBER = re.compile(r"[+-]?\d")
+NOTHING = ("", "-", "\N{EN DASH}")
+"""What stands where there is no number."""
+
+
+def table(title: str | None = None, **options: Any) -> Table:
+    """Return an empty table; `options` are rich's."""
+    from rich import box
+    from rich.table import Table as _Table
+
+    return _Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
+        header_style="bold", **options,
+    )  # fmt: skip
+
+
+def of_rows(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None
+) -> Table:
+    """Return the columns of some rows as a table; those of numbers stand at the right."""
+    from rich.text import Text
+
+    view = table(title)
+    for column in columns:
+        numeric = numbers([str(row.get(column, "")) for row in rows])
+        view.add_column(column, overflow="fold", justify="right" if numeric else "left")
+    for row in rows:
+        view.add_row(*(Text(str(row.get(column, ""))) for column in columns))
+    return view
+
+
+def numbers(texts: Sequence[str]) -> bool:
+    """Whether all of them are numbers, with or without units, as far as there is anything."""
+    there = [text for text in texts if text not in NOTHING]
+    return bool(there) and all(_NUMBER.match(text) for text in there)

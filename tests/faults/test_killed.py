@@ -1,0 +1,258 @@
+"""`kill -9`: nothing is lost, and what is left goes with the next command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn import temporary
+from sojourn.papers.runs import Row, Runs
+from sojourn.study import StudyInterrupted
+from tests.faults.tools import MAIN, SECONDS, SHORT
+
+HOLDER = """
+import sys
+from sojourn import temporary
+with temporary.folder() as path:
+    (path / "half").write_text("half")
+    print(path, flush=True)
+    sys.stdin.read()
+"""
+
+
+def until(condition: Any, what: str) -> None:
+    """Waits for a condition, never for a time."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def test_temporary_folders_of_killed_processes_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    holders = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    killed, living = holders
+    with killed, living:
+        paths = []
+        for holder in holders:
+            assert holder.stdout is not None
+            paths.append(Path(holder.stdout.readline().strip()))
+        assert all((path / "half").exists() for path in paths)
+        killed.kill()
+        killed.wait()
+        assert paths[0].exists()
+        with temporary.folder() as mine:
+            assert mine.parent == paths[0].parent
+            assert not paths[0].exists()
+            assert (paths[1] / "half").exists()
+        living.communicate("", timeout=SECONDS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_somebody_else_has_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    theirs = tmp_path / "theirs"
+    (theirs / "abc").mkdir(parents=True)
+    temporary.place().symlink_to(theirs)
+    with temporary.folder() as mine:
+        assert mine.parent == tmp_path
+    assert temporary.sweep() == 0
+    assert (theirs / "abc").exists()
+    temporary.place().unlink()
+    temporary.place().mkdir(mode=0o777)
+    temporary.place().chmod(0o777)
+    (temporary.place() / "abc").mkdir()
+    with temporary.folder() as mine:
+        assert mine.parent == tmp_path
+    assert (temporary.place() / "abc").exists()
+
+
+def test_a_killed_comparison_leaves_its_folder_to_the_next(tmp_path: Path) -> None:
+    """Without --out the runs are in a folder of their own, which a killed process cannot remove."""
+    (tmp_path / "home.toml").write_text(SHORT)
+    place = tmp_path / "tmp"
+    place.mkdir()
+    command = [sys.executable, "-c", MAIN, "compare", "home.toml", "--queues", "codel", "pie"]
+    options: dict[str, Any] = {
+        "cwd": tmp_path,
+        "env": {**os.environ, "TMPDIR": str(place)},
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
+    with subprocess.Popen(
+        [*command, "--seeds", "100000", "--set", "duration=30s"], **options
+    ) as process:
+        until(lambda: list(place.rglob("run.json")), "no run is made")
+        process.kill()
+        process.wait()
+    assert list(place.rglob("run.json"))
+    assert subprocess.run([*command, "--seeds", "2"], **options, check=False).returncode == 0
+    assert list(place.iterdir()) == []
+
+
+def test_asked_to_end_it_stops_as_by_ctrl_c(tmp_path: Path) -> None:
+    """As a batch scheduler or a shutdown asks."""
+    (tmp_path / "home.toml").write_text(SHORT)
+    command = [sys.executable, "-c", MAIN, "compare", "home.toml", "--out", "out"]
+    with subprocess.Popen(
+        [*command, "--seeds", "100000", "--set", "duration=30s"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        until(lambda: list(tmp_path.rglob("run.json")), "no run is made")
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert "kept in out, the same command goes on from there" in told
+    assert not (tmp_path / "out" / "tmp").exists()
+    assert (tmp_path / "out" / "summary.parquet").exists()
+
+
+# Papers whose runs are lines of one file
+
+
+ROWS: list[Row] = [({"n": n}, {"told": n}, seed) for n in range(6) for seed in (1, 2)]
+
+
+def make(told: Any, seed: int) -> dict[str, Any]:
+    return {"outcome": 10 * told["told"] + seed, "long": "x" * 9000}
+
+
+def in_folder(folder: Path) -> list[dict[str, Any]]:
+    return Runs(folder, make, "engine").run(ROWS, 2, None)
+
+
+class Counted:
+    """Makes runs, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, told: Any, seed: int) -> dict[str, Any]:
+        self.count += 1
+        return make(told, seed)
+
+
+def test_a_paper_that_was_killed_goes_on(tmp_path: Path) -> None:
+    expected = in_folder(tmp_path / "whole")
+    lines = (tmp_path / "whole" / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == len(ROWS)
+    for cut in (0, 1, len(lines[0]) // 2, len(lines[0]) - 1):
+        folder = tmp_path / f"cut-{cut}"
+        folder.mkdir()
+        (folder / "runs.jsonl").write_bytes(lines[1] + lines[0][:cut])
+        first, second = Counted(), Counted()
+        assert Runs(folder, first, "engine").run(ROWS, 1, None) == expected
+        # A line without its end is whole all the same.
+        assert first.count == len(ROWS) - (2 if cut == len(lines[0]) - 1 else 1)
+        assert Runs(folder, second, "engine").run(ROWS, 1, None) == expected
+        assert second.count == 0
+
+
+def test_two_processes_at_one_paper(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        one, other = pool.map(in_folder, [tmp_path, tmp_path])
+    assert one == other
+    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
+    assert {json.loads(line)["key"] for line in lines} == {
+        Runs(tmp_path, make, "engine").key(told, seed) for _, told, seed in ROWS
+    }
+
+
+def test_a_paper_is_stopped_by_its_report(tmp_path: Path) -> None:
+    with pytest.raises(StudyInterrupted, match="goes on from there"):
+        Runs(tmp_path, make, "engine").run(ROWS, 1, lambda now: now.done < 3)
+    assert 3 <= len((tmp_path / "runs.jsonl").read_text().splitlines()) < len(ROWS)
+
+
+# Others that write
+
+
+def test_half_a_jar_goes_with_the_next_fetch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sojourn.lab.cassandra import VERSION, artefacts
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "a.jar").write_bytes(b"a jar")
+    jar = artefacts.Jar("a.jar", hashlib.sha256(b"a jar").hexdigest())
+    monkeypatch.setattr(artefacts, "pinned", lambda _version=VERSION: [jar])
+    kept = artefacts.folder()
+    kept.mkdir(parents=True)
+    (kept / f".a.jar{artefacts.HALF}").write_bytes(b"a j")
+    assert artefacts.fetch(repository=tmp_path.as_uri()) == 1
+    assert [path.name for path in kept.iterdir()] == ["a.jar"]
+
+
+def test_half_a_page_goes_with_the_next_report(tmp_path: Path) -> None:
+    from sojourn.show.html.blocks import Page
+    from sojourn.show.publish import FIGURES, paper_report
+
+    (tmp_path / FIGURES).mkdir()
+    for place in (tmp_path, tmp_path / FIGURES):
+        (place / ".report.html.0123.tmp").write_text("half")
+    page = Page(title="t", subtitle="s", lead=[], sections=[], version="0")
+    assert [p.name for p in paper_report(tmp_path, page, {})] == ["report.html"]
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["report.html"]
+
+
+def test_a_killed_udp_server_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    serve = [sys.executable, "-c", MAIN, "udp", "serve", "--dir", str(folder)]
+    serve += ["--bind", "127.0.0.1:0", "--json"]
+    send = [sys.executable, "-c", MAIN, "udp", "send", "-"]
+
+    def served() -> tuple[subprocess.Popen[str], str]:
+        server = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        return server, json.loads(server.stdout.readline())["listening"]
+
+    server, address = served()
+    client = subprocess.Popen(
+        [*send, address, "--name", "big"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    with server, client:
+        assert client.stdin is not None
+        client.stdin.write(bytes(1 << 20))
+        client.stdin.flush()
+        until(lambda: list(folder.glob(".sojourn-*.partial")), "nothing has come")
+        server.kill()
+        server.wait()
+        client.kill()
+    assert list(folder.glob(".sojourn-*.partial"))
+    server, _ = served()
+    with server:
+        assert list(folder.iterdir()) == []
+        server.send_signal(signal.SIGTERM)
+        out, _ = server.communicate(timeout=SECONDS)
+        assert server.returncode == 0
+        assert "processed" in json.loads(out.splitlines()[-1])

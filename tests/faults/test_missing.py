@@ -1,0 +1,98 @@
+"""Programs, packages and permissions that are not there: said by name, with what adds them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sojourn.lab import needs
+from tests.cli.test_commands import sojourn
+from tests.conftest import ROOT
+from tests.faults.tools import SHORT
+
+STORE = """
+duration = "2s"
+[topology]
+template = "mesh"
+nodes = ["a", "b", "c"]
+rate = "100mbit"
+netem = "delay 1ms"
+[store]
+nodes = ["a", "b", "c"]
+clients = ["a"]
+"""
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without any program."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(needs, "_SBIN", "/nonexistent")
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize(
+    ("arguments", "program", "remedy"),
+    [
+        (["lab", "run", "FILE"], "iperf3", "sudo apt-get install"),
+        (["lab", "run", "FILE", "--engine", "kernel"], "tc", "sudo apt-get install"),
+        (["lab", "validate"], "iperf3", "sudo apt-get install"),
+        (["wire", "selftest"], "iperf3", "sudo apt-get install"),
+    ],
+)
+def test_programs_are_named_before_anything_is_begun(
+    arguments: list[str], program: str, remedy: str, tmp_path: Path
+) -> None:
+    (tmp_path / "home.toml").write_text(SHORT)
+    given = [str(tmp_path / "home.toml") if a == "FILE" else a for a in arguments]
+    result = sojourn(*given)
+    assert result.status == 2
+    assert program in result.err
+    assert remedy in result.err
+    assert result.out == ""
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_switch_or_a_store_that_is_not_there() -> None:
+    from sojourn.lab import Unavailable
+    from sojourn.lab.cassandra.java import find_java
+    from sojourn.lab.openvswitch import require
+
+    with pytest.raises(Unavailable, match=r"ovs-vswitchd.*sudo apt-get install openvswitch"):
+        require()
+    with pytest.raises(Unavailable, match=r"Java 17 is missing.*apt-get install"):
+        find_java()
+
+
+def test_no_wire_and_no_store_to_speak_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sojourn.lab.journal.ROOT_FOLDER", tmp_path / "run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for arguments in (["wire", "top"], ["wire", "set", "uplink", "rate", "1mbit"]):
+        result = sojourn(*arguments)
+        assert result.status == 2
+        assert "no wire is running: `sojourn wire run`" in result.err
+
+
+@pytest.mark.parametrize("package", ["os_ken", "pyroute2"])
+def test_packages_are_named_with_their_extra(
+    package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from importlib import util
+
+    found = util.find_spec
+    monkeypatch.setattr(
+        util, "find_spec", lambda name, *rest: None if name == package else found(name, *rest)
+    )
+    (tmp_path / "home.toml").write_text(SHORT)
+    if package == "os_ken":
+        arguments = ["lb", "serve", "--policy", "random", "--address", "10.0.0.100"]
+        arguments += ["--server", "a=10.0.0.1@1"]
+    else:
+        arguments = ["lab", "run", str(tmp_path / "home.toml")]
+    result = sojourn(*arguments)
+    assert result.status == 2
+    assert "pip install 'sojourn[lab]'" in result.err
+    assert os.fspath(ROOT) not in result.err
