@@ -43,6 +43,7 @@ class Folder:
 
     def __init__(self) -> None:
         self._lock: int | None = None
+        self._around: Path | None = None
         self.path = self._made()
 
     def _made(self) -> Path:
@@ -62,13 +63,17 @@ class Folder:
                 continue  # another process has tidied up between two steps
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             if _is(self._lock, path):
-                return path
+                self._around = path
+                # Not the locked one itself: who uses it may lock it for reasons of his own.
+                inner = path / "kept"
+                inner.mkdir()
+                return inner
             self._release()
         return Path(tempfile.mkdtemp(prefix="sojourn-"))
 
     def close(self) -> None:
         """Remove it with all that is in it; harmless if that has been done."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self._around or self.path, ignore_errors=True)
         self._release()
         with contextlib.suppress(OSError):  # others may have theirs in it
             place().rmdir()

@@ -22,7 +22,7 @@ STUDY = SHORT + (
     '\n[study]\nname = "rates"\nseeds = 3\n'
     '[study.vary]\n"links.uplink.rate" = ["5mbit", "10mbit"]\n'
 )
-SECONDS = 120
+SECONDS = 400
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes of a datagram that carry its number.
 pub const NUMBER: usize = 8;
+/// No datagram waits longer in a socket, ns: if it seems so, the wall clock has been set.
+const LONGEST_WAIT: u64 = 60 * SECOND;
 /// Datagrams that one flow sends or takes before others have their turn.
 const TURN: usize = 64;
 
@@ -136,7 +138,8 @@ impl Receiver {
                     // By the wall clock: what matters is how long ago it was.
                     ControlMessageOwned::ScmTimestampns(time) => {
                         let came = time.tv_sec() as u64 * SECOND + time.tv_nsec() as u64;
-                        at = now.saturating_sub(wall.saturating_sub(came));
+                        let ago = wall.saturating_sub(came);
+                        at = if ago < LONGEST_WAIT { now.saturating_sub(ago) } else { now };
                     }
                     ControlMessageOwned::RxqOvfl(count) => overflowed = count,
                     _ => {}
