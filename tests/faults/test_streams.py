@@ -103,8 +103,6 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--help"],
-        ["compare", "--help"],
         ["list", "queue"],
         ["explain", "codel"],
         ["compare", "FILE"],

@@ -113,7 +113,7 @@ def test_results_are_read_back(tmp_path: Path) -> None:
         ("calll.mos", "", "did you mean call.mos"),
         ("call.moss", "", "did you mean `call.mos`"),
         ("call.completion_p99", "", "sojourn list metric"),
-        ("bulk.mos", "", "'bulk' has no mos; there is call.mos"),
+        ("bulk.mos", "", "`bulk` has no mos; there is call.mos"),
         ("page_p95", "", "only web flows have that"),
         ("delay_p95", "", "There are call.delay_p95, bulk.delay_p95"),
         ("call.sojourn_p95", "", "measured at links, such as uplink.sojourn_p95"),

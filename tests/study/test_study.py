@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ import pytest
 
 from sojourn.study import Progress, Results, Study, StudyError, StudyInterrupted, replay
 from sojourn.study.session import Session
-from tests.study.fakes import FakeEngine, engine, scenario
+from tests.study.fakes import FakeEngine, FakeRecord, engine, scenario
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -153,18 +152,21 @@ def test_studies_in_a_row_share_a_session(tmp_path: Path) -> None:
     assert (tmp_path / "summary.parquet").exists()
 
 
-def test_a_session_without_a_folder_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def test_a_session_without_a_folder_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen: list[Path] = []
 
-    def watched(prefix: str) -> str:
-        made.append(mkdtemp(prefix=prefix))
-        return made[-1]
+    class Looking(FakeEngine):
+        def simulate(self, *what: Any) -> FakeRecord:
+            seen.extend(tmp_path.rglob("manifest.json"))
+            return super().simulate(*what)
 
-    monkeypatch.setattr("tempfile.mkdtemp", watched)
     with pytest.raises(StudyError, match="the books"):
-        study(1).run(engine=FakeEngine(fail_at=2))
-    assert made
-    assert not Path(made[0]).exists()
+        study(1).run(engine=Looking(fail_at=2))
+    assert seen
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_statistics_of_the_table() -> None:
@@ -234,7 +236,7 @@ def test_cells_given_one_by_one(tmp_path: Path) -> None:
         (lambda: study().vary(x=[]), "no levels"),
         (lambda: study().vary(x=3), "list of levels"),
         (lambda: study().vary(x=[float("nan")]), "finite"),
-        (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes 'rate' too"),
+        (lambda: study().vary(a={"u": {"rate": 1}}).cells, "changes `rate` too"),
         (lambda: study().vary(qeue=["a"]), "did you mean `queue`"),
         (lambda: study().seeds(0), "at least one"),
         (lambda: study().seeds(10**9), "at most 1000000 seeds"),
