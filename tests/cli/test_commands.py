@@ -224,7 +224,7 @@ def test_output_that_cannot_be_written(home: Path) -> None:
                 check=False,
             )
         assert done.returncode == 2
-        assert done.stderr.strip() == "No space left on device"
+        assert done.stderr.startswith("standard output: No space left on device; ")
 
 
 def test_compare(home: Path, tmp_path: Path) -> None:

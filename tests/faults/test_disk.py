@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from sojourn.study import Results, Study
 from tests.conftest import ROOT
-from tests.faults.tools import SECONDS, SHORT, STUDY, files, powerless, run, whole
-from tests.study.fakes import FakeEngine, scenario
+from tests.faults.tools import SECONDS, SHORT, STUDY, files, powerless, run
 
 SMALL_DISK = """
 import contextlib, io, os, subprocess, sys
@@ -81,24 +75,6 @@ def test_a_full_disk_in_the_middle_of_a_study(study: Path, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
 
 
-def test_files_that_may_not_grow(tmp_path: Path) -> None:
-    """The same by a limit on the size of files, at whatever is written."""
-    (tmp_path / "study.toml").write_text(STUDY)
-    for size in (2000, 12_000):
-        done = run("study", "run", "study.toml", cwd=tmp_path, file_size=size)
-        assert done.status == 2
-        assert "File too large" in done.err
-        assert "results/rates" in done.err
-        assert not (tmp_path / "results" / "rates" / "tmp").exists()
-    assert run("study", "run", "study.toml", cwd=tmp_path).status == 0
-    assert len(whole(tmp_path / "results" / "rates").keys) == 6
-    done = run("report", "results/rates", cwd=tmp_path, file_size=30_000)
-    assert done.status == 2
-    assert "report.html: File too large" in done.err
-    assert not (tmp_path / "results" / "rates" / "report.html").exists()
-    assert not list((tmp_path / "results").rglob(".*.tmp"))
-
-
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     shut = tmp_path / "shut"
     shut.mkdir()
@@ -119,103 +95,3 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         assert "Permission denied" in done.err
     assert files(shut) == set()
     assert files(tmp_path / "kept") == kept
-
-
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    (tmp_path / "home.toml").write_text(SHORT)
-    (tmp_path / "home.toml").chmod(0)
-    done = run("run", "home.toml", cwd=tmp_path, before=powerless())
-    assert done.status == 2
-    assert done.err.strip() == "home.toml: cannot be read: Permission denied"
-
-
-def test_output_through_links(tmp_path: Path) -> None:
-    (tmp_path / "home.toml").write_text(SHORT)
-    (tmp_path / "far").mkdir()
-    (tmp_path / "link").symlink_to("far")
-    (tmp_path / "dangling").symlink_to("nowhere")
-    assert run("run", "home.toml", "--out", "link", cwd=tmp_path).status == 0
-    assert len(whole(tmp_path / "far").keys) == 1
-    done = run("run", "home.toml", "--out", "dangling", cwd=tmp_path)
-    assert done.status == 2
-    assert "dangling" in done.err
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_another_program_writes_into_the_folder(tmp_path: Path) -> None:
-    """Files and folders come and go in every place of it; the table is what it would be."""
-    over = threading.Event()
-
-    def meddle() -> None:
-        number = 0
-        while not over.wait(0.002):
-            number += 1
-            for place in (tmp_path / "out", tmp_path / "out" / "runs"):
-                if place.is_dir():
-                    folder = place / f"theirs-{number % 7}"
-                    folder.mkdir(exist_ok=True)
-                    (folder / "x").write_text("theirs")
-                    (place / ".theirs").write_text("theirs")
-                    shutil.rmtree(folder, ignore_errors=True)
-
-    other = threading.Thread(target=meddle)
-    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(20)
-    (tmp_path / "out").mkdir()
-    other.start()
-    try:
-        table = asked.run(tmp_path / "out", workers=2, engine=FakeEngine(pause=0.01))
-    finally:
-        over.set()
-        other.join()
-    pd.testing.assert_frame_equal(table.frame, asked.run(engine=FakeEngine()).frame)
-    assert Results.open(tmp_path / "out").check() == []
-    assert (tmp_path / "out" / ".theirs").read_text() == "theirs"
-
-
-def test_runs_that_vanish_while_they_are_read(tmp_path: Path) -> None:
-    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(3)
-    asked.run(tmp_path, engine=FakeEngine())
-    results = Results.open(tmp_path)
-    one = results.run(queue="codel")
-    shutil.rmtree(one.folder)
-    assert len(results.table()) == 5
-    assert len(results.missing) == 1
-    engine = FakeEngine()
-    assert len(asked.run(tmp_path, engine=engine)) == 6
-    assert len(engine.ran) == 1
-
-
-def test_results_of_an_older_version(tmp_path: Path) -> None:
-    """Another format is refused by name; a column that was not measured then is empty."""
-    (tmp_path / "home.toml").write_text(SHORT)
-    assert run("run", "home.toml", "--out", "old", cwd=tmp_path).status == 0
-    manifest = tmp_path / "old" / "manifest.json"
-    written = manifest.read_text()
-    data = json.loads(written)
-    for change in ({"sojourn": {"format": 0}}, {"sojourn": {"format": 2}}):
-        manifest.write_text(json.dumps(data | change))
-        for arguments in (["report", "old"], ["run", "home.toml", "--out", "old"]):
-            done = run(*arguments, cwd=tmp_path)
-            assert done.status == 2
-            assert "this version reads format 1" in done.err
-            assert "choose another folder" in done.err
-    assert json.loads(manifest.read_text()) == data | change
-    manifest.write_text(written)
-
-
-def test_columns_of_an_older_version(tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    from sojourn.show.terminal import ci
-
-    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(3)
-    asked.run(tmp_path, engine=FakeEngine())
-    (tmp_path / "summary.parquet").unlink()
-    for run_ in Results.open(tmp_path).runs(queue="codel"):
-        path = run_.folder / "summary.parquet"
-        pq.write_table(pq.read_table(path).drop_columns(["goodput"]), path)
-    table = Results.open(tmp_path).table()
-    frame = table.frame
-    assert frame.loc[frame["queue"] == "codel", "goodput"].isna().all()
-    assert frame.loc[frame["queue"] == "pfifo", "goodput"].notna().all()
-    assert ci(table, ["sojourn_p95", "goodput"]).row_count == 2

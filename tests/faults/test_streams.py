@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.faults.tools import MAIN, SECONDS, SHORT, SOJOURN, STUDY, powerless, run, whole
+from tests.faults.tools import SECONDS, SHORT, SOJOURN, run, whole
 
 ODD = b"caf\xe9"
 """A name in Latin-1: no UTF-8."""
@@ -70,105 +67,6 @@ def test_a_terminal_of_few_characters(home: Path) -> None:
     assert done.out.isascii()
     shown = run("run", home, "--json", cwd=home.parent, PYTHONIOENCODING="latin-1")
     assert shown.status == 0
-
-
-def test_names_that_are_no_utf8(tmp_path: Path) -> None:
-    import json
-
-    folder = os.fsencode(tmp_path) + b"/" + ODD
-    text = SHORT.replace("name = ", "# name = ", 1)
-    with open(folder + b".toml", "w") as file:  # noqa: PTH123 - a name of bytes
-        file.write(text)
-    done = run("run", folder + b".toml", "--json", "--out", folder, cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["scenario"] == "caf\\xe9"
-    assert len(whole(Path(os.fsdecode(folder))).keys) == 1
-    done = run("report", folder, "--json", cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert os.path.exists(folder + b"/report.html")  # noqa: PTH110
-    assert json.loads(done.out)["written"][0].endswith("caf\udce9/report.html")
-
-
-def test_names_that_are_too_long(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(STUDY.replace('"rates"', f'"{"long " * 200}"'))
-    done = run("study", "run", "study.toml", cwd=tmp_path)
-    assert done.status == 0, done.err
-    (made,) = (tmp_path / "results").iterdir()
-    assert len(made.name) <= 80
-    done = run("study", "run", "study.toml", "--out", "n" * 300, cwd=tmp_path)
-    assert done.status == 2
-    assert "File name too long; choose a shorter name" in done.err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["list", "queue"],
-        ["explain", "codel"],
-        ["compare", "FILE"],
-    ],
-)
-def test_a_terminal_of_40_columns(arguments: list[str], home: Path) -> None:
-    given = [str(home) if a == "FILE" else a for a in arguments]
-    if arguments == ["compare", "FILE"]:
-        given += ["--queues", "codel", "pfifo limit 300p", "--seeds", "2"]
-    done = run(*given, cwd=home.parent, COLUMNS="40")
-    assert done.status == 0
-    lines = [line.rstrip() for line in done.out.splitlines()]
-    told = [line for line in lines if not line.startswith("  tc ")]  # to be pasted: never broken
-    assert max(map(len, told)) <= 40
-    assert "…" not in done.out
-
-
-def test_without_a_terminal_there_are_lines(home: Path) -> None:
-    """And with one there is a bar, which goes."""
-    code = f"from sojourn.cli import common; common.LINE_EVERY = 0.0; {MAIN}"
-    command = [sys.executable, "-c", code, "compare", str(home), "--seeds", "20"]
-    command += ["--queues", "codel", "pie", "--set", "duration=20s"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
-    told = [line for line in done.stderr.splitlines() if "/40 runs" in line]
-    assert any(" left" in line for line in told), done.stderr
-    assert "\x1b" not in done.stderr
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                some = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not some:
-                break
-            shown += some
-        assert process.wait(SECONDS) == 0
-    os.close(ours)
-    assert b"comparing 2 queues" in shown
-    assert b"\x1b[" in shown
-
-
-def test_no_home_and_no_cache(home: Path, tmp_path: Path) -> None:
-    shut = tmp_path / "shut"
-    shut.mkdir()
-    shut.chmod(0o555)
-    assert run("run", home, "--out", "kept", cwd=tmp_path, HOME=None).status == 0
-    for where in (None, "/nonexistent", str(shut)):
-        done = run("report", "kept", cwd=tmp_path, HOME=where, XDG_CACHE_HOME=None)
-        assert done.status == 0, done.err
-
-
-def test_a_cache_that_may_not_be_written(tmp_path: Path) -> None:
-    shut = tmp_path / "shut"
-    shut.mkdir()
-    shut.chmod(0o555)
-    repository = (ROOT / "tests").as_uri()
-    done = run(
-        "store", "fetch", "--repository", repository, cwd=tmp_path, before=powerless(),
-        XDG_CACHE_HOME=str(shut),
-    )  # fmt: skip
-    assert done.status == 2
-    assert f"{shut}/sojourn" in done.err
-    assert "Permission denied" in done.err
 
 
 def test_no_home_for_the_jars(monkeypatch: pytest.MonkeyPatch) -> None:
