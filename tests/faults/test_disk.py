@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from sojourn.study import Results, Study
 from tests.conftest import ROOT
-from tests.faults.tools import SECONDS, SHORT, STUDY, files, powerless, run
+from tests.faults.tools import SECONDS, SHORT, STUDY, files, powerless, run, whole
+from tests.study.fakes import FakeEngine, scenario
 
 SMALL_DISK = """
 import contextlib, io, os, subprocess, sys
@@ -95,3 +100,59 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         assert "Permission denied" in done.err
     assert files(shut) == set()
     assert files(tmp_path / "kept") == kept
+
+
+def test_output_through_links(tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(SHORT)
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    assert run("run", "home.toml", "--out", "link", cwd=tmp_path).status == 0
+    assert len(whole(tmp_path / "far").keys) == 1
+    done = run("run", "home.toml", "--out", "dangling", cwd=tmp_path)
+    assert done.status == 2
+    assert "dangling" in done.err
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_another_program_writes_into_the_folder(tmp_path: Path) -> None:
+    """Files and folders come and go in every place of it; the table is what it would be."""
+    over = threading.Event()
+
+    def meddle() -> None:
+        number = 0
+        while not over.wait(0.002):
+            number += 1
+            for place in (tmp_path / "out", tmp_path / "out" / "runs"):
+                if place.is_dir():
+                    folder = place / f"theirs-{number % 7}"
+                    folder.mkdir(exist_ok=True)
+                    (folder / "x").write_text("theirs")
+                    (place / ".theirs").write_text("theirs")
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    other = threading.Thread(target=meddle)
+    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(20)
+    (tmp_path / "out").mkdir()
+    other.start()
+    try:
+        table = asked.run(tmp_path / "out", workers=2, engine=FakeEngine(pause=0.01))
+    finally:
+        over.set()
+        other.join()
+    pd.testing.assert_frame_equal(table.frame, asked.run(engine=FakeEngine()).frame)
+    assert Results.open(tmp_path / "out").check() == []
+    assert (tmp_path / "out" / ".theirs").read_text() == "theirs"
+
+
+def test_runs_that_vanish_while_they_are_read(tmp_path: Path) -> None:
+    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(3)
+    asked.run(tmp_path, engine=FakeEngine())
+    results = Results.open(tmp_path)
+    one = results.run(queue="codel")
+    shutil.rmtree(one.folder)
+    assert len(results.table()) == 5
+    assert len(results.missing) == 1
+    engine = FakeEngine()
+    assert len(asked.run(tmp_path, engine=engine)) == 6
+    assert len(engine.ran) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.tools import SECONDS, SHORT, SOJOURN, run, whole
+from tests.faults.tools import SECONDS, SHORT, SOJOURN, STUDY, run, whole
 
 ODD = b"caf\xe9"
 """A name in Latin-1: no UTF-8."""
@@ -67,6 +67,34 @@ def test_a_terminal_of_few_characters(home: Path) -> None:
     assert done.out.isascii()
     shown = run("run", home, "--json", cwd=home.parent, PYTHONIOENCODING="latin-1")
     assert shown.status == 0
+
+
+def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+    import json
+
+    folder = os.fsencode(tmp_path) + b"/" + ODD
+    text = SHORT.replace("name = ", "# name = ", 1)
+    with open(folder + b".toml", "w") as file:  # noqa: PTH123 - a name of bytes
+        file.write(text)
+    done = run("run", folder + b".toml", "--json", "--out", folder, cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["scenario"] == "caf\\xe9"
+    assert len(whole(Path(os.fsdecode(folder))).keys) == 1
+    done = run("report", folder, "--json", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert os.path.exists(folder + b"/report.html")  # noqa: PTH110
+    assert json.loads(done.out)["written"][0].endswith("caf\udce9/report.html")
+
+
+def test_names_that_are_too_long(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace('"rates"', f'"{"long " * 200}"'))
+    done = run("study", "run", "study.toml", cwd=tmp_path)
+    assert done.status == 0, done.err
+    (made,) = (tmp_path / "results").iterdir()
+    assert len(made.name) <= 80
+    done = run("study", "run", "study.toml", "--out", "n" * 300, cwd=tmp_path)
+    assert done.status == 2
+    assert "File name too long; choose a shorter name" in done.err
 
 
 def test_no_home_for_the_jars(monkeypatch: pytest.MonkeyPatch) -> None:
