@@ -105,6 +105,23 @@ def test_every_command_has_help() -> None:
     walk(get_command(app), [])
 
 
+def test_summaries_fit_a_terminal() -> None:
+    from typer.main import get_command
+
+    from sojourn.cli.app import app
+
+    def walk(command: Any) -> None:
+        inner = getattr(command, "commands", {})
+        longest = max(map(len, inner), default=0)
+        for name, each in inner.items():
+            # click's own room in 80 columns.
+            short = each.get_short_help_str(78 - longest - 6)
+            assert not short.endswith("..."), (name, short)
+            walk(each)
+
+    walk(get_command(app))
+
+
 def test_run(home: Path) -> None:
     result = process("run", home)
     assert result.status == 0

@@ -55,7 +55,7 @@ def store(
     workers: common.Workers = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Find the replication factor and consistency level that a store should take.
+    """Find a store's replication factor and consistency level.
 
     All that keep what is asked are simulated with the scenario's links, loss and load, on the same
     seeds. Choices that cannot be told from the best are marked as it is.

@@ -56,7 +56,7 @@ def compare(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Find the queue that serves a scenario best, and which differences are real.
+    """Find the queue that serves a scenario best, and how surely.
 
     Every queue meets the same seeds, hence the same arrivals; queues that cannot be told apart
     share a rank. Without --out the runs are forgotten.

@@ -41,7 +41,7 @@ def doctor(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Say what this machine can do, and the command that adds what is missing.
+    """Say what this machine can do, and what adds the rest.
 
     Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
     something that was named (or, if nothing was, to simulate) cannot be done here.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="See a scenario for real: programs, packets and links on this machine.",
+        help="See a scenario for real, on this machine.",
         no_args_is_help=True,
     )
     family.command("run")(run)
@@ -72,7 +72,7 @@ def run(
         typer.Option("--out", metavar="DIR", help="Write the run's tables and outputs here."),
     ] = None,
 ) -> None:
-    """See a scenario for real: real programs, real packets, emulated links between them.
+    """See a scenario for real: programs, packets, links.
 
     It takes as long as the scenario says. Nothing on this machine is changed.
     """
@@ -177,11 +177,12 @@ def validate(
     privilege: common.Privilege = "auto",
     as_json: common.AsJson = False,
 ) -> None:
-    """See how well simulated and real runs agree here: reference scenarios, made both ways.
+    """See how well simulated and real runs agree here.
 
-    Flows of reno and cubic, one and eight, share a bottleneck under six queue disciplines. Goodput
-    should agree to 3 %, mean and 95th percentile of the queueing delay to 15 % or one packet. Ends
-    with status 1 if something differs or a real run is not valid.
+    Reference scenarios are made both ways: flows of reno and cubic, one and eight, share a
+    bottleneck under six queue disciplines. Goodput should agree to 3 %, mean and 95th percentile of
+    the queueing delay to 15 % or one packet. Ends with status 1 if something differs or a real run
+    is not valid.
     """
     from dataclasses import replace
 
@@ -244,7 +245,7 @@ def clean(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Put back settings of this machine that a killed laboratory left changed.
+    """Put back settings that a killed laboratory changed.
 
     Control groups that it left are taken away. There is nothing else to clean: namespaces,
     interfaces, files and programs of a laboratory end with it.

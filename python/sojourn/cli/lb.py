@@ -147,7 +147,7 @@ def serve(
     seed: common.Seed = 1,
     as_json: common.AsJson = False,
 ) -> None:
-    """Spread flows over servers: be the controller of an OpenFlow 1.3 switch.
+    """Spread flows: be an OpenFlow 1.3 switch's controller.
 
     The switch must be told to ask here (Open vSwitch: set-controller, connection-mode=out-of-band,
     fail-mode=secure). Only rules with our own cookie, in one table, are ever written or removed;

@@ -74,7 +74,7 @@ def new(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Write a scenario to begin with, commented and ready for `compare`.
+    """Write a commented scenario to begin with, for `compare`.
 
     Asks what your link is like, what people do on it, and what hurts; options answer beforehand.
     With --template it takes a ready-made scenario instead, with your rates and times in it.

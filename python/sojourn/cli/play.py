@@ -43,7 +43,7 @@ def play(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Play with a scenario: a page whose sliders simulate again at every change.
+    """Play with a scenario: a page that simulates at every change.
 
     The page is served to this machine only, until Ctrl-C. What it shows stands in its address,
     which `sojourn play 'URL'` opens anywhere.

@@ -36,7 +36,7 @@ State = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Have a running UDP server drop less: adapt the receive buffers of its sockets.",
+        help="Have a running UDP server drop less: adapt its buffers.",
         invoke_without_command=True,
         no_args_is_help=True,
     )
@@ -310,7 +310,7 @@ def _tell_outcomes(outcomes: list[dict[str, Any]]) -> None:
 
 @common.command
 def unit() -> None:
-    """Print a unit file for systemd: one instance adapts the sockets of one other unit."""
+    """Print a systemd unit that adapts the sockets of another."""
     from importlib.resources import files
 
     text = files("sojourn.rcvbuf").joinpath(UNIT_FILE).read_text(encoding="utf-8")

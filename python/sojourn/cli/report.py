@@ -22,7 +22,7 @@ def report(
     ],
     as_json: common.AsJson = False,
 ) -> None:
-    """Get figures and one self-contained HTML page from a folder of results.
+    """Get figures and one HTML page from a folder of results.
 
     They are written into that folder.
     """

@@ -14,7 +14,7 @@ from sojourn.cli import common
 def register(app: typer.Typer) -> None:
     """Adds the family."""
     family = typer.Typer(
-        help="Use a real store: Cassandra for `lab run`, or one that runs already.",
+        help="Use a real store: for `lab run`, or one that runs already.",
         no_args_is_help=True,
     )
     family.command("fetch")(fetch)
@@ -30,10 +30,10 @@ def fetch(
     ] = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Get Cassandra for `lab run`: its jars from Maven Central, each checked by its SHA-256.
+    """Get Cassandra's jars for `lab run`, each checked.
 
-    They are fetched once and kept in ~/.cache/sojourn (or $XDG_CACHE_HOME), 68 MB. Nothing is
-    installed.
+    They come from Maven Central once, are checked by their SHA-256, and stay in ~/.cache/sojourn
+    (or $XDG_CACHE_HOME), 68 MB. Nothing is installed.
     """
     from sojourn.lab.cassandra import VERSION, artefacts
 
@@ -97,7 +97,7 @@ def measure(
     settings: common.Settings = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Measure a store that runs already: ask it what the scenario's first client asks.
+    """Measure a store that runs already, without its links.
 
     Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
     end; nothing else is touched.

@@ -44,7 +44,7 @@ def run(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Vary what a file says, over many seeds, and see means with their intervals.
+    """Vary what a file says; see means with their intervals.
 
     What its folder holds already is not run again: a study that was stopped goes on.
     """
@@ -105,7 +105,7 @@ def suite(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """See how every queue discipline does in a published set of scenarios.
+    """See how queues do in a published set of scenarios.
 
     All queues of a scenario have one buffer and meet the same seeds. What the folder holds already
     is not run again.

@@ -84,11 +84,11 @@ def search(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Find the parameters with which a queue serves a scenario best, and how sure that is.
+    """Find a queue's best parameters for a scenario.
 
-    The winner meets the queue as it is, and each --against, on seeds that the search has not seen.
-    The status is 1 if it cannot be told from the queue as it is. What the folder holds already is
-    not run again.
+    It says how sure they are: the winner meets the queue as it is, and each --against, on seeds
+    that the search has not seen. The status is 1 if it cannot be told from the queue as it is. What
+    the folder holds already is not run again.
     """
     from sojourn import _core
     from sojourn.tune.search import search as find
@@ -160,11 +160,11 @@ def redopt(
     ] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Get RED's parameters for a link and its load, after the tail-drop paper's REDopt.
+    """Get RED's parameters for a link and its load (REDopt).
 
-    The model is reconstructed. The queue is to stay near the middle of its thresholds with small
-    oscillation. The model's answer is simulated and mended until it does; the status is 1 if no
-    setting did.
+    REDopt is the tail-drop paper's; the model is reconstructed. The queue is to stay near the
+    middle of its thresholds with small oscillation. The model's answer is simulated and mended
+    until it does; the status is 1 if no setting did.
     """
     from sojourn import _core
     from sojourn.tune import redopt as model

@@ -30,7 +30,7 @@ def verify(
     ],
     as_json: common.AsJson = False,
 ) -> None:
-    """Check that our queues decide as Linux's: replay recorded decisions, see where they differ.
+    """Check that our queues decide as Linux's recorded ones did.
 
     The status is 0 only if every scenario of every known discipline agrees. Scenarios of
     disciplines that are not known here are listed and do not count; if nothing else is there, the

@@ -122,10 +122,11 @@ def run(
     ] = "1gb",
     as_json: common.AsJson = False,
 ) -> None:
-    """Join two namespaces or interfaces by an emulated link, until Ctrl-C or the end of its time.
+    """Join two namespaces or interfaces by an emulated link.
 
-    Each namespace gets a device with an address, which are printed. They go with this process,
-    whatever ends it. Interfaces stay as they are. Without --rate the link has no limit.
+    It runs until Ctrl-C or the end of its time. Each namespace gets a device with an address, which
+    are printed. They go with this process, whatever ends it. Interfaces stay as they are. Without
+    --rate the link has no limit.
     """
     from sojourn import _core
     from sojourn.lab.join import Direction, Wanted, joined
@@ -232,7 +233,7 @@ def set_(
         typer.Option("--wire", metavar="NAME", help="The wire, if several have such a link."),
     ] = None,
 ) -> None:
-    """Change a link of a wire that runs: `sojourn wire set uplink rate 5mbit`.
+    """Change a link: `sojourn wire set uplink rate 5mbit`.
 
     A queue keeps its packets and takes other parameters; it stays the same discipline.
     """
@@ -267,7 +268,7 @@ def top(
         bool, typer.Option("--json", help="Print JSON on standard output, a line a look.")
     ] = False,
 ) -> None:
-    """Show the links of a wire that runs: rate, backlog, sojourn time, drops, marks."""
+    """Show links that run: rate, backlog, sojourn time, drops."""
     from itertools import islice
 
     from sojourn.lab import watch
@@ -316,7 +317,7 @@ def selftest(
     privilege: common.Privilege = "auto",
     as_json: common.AsJson = False,
 ) -> None:
-    """Learn up to which rate real runs on this machine are to be believed.
+    """Learn up to which rate to believe real runs here.
 
     About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
     one rate after the other. Whatever else the machine does meanwhile is in the figures.

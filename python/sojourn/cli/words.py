@@ -96,7 +96,7 @@ def list_(
     ] = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """See what there is: queues, transports, applications, policies, metrics."""
+    """See what there is: queues, transports, policies, metrics."""
     known = catalogue()
     if kind is not None:
         kind = kind.removesuffix("s") if kind.removesuffix("s") in known else kind
@@ -123,7 +123,7 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `sojourn list` gives.")],
     as_json: common.AsJson = False,
 ) -> None:
-    """Look up a word: what a queue, transport, application, metric or key means and takes."""
+    """Look up a word: what a queue, metric or key means and takes."""
     known = catalogue()
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
@@ -234,7 +234,7 @@ def takes(word: dict[str, Any]) -> str:
 
 @common.command
 def schema(as_json: common.AsJson = False) -> None:
-    """Get the JSON Schema of scenario files, by which editors check and complete them."""
+    """Get the JSON Schema by which editors check scenario files."""
     del as_json  # it is JSON either way
     from sojourn.scenario import Scenario
 
