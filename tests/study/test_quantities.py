@@ -49,3 +49,12 @@ def test_intervals_have_the_digits_they_deserve() -> None:
 def test_no_minus_zero() -> None:
     assert q.number(-0.001, 1) == "0.0"
     assert q.number(math.inf, 1) == "∞"
+
+
+def test_one_large_value_does_not_make_all_others_small() -> None:
+    delays = [0.0089, 0.0142, 0.0125, 0.0256, 1.1603]
+    assert q.scale("s", delays).unit == "ms"
+    # Most are large, or the largest would have five digits.
+    assert q.scale("s", [0.9, 1.2, 0.001]).unit == "s"
+    assert q.scale("s", [0.01, 0.02, 12.0]).unit == "s"
+    assert q.scale("bit/s", [4e6, 5e6, 2e9]).unit == "Mbit/s"

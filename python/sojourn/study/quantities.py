@@ -42,18 +42,25 @@ def is_share(metric: str) -> bool:
 
 
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
-    """Return the prefix that leaves one to three digits before the point of the largest value."""
-    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    """Return the prefix that leaves one to three digits before the point of the largest value.
+
+    Where most values are much smaller than the largest it is the next prefix, with four digits.
+    """
+    sizes = sorted(abs(v) for v in values if math.isfinite(v) and v != 0.0)
+    largest = sizes[-1] if sizes else 0.0
     if unit in _PREFIXES:
         steps = _PREFIXES[unit]
         if largest == 0.0:
             # Nothing to go by: the prefix most used.
             return Scale(*steps[1]) if unit != "B" else Scale(*steps[-1])
-        for factor, name in steps:
-            # 0.9995 would be rounded to 1.00, hence the margin.
-            if largest >= factor * 0.9995:
-                return Scale(factor, name)
-        return Scale(*steps[-1])
+        # 0.9995 would be rounded to 1.00, hence the margin.
+        fits = (k for k, (factor, _) in enumerate(steps) if largest >= factor * 0.9995)
+        chosen = next(fits, len(steps) - 1)
+        if chosen + 1 < len(steps):
+            middle, below = sizes[len(sizes) // 2], steps[chosen + 1][0]
+            if middle < steps[chosen][0] / 10 and largest < 9999.5 * below:
+                chosen += 1
+        return Scale(*steps[chosen])
     if is_share(metric):
         return Scale(0.01, "%")
     return Scale(1.0, "" if unit == "1" else unit)
