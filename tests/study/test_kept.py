@@ -34,7 +34,7 @@ def test_only_what_is_wanted_is_on_disk(tmp_path: Path) -> None:
         "metrics": ["goodput", "uplink.*"],
         "tables": ["flows"],
     }
-    with pytest.raises(StudyError, match="its study does not keep the table 'series'"):
+    with pytest.raises(StudyError, match="its study does not keep the table `series`"):
         run.table("series")
     # Figures do without.
     assert distribution([run], "sojourn", None) is None

@@ -12,7 +12,7 @@ FILE = r'("[^"]*"|\S+)'
 def read(folder: Path | None, name: str, most: int) -> bytes:
     """All of a file of at most `most` bytes; raises `OSError`, or `ValueError` with the reason."""
     if folder is None:
-        raise ValueError("a scenario from elsewhere may name no files")
+        raise ValueError("a scenario that is handed on in an address may name no files")
     path = folder / name
     if path.exists() and not path.is_file():
         raise ValueError("no plain file")
