@@ -15,6 +15,7 @@ import pytest
 
 from sojourn.lab import Host, LabError, RequestFailed, Sandbox, SandboxDied, Unavailable
 from sojourn.lab.errors import DeadlinePassed
+from sojourn.lab.process import _prefer_session
 
 from .conftest import joined, started
 
@@ -258,10 +259,34 @@ def test_programs_may_go_before_others_whose_session_is_another(sandbox: Sandbox
     if own.exists():
         theirs = Path(f"/proc/{program.pid}/autogroup").read_text()
         assert theirs.split()[-1] == "-7"
-        assert theirs.split()[0] != before.split()[0]
+        assert theirs.split()[0] not in before.split()
         assert own.read_text() == before
     program.stop()
     program.prefer(-8)  # it has gone: nothing happens
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "written"),
+    [
+        ("/autogroup-8 nice 0\n", "/autogroup-7 nice 0\n", True),
+        ("/autogroup-8 nice 0\n", "", True),  # ours is the session of the machine's first process
+        ("/autogroup-7 nice 0\n", "/autogroup-7 nice 0\n", False),  # we would prefer ourselves
+        ("", "/autogroup-7 nice 0\n", False),
+        ("", "", False),
+        (None, None, False),  # a kernel without groups
+    ],
+)
+def test_only_another_session_is_preferred(
+    tmp_path: Path, theirs: str | None, ours: str | None, written: bool
+) -> None:
+    for name, text in (("12", theirs), ("self", ours)):
+        (tmp_path / name).mkdir()
+        if text is not None:
+            (tmp_path / name / "autogroup").write_text(text)
+    _prefer_session(12, -7, tmp_path)
+    file = tmp_path / "12/autogroup"
+    found = file.read_text() if file.exists() else None
+    assert found == ("-7" if written else theirs)
 
 
 def test_real_time_scheduling() -> None:

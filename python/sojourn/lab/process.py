@@ -201,16 +201,18 @@ class Process:
         return f" (status {self.code})" + (f": {words}" if words else "")
 
 
-def _prefer_session(pid: int, nice: int) -> None:
+def _prefer_session(pid: int, nice: int, processes: Path = Path("/proc")) -> None:
     """Lets a program's session run before others, where the kernel weighs sessions as groups.
 
     With `kernel.sched_autogroup_enabled`, as in most distributions, `nice` counts within a session
-    only (`sched(7)`); each of our programs has one of its own.
+    only (`sched(7)`); each of our programs has one of its own. The session of a machine's first
+    process is no group: there the file is empty.
     """
     with suppress(OSError):
-        theirs, ours = (Path(f"/proc/{whose}/autogroup") for whose in (pid, "self"))
-        if theirs.read_text("ascii").split()[0] != ours.read_text("ascii").split()[0]:
-            theirs.write_text(str(nice))
+        files = [processes / str(whose) / "autogroup" for whose in (pid, "self")]
+        theirs, ours = (file.read_text("ascii").split()[:1] for file in files)
+        if theirs and theirs != ours:
+            files[0].write_text(str(nice))
 
 
 def _read(fd: int, start: int) -> bytes:
