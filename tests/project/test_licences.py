@@ -52,10 +52,10 @@ def wanted() -> set[str]:
     """All that Sojourn with all extras needs on this machine."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = list(chain(project["dependencies"], *project["optional-dependencies"].values()))
-    todo = [(Requirement(line), {""}) for line in lines]
+    pending = [(Requirement(line), {""}) for line in lines]
     found: set[str] = set()
-    while todo:
-        requirement, extras = todo.pop()
+    while pending:
+        requirement, extras = pending.pop()
         marker = requirement.marker
         if marker and not any(marker.evaluate({"extra": extra}) for extra in extras):
             continue
@@ -63,7 +63,7 @@ def wanted() -> set[str]:
         inner = {"", *requirement.extras}
         if name not in found:
             found.add(name)
-            todo += [(Requirement(line), inner) for line in metadata.requires(name) or []]
+            pending += [(Requirement(line), inner) for line in metadata.requires(name) or []]
     return found
 
 
