@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn.papers.daqm import claims, estimators, parts, published
 from sojourn.papers.daqm.mechanisms import RED
 from sojourn.papers.daqm.parts import FULL, QUICK, Part, Size
+from sojourn.papers.stage import Stage
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ PAPER = (
     "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows, "
     "bachelor's thesis, University of Groningen, 2023"
 )
-
-Stage = Callable[[str], "Report | None"]
-"""Told the name of each stage; gives what is to be told of its progress."""
 
 
 @dataclass(frozen=True)

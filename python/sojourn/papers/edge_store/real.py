@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.edge_store import claims, published
 from sojourn.papers.edge_store.scenarios import WARMUP, scenario
 from sojourn.papers.edge_store.study import LATENCY, NAME, PAPER
+from sojourn.papers.stage import Stage
 from sojourn.stats import Claim, Least
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from sojourn.stats import Judgement
     from sojourn.study import Table
     from sojourn.study.engine import Engine
-    from sojourn.study.progress import Report
 
-Stage = Callable[[str], "Report | None"]
 
 TITLE = "Replicated stores at the edge, on real Cassandra"
 COLUMNS = ["nodes", "rf", "loss", "delay", "paper", "simulated", "real", "real / simulated"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.edge_store import published, scenarios
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES, scenario
 from sojourn.papers.runs import Row, Runs
+from sojourn.papers.stage import Stage
 from sojourn.stats.quorum import QuorumModel, phi, phi_table
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.stats import Claim, Judgement
     from sojourn.study.cluster import Place
-    from sojourn.study.progress import Report
 
 NAME = "edge-store"
 TITLE = "Replicated stores at the edge: replication factors under delay and loss"
@@ -29,8 +29,6 @@ PAPER = (
     "Storage on Edge Devices"
 )
 
-Stage = Callable[[str], "Report | None"]
-"""Told the name of each stage; gives what is to be told of its progress."""
 Cells = list[tuple[Mapping[str, str | int], "Scenario"]]
 
 LATENCY = "store.latency_mean"

@@ -16,8 +16,9 @@ from sojourn.papers.doubts import doubts_of, told
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.scenarios import NETWORKS, PAPER, TRANSPORTS
-from sojourn.papers.queue_lb.study import FACTORS, METRICS, NAME, TITLE, Stage, pooled_of
+from sojourn.papers.queue_lb.study import FACTORS, METRICS, NAME, TITLE, pooled_of
 from sojourn.papers.queue_lb.study import PAPER as REFERENCE
+from sojourn.papers.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.scenarios import CLIENTS, NETWORKS, POLICIES, TRANSPORTS
+from sojourn.papers.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from sojourn.stats import Judgement
     from sojourn.study import Table
     from sojourn.study.cluster import Place
-    from sojourn.study.progress import Report
 
 NAME = "queue-lb"
 TITLE = "Choosing servers by queue length: IQLB and QTM"
@@ -26,8 +26,6 @@ PAPER = (
     "switches"
 )
 
-Stage = Callable[[str], "Report | None"]
-"""Told the name of each stage; gives what is to be told of its progress."""
 
 FACTORS = ("network", "transport", "clients", "policy")
 

@@ -17,12 +17,12 @@ from sojourn.papers.rrda import claims, scenarios
 from sojourn.papers.rrda.study import (
     NAME,
     PAPER,
-    Stage,
     frame_of,
     samples_of,
     simulate,
 )
 from sojourn.papers.runs import Row, Runs
+from sojourn.papers.stage import Stage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.rrda import scenarios
 from sojourn.papers.runs import Row, Runs
+from sojourn.papers.stage import Stage
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.stats import Judgement
     from sojourn.study.cluster import Place
-    from sojourn.study.progress import Report
 
 NAME = "rrda"
 TITLE = "Receive buffers that adapt: RRDA against buffers of one size"
@@ -24,9 +24,6 @@ PAPER = (
     "H. Liu, Y. Zhang, Y. Zhou, R. Xue: A Rate and Resource Detection Based Receive Buffer "
     "Adaptation Approach for High-speed Data Transportation"
 )
-
-Stage = Callable[[str], "Report | None"]
-"""Told the name of each stage; gives what is to be told of its progress."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from sojourn.papers.doubts import doubts_of, told
+from sojourn.papers.stage import Stage
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
-from sojourn.papers.taildrop.study import NAME, PAPER, Setting, Stage, settings_for
+from sojourn.papers.taildrop.study import NAME, PAPER, Setting, settings_for
 from sojourn.stats.claims import Claim
 
 if TYPE_CHECKING:

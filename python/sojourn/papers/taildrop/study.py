@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.papers.stage import Stage
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
 from sojourn.papers.taildrop.variants import VARIANTS, Variant
@@ -58,9 +59,6 @@ class Size:
 FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10, 10)
 #: At most five minutes on two cores.
 QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5, 6)
-
-Stage = Callable[[str], "Report | None"]
-"""Told the name of each stage; gives what is to be told of its progress."""
 
 
 @dataclass(frozen=True)
