@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, ParamSpec, 
 import typer
 
 from sojourn.cli import streams
+from sojourn.stopping import requests
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -234,9 +234,6 @@ def interruptible() -> Iterator[Interrupt]:
     So do the signals by which a system or a batch scheduler ends a process, and a closed terminal.
     """
     interrupt = Interrupt()
-    asking = [signal.SIGINT, signal.SIGTERM]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
-        asking.append(signal.SIGHUP)
 
     def ask(number: int, _frame: object) -> None:
         if interrupt.asked:
@@ -248,39 +245,13 @@ def interruptible() -> Iterator[Interrupt]:
 
     before = {}
     try:
-        for number in asking:
+        for number in requests():
             before[number] = signal.signal(number, ask)
     except ValueError:  # not the main thread: whoever runs us handles signals
         yield interrupt
         return
     try:
         yield interrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def stopped() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, or by who asks to end: the usual end of what runs until it is stopped.
-
-    A second Ctrl-C insists.
-    """
-    event = threading.Event()
-
-    def ask(number: int, _frame: object) -> None:
-        if event.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        event.set()
-
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    try:
-        before = {number: signal.signal(number, ask) for number in wanted}
-    except ValueError:  # not the main thread: whoever runs us handles signals
-        yield event
-        return
-    try:
-        yield event
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn.cli import common
+from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from sojourn.play.state import State
@@ -55,7 +53,7 @@ def play(
         server = PlayServer(start, port)
     except OSError as error:
         common.fail(f"127.0.0.1, port {port}: {error.strerror or error}")
-    with _stopped() as over, server:
+    with stopped() as over, server:
         typer.echo(server.url)
         sys.stdout.flush()
         common.note("Ctrl-C ends it")
@@ -77,20 +75,6 @@ def _start(what: str | None, settings: list[str] | None) -> State:
     else:
         return State.of(common.load(what, settings))
     return state.replace(scenario=common.changed(state.scenario, settings))
-
-
-@contextmanager
-def _stopped() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, or when told to end."""
-    over = threading.Event()
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, lambda *_: over.set())
-    try:
-        yield over
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _open(url: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn.cli import common
+from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +150,7 @@ def rcvbuf(
         stack.enter_context(_input(as_json))
         where = None if metrics is None else prometheus.address(metrics)
         length = None if duration is None else seconds(duration)
-        stop = stack.enter_context(common.stopped())
+        stop = stack.enter_context(stopped())
         tuner = Tuner(
             policy,
             pid=pid,

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sojourn.cli import common
+from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def serve(
         server = UdpServer(bind, folder, buffer, quota=limit, connections=connections)
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
-        over = stack.enter_context(common.stopped())
+        over = stack.enter_context(stopped())
         _say({"listening": server.address}, f"listening on {server.address}", as_json)
         left = files
         while (left is None or left > 0) and not over.is_set():

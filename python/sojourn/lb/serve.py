@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lb.service import Service
+from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from sojourn.lb.server import Controller
@@ -65,7 +65,7 @@ def serve(service: Service, showing: Showing) -> None:
             if name in director.numbers:
                 director.seen[director.numbers[name]].mac = mac
         _log(showing)
-        over = stack.enter_context(_stopped())
+        over = stack.enter_context(stopped())
         controller = stack.enter_context(Controller(service, director, flows))
         status = Status(controller.application)
         url = None
@@ -103,19 +103,6 @@ def _log(showing: Showing) -> None:
         logging.getLogger(name).propagate = name == "LoadBalancer"
     logging.getLogger("LoadBalancer").addHandler(handler)
     logging.getLogger("LoadBalancer").propagate = False
-
-
-@contextmanager
-def _stopped() -> Iterator[threading.Event]:
-    over = threading.Event()
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        before[number] = signal.signal(number, lambda *_: over.set())
-    try:
-        yield over
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _line(value: Any) -> None:
