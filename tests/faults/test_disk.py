@@ -124,7 +124,8 @@ def test_another_program_writes_into_the_folder(tmp_path: Path) -> None:
         while not over.wait(0.002):
             number += 1
             for place in (tmp_path / "out", tmp_path / "out" / "runs"):
-                if place.is_dir():
+                # A folder with others' files and no results would not be taken.
+                if place.is_dir() and (tmp_path / "out" / "manifest.json").exists():
                     folder = place / f"theirs-{number % 7}"
                     folder.mkdir(exist_ok=True)
                     (folder / "x").write_text("theirs")

@@ -53,7 +53,8 @@ def test_bulk_and_ping(pair: Pair, tmp_path: Path) -> None:
         assert result.congestion == "reno"
         assert result.bytes > 10_000_000
         begun, ended = result.sent[0].start, result.sent[-1].end
-        assert planned.start <= begun < planned.start + SECOND
+        # A full queue may drop the second's first packet, which comes again after a second.
+        assert planned.start <= begun < 2 * SECOND
         assert 2 * SECOND <= ended < 3 * SECOND
         assert sum(s.bytes for s in result.sent) >= 0.9 * result.bytes
         assert result.goodput(begun, ended) == pytest.approx(

@@ -28,8 +28,9 @@ CLIENT = iperf3.client(
 SERVER = iperf3.server("/usr/bin/iperf3", FLOW, 0.5)
 
 
-def bulk(client: bytes, server: bytes, status: int | None = 1) -> BulkResult:
-    stopped = 4 * SECOND + 758
+def bulk(
+    client: bytes, server: bytes, status: int | None = 1, stopped: int = 4 * SECOND + 758
+) -> BulkResult:
     return iperf3.collect(
         FLOW,
         Ended(CLIENT, status, stdout=client, started=SECOND // 4, signalled=stopped),
@@ -73,6 +74,16 @@ def test_iperf3_that_was_told_to_stop() -> None:
     assert result.sent[0].rtt == 399_000
     for one in (result.sent, result.received):
         assert all(a.end == b.start for a, b in itertools.pairwise(one))
+
+
+def test_iperf3_that_ended_its_last_interval_late() -> None:
+    result = bulk(
+        recorded("iperf3-3.12-client.json"),
+        recorded("iperf3-3.12-server.json"),
+        stopped=SECOND // 4 + 3_600_000_000,
+    )
+    assert result.sent[0].start == SECOND // 4  # not before it was started
+    assert result.sent[-1].end == SECOND // 4 + 3_614_873_000
 
 
 def test_goodput_counts_intervals_in_part() -> None:

@@ -176,12 +176,15 @@ def collect(flow: Flow, sent: Ended, received: Ended) -> BulkResult:
     client = _report(sent, errors)
     server = _report(received, errors)
     values: dict[str, Any] = {}
-    # Told to stop, the client ends its last interval; the server's clock begins with the client's,
-    # but for the way from one to the other.
+    # Told to stop, the client ends its last interval, at once or a little later, but it did not
+    # begin before it was started; the server's clock begins with the client's, but for the way from
+    # one to the other.
     stopped = sent.signalled if sent.signalled is not None else flow.stop
     begun = flow.start or 0
     if client is not None and client.intervals:
         begun = stopped - round(client.last * SECOND)
+        if sent.started is not None:
+            begun = max(begun, sent.started)
         values["sent"] = client.samples(begun)
         values["congestion"] = client.end.sender_tcp_congestion
         values["mss"] = client.start.tcp_mss or client.start.tcp_mss_default
