@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator
@@ -17,9 +18,11 @@ from sojourn import Scenario
 from sojourn.play.controls import Changes, apply
 from sojourn.play.server import PlayServer
 from sojourn.play.state import State
+from sojourn.show.style import COLOURS, QUEUES
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600)]
 
+STROKE = "curve => getComputedStyle(curve).stroke"
 PATIENCE = 120_000.0
 """Milliseconds after which a test has failed; nothing is waited for by time."""
 
@@ -173,6 +176,10 @@ def test_every_change_is_simulated(server: PlayServer, opened: Callable[..., Wat
     page.locator("#swap").click()
     state = until(page, lambda s: s.pinned == "pie")
     assert state.scenario.queue == "codel target 20ms ecn"
+    for run, queue in (("run0", "codel"), ("run1", "pie")):
+        curve = page.locator(f"#charts .curve.{run}").first
+        drawn = [int(part) for part in re.findall(r"\d+", curve.evaluate(STROKE))]
+        assert "#" + bytes(drawn).hex().upper() == COLOURS[QUEUES[queue]], queue
     expect(page.locator("#discipline")).to_have_value("codel")
     page.locator("#again").click()
     until(page, lambda s: s.seed == 2)

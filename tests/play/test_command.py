@@ -9,17 +9,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from sojourn import Scenario
 from sojourn.play.state import State
+from sojourn.templates import TEMPLATES
 
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 PATIENCE = 120.0
+TRACED = State.of(TEMPLATES["mobile"].scenario()).fragment
 
 
 def command(*words: str) -> list[str]:
@@ -47,7 +50,7 @@ def playing(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate(timeout=PATIENCE)
 
 
-def simulate(url: str) -> State:
+def simulate(url: str, files: Mapping[str, bytes] | None = None) -> State:
     """The state that a page starts with."""
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.netloc, timeout=PATIENCE)
@@ -61,7 +64,7 @@ def simulate(url: str) -> State:
     found = json.loads(response.read())
     connection.close()
     assert response.status == 200, found
-    return State.read(found["fragment"])
+    return State.read(found["fragment"], files)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -76,6 +79,14 @@ def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signal
         with pytest.raises(ConnectionError):
             simulate(url)
     assert not list(tmp_path.iterdir()), "the server writes no file"
+
+
+def test_a_scenario_with_a_file_beside_it(tmp_path: Path) -> None:
+    for name in ("mobile.toml", "mobile.trace"):
+        (tmp_path / name).write_bytes(TEMPLATES["mobile"].read(name))
+    with playing(tmp_path, "mobile.toml") as (_, url):
+        state = simulate(url, TEMPLATES["mobile"].scenario().detached().held)
+    assert state.scenario.plan_json == Scenario.load(tmp_path / "mobile.toml").plan_json
 
 
 def test_a_file_with_changes(tmp_path: Path, root: Path) -> None:
@@ -105,13 +116,13 @@ def test_every_start_has_its_own_token(tmp_path: Path) -> None:
         (["http://127.0.0.1:1/"], "nothing behind `#`"),
         (["http://127.0.0.1:1/#1.damaged"], "damaged"),
         (["missing.toml"], "missing.toml: cannot be read"),
-        (["traced.toml"], "may name no files"),
+        (["gone.toml"], "`up` cannot be read"),
+        ([f"http://127.0.0.1:1/#{TRACED}"], "may name no files"),
         (["--set", "links.uplink.rate=fast"], "links.uplink.rate"),
     ],
 )
 def test_what_cannot_be_played(tmp_path: Path, words: list[str], message: str) -> None:
-    (tmp_path / "up").write_text("10\n20\n")
-    (tmp_path / "traced.toml").write_text(
+    (tmp_path / "gone.toml").write_text(
         'duration = "5s"\n[links.a]\nfrom = "x"\nto = "y"\nrate = "trace up"\n'
         '[[flows]]\nfrom = "x"\nto = "y"\napp = "bulk"\n'
     )

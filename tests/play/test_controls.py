@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from sojourn.play import controls, queues
 from sojourn.play.answer import saved
 from sojourn.play.controls import Changes, apply
 from sojourn.play.state import State
+from sojourn.play.style import looks
 from sojourn.scenario import ScenarioError
+from sojourn.show.style import COLOURS, QUEUES
 
 HOME = State.home()
 
@@ -58,11 +61,10 @@ def test_the_rtt_keeps_what_else_happens_on_the_line(tmp_path: Path) -> None:
 
 def test_every_example_can_be_played_and_saved(examples: list[Path]) -> None:
     for file in examples:
-        if file.stem == "mobile":
-            continue  # it names a file
         state = State.of(Scenario.load(file))
-        changed = apply(state, Changes(rate="30mbit", rtt="50ms", discipline="fq_codel"))
-        again = Scenario.from_dict(tomllib.loads(saved(changed)))
+        rate = None if state.scenario.files else "30mbit"  # a trace has no slider
+        changed = apply(state, Changes(rate=rate, rtt="50ms", discipline="fq_codel"))
+        again = Scenario.from_dict(tomllib.loads(saved(changed)), files=state.scenario.held)
         assert again.plan_json == changed.scenario.plan_json, file
 
 
@@ -161,3 +163,13 @@ def test_any_changes_give_a_state_or_an_error(changes: dict[str, Any]) -> None:
         return
     assert State.read(state.fragment) == state
     controls.shown(state)
+
+
+def test_a_queue_has_the_colour_that_it_has_in_figures() -> None:
+    assert looks(["codel target 9ms", "pfifo limit 9p"]) == [QUEUES["codel"], QUEUES["pfifo"]]
+    assert looks(["fq_codel"]) == [QUEUES["fq_codel"]]
+    assert looks(["pie", "codel"]) == [QUEUES["pie"], QUEUES["codel"]], "whichever comes first"
+    for one, other in itertools.combinations_with_replacement(queues.tables(), 2):
+        first, second = looks([one, f"{other} limit 9p"])
+        assert first == QUEUES[one] % len(COLOURS)
+        assert second != first

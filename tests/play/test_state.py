@@ -51,13 +51,9 @@ def read(fragment: str) -> State | None:
 def test_a_state_survives_its_address(examples: list[Path]) -> None:
     for file in examples:
         scenario = Scenario.load(file)
-        if file.stem == "mobile":
-            with pytest.raises(ScenarioError, match=r"mobile\.trace.* may name no files"):
-                State.of(scenario)
-            continue
         for pinned in (None, "codel target 20ms"):
             state = State.of(scenario).replace(pinned=pinned, seed=SEED)
-            again = State.read(state.fragment)
+            again = State.read(state.fragment, state.scenario.held)
             assert again == state
             assert again.scenario.plan_json == scenario.plan_json
 
@@ -186,16 +182,27 @@ def test_files_are_not_read(key: str, tmp_path: Path) -> None:
         State.read(packed(value))
 
 
-def test_a_scenario_that_names_files_is_no_page(tmp_path: Path) -> None:
+def test_a_page_has_the_files_that_its_scenario_named_and_no_others(tmp_path: Path) -> None:
     (tmp_path / "up").write_text("10\n20\n")
+    (tmp_path / "secret").write_text("10\n20\n")
     file = tmp_path / "traced.toml"
     file.write_text(
         'duration = "5s"\n[links.a]\nfrom = "x"\nto = "y"\nrate = "trace up"\n'
         '[[flows]]\nfrom = "x"\nto = "y"\napp = "bulk"\n'
     )
     scenario = Scenario.load(file)
-    with pytest.raises(ScenarioError, match=r"links\.a\.rate.*may name no files"):
-        State.of(scenario)
+    state = State.of(scenario)
+    (tmp_path / "up").unlink()  # what was read once is not looked for again
+    again = State.read(state.fragment, state.scenario.held)
+    assert again.scenario.plan_json == scenario.plan_json
+    assert str(tmp_path) not in json.dumps(written(state)), "an address tells of no folder"
+    with pytest.raises(ScenarioError, match=r"links\.a\.rate.*`up`.*may name no files"):
+        State.read(state.fragment)
+    value = written(state)
+    for name in ("secret", str(tmp_path / "secret"), "./up"):
+        value["scenario"]["links"]["a"]["rate"] = f"trace {name}"
+        with pytest.raises(ScenarioError, match="may name no files but up"):
+            State.read(packed(value), state.scenario.held)
 
 
 def test_a_pinned_queue_is_checked() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sojourn.scenario import Scenario, ScenarioError, trace
 from sojourn.scenario.deploy import deploy
+from sojourn.scenario.source import Source
 
 LTE = """
 name = "a phone"
@@ -141,6 +142,6 @@ def test_any_trace_is_read_as_it_is(
     file.write_text("".join(f"{time}\n" for time in times))
     if times[-1] == 0:
         with pytest.raises(trace.TraceProblem):
-            trace.loaded(f'trace "{file}"', Path("/"))
+            trace.loaded(f'trace "{file}"', Source().read)
     else:
-        assert trace.loaded(f'trace "{file}"', Path("/"))["opportunities"] == times
+        assert trace.loaded(f'trace "{file}"', Source().read)["opportunities"] == times

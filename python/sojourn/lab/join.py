@@ -21,6 +21,7 @@ from sojourn.lab import control, ends
 from sojourn.lab.control_server import ControlServer, describe
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.scenario import trace
+from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
 
 LONGEST = 72 * 3600
@@ -102,7 +103,7 @@ def _capacity(text: str | None) -> tuple[Json, int | None]:
     if text is None:
         return {"rate": None}, None
     if trace.is_trace(text):
-        capacity = {"rate": None, "trace": trace.loaded(text, Path())}
+        capacity = {"rate": None, "trace": trace.loaded(text, Source().read)}
         return capacity, trace.mean_rate(capacity)
     rate = int(_core.parse_quantity("rate", text))
     return {"rate": rate}, rate

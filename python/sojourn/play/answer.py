@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sojourn._core import NoKernelEquivalent
 from sojourn.play import controls, shape, simulation
 from sojourn.play.state import CHARACTERS, State
-from sojourn.scenario import ScenarioError
+from sojourn.play.style import looks
+from sojourn.scenario import Scenario, ScenarioError
 from sojourn.show.html import toml
 
 Json = dict[str, Any]
@@ -49,7 +50,8 @@ class Request(BaseModel):
 
 def state_of(request: Request, start: State) -> State:
     """The state that a request asks for; raises `StateError` or `ScenarioError`."""
-    base = start if request.fragment is None else State.read(request.fragment)
+    fragment = request.fragment
+    base = start if fragment is None else State.read(fragment, start.scenario.held)
     return controls.apply(base, request.changes)
 
 
@@ -86,11 +88,21 @@ def _described(state: State) -> Json:
         "bottleneck": scenario.bottleneck,
         "shape": shape.shape(scenario),
         "controls": controls.shown(state),
+        "colours": looks([q for q in (scenario.queue, state.pinned) if q is not None]),
         "tc": _tc(state),
         "toml": saved(state),
         "file": f"{_slug(scenario.name)}.toml",
-        "notes": [note for note in scenario.warnings() if note],
+        "notes": [*(note for note in scenario.warnings() if note), *_beside(scenario)],
     }
+
+
+def _beside(scenario: Scenario) -> list[str]:
+    """What to know of the files that a scenario names."""
+    return [
+        f"it reads `{name}`, which must lie beside the scenario where that is saved; the address "
+        "of this page opens only where this scenario's file is played"
+        for name in scenario.files
+    ]
 
 
 def saved(state: State) -> str:

@@ -7,6 +7,7 @@ import binascii
 import dataclasses
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -64,15 +65,18 @@ class State:
 
     @classmethod
     def of(cls, scenario: Scenario) -> State:
-        """A page for this scenario; one that names files raises `ScenarioError`."""
+        """A page for this scenario, and for the files that it names."""
         pinned = BETTER if scenario.queue.split()[:1] in (["pfifo"], ["bfifo"]) else PINNED
-        return cls(Scenario.from_dict(scenario.as_dict(), foreign=True), pinned)
+        return cls(scenario.detached(), pinned)
 
     @classmethod
-    def read(cls, fragment: str) -> State:
-        """The state that a fragment tells; raises `StateError` or `ScenarioError`."""
+    def read(cls, fragment: str, files: Mapping[str, bytes] | None = None) -> State:
+        """The state that a fragment tells; raises `StateError` or `ScenarioError`.
+
+        It may name these files and no others.
+        """
         written = _unpacked(fragment)
-        scenario = Scenario.from_dict(written.scenario, foreign=True)
+        scenario = Scenario.from_dict(written.scenario, files=files or {})
         state = cls(scenario, written.pinned, written.seed)
         _ = state.compared
         return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from sojourn import _core
@@ -19,10 +19,10 @@ class CaptureProblem(Exception):
     """Why a capture cannot be replayed."""
 
 
-def loaded(app: Json, folder: Path | None) -> Json:
-    """A `replay` with the packets of the capture it names, found from `folder`."""
+def loaded(app: Json, read: files.Read) -> Json:
+    """A `replay` with the packets of the capture it names; raises `CaptureProblem`."""
     try:
-        data = files.read(folder, app["file"], limits.CAPTURE_BYTES)
+        data = read(app["file"], limits.CAPTURE_BYTES)
         return dict(json.loads(_core.load_capture(json.dumps(app), data)))
     except OSError as error:
         raise CaptureProblem(f"`{app['file']}` cannot be read: {error.strerror}") from None
@@ -35,6 +35,6 @@ def place(text: str) -> tuple[int, int]:
     return files.place(_FILE, text)
 
 
-def anchored(text: str, folder: Path) -> str:
-    """The text of a `replay` that names its capture from anywhere; other texts as they are."""
-    return files.anchored(_FILE, text, folder) if text.split()[:1] == ["replay"] else text
+def renamed(text: str, rename: Callable[[str], str]) -> str:
+    """The text of a `replay` with another name for its capture; other texts as they are."""
+    return files.renamed(_FILE, text, rename) if text.split()[:1] == ["replay"] else text

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+
+Read = Callable[[str, int], bytes]
+"""Gives all of a file by name, of at most so many bytes; raises `OSError` or `ValueError`."""
 
 FILE = r'("[^"]*"|\S+)'
 """A file's name in a text, in quotes if it has spaces; what is before it is the text's own."""
 
 
-def read(folder: Path | None, name: str, most: int) -> bytes:
+def read(folder: Path, name: str, most: int) -> bytes:
     """All of a file of at most `most` bytes; raises `OSError`, or `ValueError` with the reason."""
-    if folder is None:
-        raise ValueError("a scenario that is handed on in an address may name no files")
     path = folder / name
     if path.exists() and not path.is_file():
         raise ValueError("no plain file")
@@ -29,11 +31,11 @@ def place(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
     return match.span(2) if match else (0, len(text))
 
 
-def anchored(pattern: re.Pattern[str], text: str, folder: Path) -> str:
-    """The text with a file's name that holds from anywhere; the pattern's groups are all of it."""
+def renamed(pattern: re.Pattern[str], text: str, rename: Callable[[str], str]) -> str:
+    """The text with another name for its file; the pattern's groups are all of it."""
 
-    def absolute(match: re.Match[str]) -> str:
-        path = str((folder / match[2].strip('"')).absolute())
-        return match[1] + (f'"{path}"' if re.search(r"\s", path) else path)
+    def other(match: re.Match[str]) -> str:
+        name = rename(match[2].strip('"'))
+        return match[1] + (f'"{name}"' if re.search(r"\s", name) else name)
 
-    return pattern.sub(absolute, text, count=1)
+    return pattern.sub(other, text, count=1)

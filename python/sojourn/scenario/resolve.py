@@ -149,7 +149,7 @@ class _Resolver:
         key = (trace.WORD, link.rate)
         if key not in self.parsed:
             try:
-                self.parsed[key] = trace.loaded(link.rate, self.source.folder)
+                self.parsed[key] = trace.loaded(link.rate, self.source.read)
             except trace.TraceProblem as problem:
                 start, end = trace.place(link.rate)
                 found = link.rate[start:end]
@@ -362,7 +362,7 @@ class _Resolver:
         if app is None or app["name"] != "replay":
             return app
         try:
-            return capture.loaded(app, self.source.folder)
+            return capture.loaded(app, self.source.read)
         except capture.CaptureProblem as problem:
             start, end = capture.place(flow.app)
             self.complain(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import capture, change, source, trace
+from sojourn.scenario import capture, change, limits, source, trace
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
@@ -60,9 +60,11 @@ class Scenario:
         return cls._made(*source.parse(text, file))
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, foreign: bool = False) -> Scenario:
-        """The scenario that `as_dict` gave; a `foreign` one may not have files of ours read."""
-        origin = Source(foreign=foreign)
+    def from_dict(
+        cls, data: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
+    ) -> Scenario:
+        """The scenario that `as_dict` gave; with `files` it may name these, and none of ours."""
+        origin = Source(handed=files)
         return cls._made(source.plain(data, origin), origin)
 
     @classmethod
@@ -134,13 +136,41 @@ class Scenario:
 
     def as_dict(self) -> dict[str, Any]:
         """What was written, as plain data; `from_dict` reads it back, in any folder."""
-        data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
+        if self._source.handed is not None:
+            return self._renamed(lambda name: name)
         folder = self._source.folder
-        if folder is not None:
-            for flow in data.get("flows", []):
-                flow["app"] = capture.anchored(flow["app"], folder)
-            _anchor_rates([data.get("links"), data.get("topology")], folder)
+        return self._renamed(lambda name: str((folder / name).absolute()))
+
+    def _renamed(self, rename: Callable[[str], str]) -> dict[str, Any]:
+        """What was written, with other names for the files that it names."""
+        data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
+        for flow in data.get("flows", []):
+            flow["app"] = capture.renamed(flow["app"], rename)
+        _rename_in_rates([data.get("links"), data.get("topology")], rename)
         return data
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names, such as traces and captures, as it names them."""
+        found: dict[str, None] = {}
+
+        def note(name: str) -> str:
+            found[name] = None
+            return name
+
+        self._renamed(note)
+        return tuple(found)
+
+    def detached(self) -> Scenario:
+        """The same with the files that it names in memory: none of this machine is read again."""
+        most = max(limits.TRACE_BYTES, limits.CAPTURE_BYTES)
+        held = {name: self._source.read(name, most) for name in self.files}
+        return self.from_dict(self.__dict__["_data"], files=held)
+
+    @property
+    def held(self) -> Mapping[str, bytes]:
+        """The files that a detached scenario has in memory, by name."""
+        return self._source.handed or {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.as_dict() == other.as_dict()
@@ -262,13 +292,13 @@ class Scenario:
         return json_schema()
 
 
-def _anchor_rates(data: Any, folder: FilePath) -> None:
-    """Lets traces that rates name be found from anywhere, in tables of links."""
+def _rename_in_rates(data: Any, rename: Callable[[str], str]) -> None:
+    """Gives traces that rates name other names, in tables of links."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         if isinstance(value, str) and (key == "rate" or isinstance(key, int)):
-            data[key] = trace.anchored(value, folder)
+            data[key] = trace.renamed(value, rename)
         elif isinstance(value, dict | list):
-            _anchor_rates(value, folder)
+            _rename_in_rates(value, rename)
 
 
 def _never_started(group: dict[str, Any], duration: int) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
-from sojourn.scenario import limits
+from sojourn.scenario import files, limits
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path, Place, locate
 
@@ -34,15 +34,25 @@ class Source:
     text: str | None = None
     changed: tuple[Path, ...] = field(default=())
     """Paths that `replace` has set: they no longer stand in the text."""
-    foreign: bool = False
-    """From somebody else: files of this machine are not read for it."""
+    handed: Mapping[str, bytes] | None = None
+    """The files that it may name, by these names; without it, those of this machine."""
 
     @property
-    def folder(self) -> FilePath | None:
-        """Where files that the scenario names are found from; none are, for a foreign one."""
-        if self.foreign:
-            return None
+    def folder(self) -> FilePath:
+        """Where files of this machine are found from."""
         return FilePath(self.file).parent if self.file else FilePath()
+
+    def read(self, name: str, most: int) -> bytes:
+        """A file that the scenario names; raises `OSError`, or `ValueError` with the reason."""
+        if self.handed is None:
+            return files.read(self.folder, name, most)
+        if name not in self.handed:
+            told = f" but {', '.join(self.handed)}" if self.handed else ""
+            raise ValueError(
+                f"a scenario that is handed on in an address may name no files{told}: "
+                "play the scenario's own file instead"
+            )
+        return self.handed[name]
 
     @cached_property
     def _places(self) -> dict[Path, Place]:

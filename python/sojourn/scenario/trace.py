@@ -8,7 +8,7 @@ lines are in order, and the trace begins again at its last time. As Mahimahi's `
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from sojourn.scenario import files, limits
@@ -41,11 +41,11 @@ def file_of(text: str) -> str:
     return match[2].strip('"')
 
 
-def loaded(text: str, folder: Path | None) -> Json:
-    """The trace in the engine's form, its file found from `folder`; raises `TraceProblem`."""
+def loaded(text: str, read: files.Read) -> Json:
+    """The trace in the engine's form; raises `TraceProblem`."""
     name = file_of(text)
     try:
-        data = files.read(folder, name, limits.TRACE_BYTES)
+        data = read(name, limits.TRACE_BYTES)
         return {"opportunities": _times(data), "bytes": BYTES}
     except OSError as error:
         raise TraceProblem(f"`{name}` cannot be read: {error.strerror}") from None
@@ -67,9 +67,9 @@ def place(text: str) -> tuple[int, int]:
     return files.place(_FILE, text)
 
 
-def anchored(text: str, folder: Path) -> str:
-    """The text of a trace that names its file from anywhere; other rates as they are."""
-    return files.anchored(_FILE, text, folder) if is_trace(text) else text
+def renamed(text: str, rename: Callable[[str], str]) -> str:
+    """The text of a trace with another name for its file; other rates as they are."""
+    return files.renamed(_FILE, text, rename) if is_trace(text) else text
 
 
 def _times(data: bytes) -> list[int]:

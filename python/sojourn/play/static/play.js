@@ -118,9 +118,10 @@ function describe(found) {
   get("name").textContent = found.name;
   get("description").textContent = found.description;
   document.title = `${found.name} · Sojourn`;
+  found.colours.forEach((colour, i) => root.style.setProperty(`--run${i}`, `var(--c${colour})`));
   draw(get("drawing"), found.shape, [...new Set(cards(found).map((card) => card.name))]);
   deployment(found);
-  get("notes").replaceChildren(...found.notes.map((note) => element("li", {}, note)));
+  get("notes").replaceChildren(...found.notes.map((note) => element("li", {}, ...ticked(note))));
 }
 
 /** From here on changes go from this state, unless a hand has moved on meanwhile. */
@@ -225,10 +226,15 @@ function table(found, labels) {
 
 function deployment(found) {
   const { text = "", none = "" } = found.tc;
-  get("tcnote").textContent = none;
+  get("tcnote").replaceChildren(...ticked(none));
   get("tc").textContent = text;
   get("tc").hidden = !text;
   get("copytc").hidden = !text;
+}
+
+/** A text in parts: what stands in backquotes is code. */
+function ticked(text) {
+  return text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 }
 
 async function copy(text, button) {
