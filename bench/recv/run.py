@@ -208,7 +208,7 @@ WIRE = ("100mbit", "delay 50ms", "pfifo limit 833p")
 def network(loss: str) -> Iterator[tuple[Any, Any, str]]:
     """Two hosts that our wire joins: both, and the address of the second."""
     from sojourn.lab import Sandbox
-    from sojourn.lab.join import Direction, Wanted, joined
+    from sojourn.lab.wire.join import Direction, Wanted, joined
 
     rate, netem, queue = WIRE
     lossy = f"{netem} loss {loss}" if loss != "0%" else netem

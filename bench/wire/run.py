@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn.lab import LabError, Sandbox
 from sojourn.lab.engine import WireEngine
-from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.scenario import Scenario
 
 SECONDS = 6

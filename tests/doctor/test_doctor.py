@@ -25,9 +25,11 @@ from sojourn.doctor import (
 )
 from sojourn.doctor.examination import Report, within
 from sojourn.doctor.libraries import asked, library
-from sojourn.lab import kernel, needs, packages, qdiscs
-from sojourn.lab.journal import Journal
-from sojourn.lab.packages import DEBIAN, FAMILIES, PACKAGES
+from sojourn.lab import syscalls
+from sojourn.lab.kernel import qdiscs
+from sojourn.lab.machine import needs, packages
+from sojourn.lab.machine.journal import Journal
+from sojourn.lab.machine.packages import DEBIAN, FAMILIES, PACKAGES
 from tests.cli.test_commands import process, sojourn
 
 RELEASES = {
@@ -139,7 +141,7 @@ def test_nothing_is_tried_that_would_load_a_module(monkeypatch: pytest.MonkeyPat
 
 def test_programs_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("sojourn.lab.needs._SBIN", str(tmp_path))
+    monkeypatch.setattr("sojourn.lab.machine.needs._SBIN", str(tmp_path))
     monkeypatch.setattr(packages, "release", lambda: {"ID": "fedora"})
     found = programs.program("tshark", "reads captures")
     assert (found.state, found.remedy) == ("no", "sudo dnf install wireshark-cli")
@@ -169,7 +171,7 @@ def test_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rights_to_receive_buffers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel, "capable", lambda capability: False)
+    monkeypatch.setattr(syscalls, "capable", lambda capability: False)
     (tmp_path / "proc/sys/kernel/yama").mkdir(parents=True)
     (tmp_path / "proc/sys/kernel/yama/ptrace_scope").write_text("1\n")
     (tmp_path / "proc/sys/net/core").mkdir(parents=True)
@@ -184,7 +186,7 @@ def test_rights_to_receive_buffers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_settings_of_killed_runs(tmp_path: Path) -> None:
-    from sojourn.lab.journal import Entry, Owner, me, pid_namespace
+    from sojourn.lab.machine.journal import Entry, Owner, me, pid_namespace
 
     journal = Journal(tmp_path / "journal")
     assert journal.left() == []

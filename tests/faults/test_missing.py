@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.lab import needs
+from sojourn.lab.machine import needs
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
 from tests.faults.tools import SHORT
@@ -55,7 +55,7 @@ def test_a_switch_or_a_store_that_is_not_there() -> None:
 
 
 def test_no_wire_and_no_store_to_speak_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sojourn.lab.journal.ROOT_FOLDER", tmp_path / "run")
+    monkeypatch.setattr("sojourn.lab.machine.journal.ROOT_FOLDER", tmp_path / "run")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     for arguments in (["wire", "top"], ["wire", "set", "uplink", "rate", "1mbit"]):
         result = sojourn(*arguments)

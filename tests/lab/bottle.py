@@ -23,9 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sojourn.lab import LabError, Sandbox, Settings, kernel
-from sojourn.lab.inside.namespaces import enter_user_namespace
-from sojourn.lab.settings import AtLeast, Sysctls, recover
+from sojourn.lab import LabError, Sandbox, Settings, syscalls
+from sojourn.lab.machine.settings import AtLeast, Sysctls, recover
+from sojourn.lab.sandbox.inside.namespaces import enter_user_namespace
 
 SYSCTL = "net.core.message_burst"
 """Exists once in the machine; says how many warnings of the network go to the log at once."""
@@ -141,20 +141,20 @@ def main() -> None:
     if sys.argv[1] == "victim":
         victim(int(sys.argv[2]), "user", change=False)
     config = json.loads(sys.argv[1])
-    kernel.die_with_parent(signal.SIGKILL)
+    syscalls.die_with_parent(signal.SIGKILL)
     if config["change"]:
         be_alone()
-    if not kernel.capable(kernel.CAP_SYS_ADMIN):
+    if not syscalls.capable(syscalls.CAP_SYS_ADMIN):
         enter_user_namespace()
-    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWPID)
+    syscalls.unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
     child = os.fork()
     if child:
         # The bottle breaks when whoever looks at it does.
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
-    kernel.die_with_parent(signal.SIGKILL)
-    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("proc", "/proc", "proc", 0)
-    kernel.mount("tmpfs", "/run", "tmpfs", 0, "mode=755")
+    syscalls.die_with_parent(signal.SIGKILL)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    syscalls.mount("proc", "/proc", "proc", 0)
+    syscalls.mount("tmpfs", "/run", "tmpfs", 0, "mode=755")
     change = config["change"]
     before = Sysctls().read(SYSCTL)
     try:

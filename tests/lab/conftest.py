@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from sojourn.lab import Host, Sandbox, Unavailable, kernel
+from sojourn.lab import Host, Sandbox, Unavailable, syscalls
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def started(sandbox: Sandbox) -> Sandbox:
 
 def possible(privilege: str) -> bool:
     """Whether others can make namespaces here: then we must, too, and CI sees to it."""
-    if kernel.capable(kernel.CAP_SYS_ADMIN):
+    if syscalls.capable(syscalls.CAP_SYS_ADMIN):
         return True
     if privilege == "root":
         return False

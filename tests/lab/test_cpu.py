@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.lab import Unavailable, cpu
+from sojourn.lab import Unavailable
+from sojourn.lab.machine import cpu
 
 SPIN = "import time; end = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
 
@@ -94,7 +95,7 @@ def test_a_thread_gets_its_share_and_nothing_is_left(hierarchy: cpu.Hierarchy) -
 
 def test_what_a_killed_process_left_is_taken_away(hierarchy: cpu.Hierarchy) -> None:
     code = (
-        "import os, signal\nfrom sojourn.lab import cpu\n"
+        "import os, signal\nfrom sojourn.lab.machine import cpu\n"
         "group = cpu.CpuGroup(0.5)\ngroup.__enter__()\nprint(group.path, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

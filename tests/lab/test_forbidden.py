@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 
 from sojourn.lab import Sandbox, Unavailable
-from sojourn.lab.needs import find_program, require_congestion_control, require_programs
+from sojourn.lab.machine.needs import find_program, require_congestion_control, require_programs
 
 from .conftest import started
 
 PREPARE = """
 import os, sys
 from pathlib import Path
-from sojourn.lab import Sandbox, Unavailable, kernel
-from sojourn.lab.inside.namespaces import enter_user_namespace
+from sojourn.lab import Sandbox, Unavailable
+from sojourn.lab import syscalls
+from sojourn.lab.sandbox.inside.namespaces import enter_user_namespace
 enter_user_namespace()
 if os.geteuid() != 0:
-    kernel.keep_capabilities()
-kernel.unshare(kernel.CLONE_NEWNS)
-kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    syscalls.keep_capabilities()
+syscalls.unshare(syscalls.CLONE_NEWNS)
+syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
 """
 TRY = """
 try:
@@ -35,11 +36,11 @@ except Unavailable as error:
     print("Unavailable:", error)
 """
 NO_NAMESPACES = "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
-MASKED_PROC = "kernel.mount('tmpfs', '/proc/sys', 'tmpfs', 0)\n"
+MASKED_PROC = "syscalls.mount('tmpfs', '/proc/sys', 'tmpfs', 0)\n"
 NO_CAPABILITIES = """
 import ctypes
-header = kernel._CapHeader(0x20080522, 0)
-ctypes.CDLL(None).capset(ctypes.byref(header), (kernel._CapData * 2)())
+header = syscalls._CapHeader(0x20080522, 0)
+ctypes.CDLL(None).capset(ctypes.byref(header), (syscalls._CapData * 2)())
 """
 
 
@@ -84,7 +85,7 @@ def test_a_container_that_hides_parts_of_proc() -> None:
 
 def test_programs_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("sojourn.lab.needs._SBIN", str(tmp_path))
+    monkeypatch.setattr("sojourn.lab.machine.needs._SBIN", str(tmp_path))
     with pytest.raises(Unavailable) as failure:
         require_programs(["iperf3", "ping", "curl"])
     assert str(failure.value) == (
@@ -108,7 +109,7 @@ def test_congestion_controls() -> None:
 
 
 def test_no_tun_device() -> None:
-    hidden = "kernel.mount('tmpfs', '/dev/net', 'tmpfs', 0)\n"
+    hidden = "syscalls.mount('tmpfs', '/dev/net', 'tmpfs', 0)\n"
     script = TRY.replace("Sandbox(sys.argv[1])", "Sandbox(sys.argv[1], needs=['tun'])")
     if not Path("/dev/net").is_dir():
         hidden = ""

@@ -8,11 +8,12 @@ import struct
 
 import pytest
 
-from sojourn.lab import LabError, Sandbox, Unavailable, kernel_tables, qdiscs
+from sojourn.lab import LabError, Sandbox, Unavailable
 from sojourn.lab.engine import LabRecord
-from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.kernel import qdiscs, tables
+from sojourn.lab.kernel.engine import KernelEngine
+from sojourn.lab.kernel.qdiscs import Link, Sample
 from sojourn.lab.programs import NotPossible
-from sojourn.lab.qdiscs import Link, Sample
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 
@@ -151,7 +152,7 @@ def test_metrics_are_of_the_time_measured() -> None:
         Sample(2 * SECOND, 2000, 20, 3, 8, 800),
         Sample(3 * SECOND, 3000, 30, 6, 6, 600),
     ]
-    row = kernel_tables.queue(link, samples, 2, SECOND, 3 * SECOND)
+    row = tables.queue(link, samples, 2, SECOND, 3 * SECOND)
     assert row["throughput"] == 8000
     assert row["utilisation"] == 1
     assert (row["drops"], row["departures"], row["arrivals"]) == (5, 20, 27)
@@ -160,4 +161,4 @@ def test_metrics_are_of_the_time_measured() -> None:
     assert (row["queue_mean"], row["queue_max"]) == (6, 8)
     assert row["backlog_mean"] == 600
     # Nothing was seen before the end: nothing is claimed.
-    assert kernel_tables.queue(link, samples[:1], None, SECOND, 3 * SECOND) == {}
+    assert tables.queue(link, samples[:1], None, SECOND, 3 * SECOND) == {}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sojourn.lab import Sandbox
-from sojourn.lab.settings import Sysctls
+from sojourn.lab.machine.settings import Sysctls
 
 from . import bottle
 from .conftest import started
@@ -194,7 +194,7 @@ def test_init_whose_parent_died_before_it_looked() -> None:
     config = {"parent": os.getpid(), "control": 0, "user": True, "memory": 1 << 20}
     script = (
         f"import sys; sys.path[:] = {[str(ROOT / 'python'), *sys.path]!r};"
-        f"from sojourn.lab.inside.namespaces import main; main({config!r})"
+        f"from sojourn.lab.sandbox.inside.namespaces import main; main({config!r})"
     )
     # A parent in between makes the number of the parent wrong, as after its death.
     between = (

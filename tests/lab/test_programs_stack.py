@@ -146,7 +146,7 @@ def test_every_sysctl_exists_here() -> None:
 
 def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("sojourn.lab.needs._SBIN", "/nowhere")
+    monkeypatch.setattr("sojourn.lab.machine.needs._SBIN", "/nowhere")
     with pytest.raises(MissingProgram) as error:
         prepare(plan(flow("bulk")), 1, Options(pings=(Ping(0, 1),)), KERNEL)
     assert [str(problem) for problem in error.value.problems] == [

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from sojourn.lab import LabError, Settings, Unavailable
-from sojourn.lab.journal import Journal, pid_namespace, started
-from sojourn.lab.settings import AtLeast, Exactly, Includes, Sysctls, recover, same
+from sojourn.lab.machine.journal import Journal, pid_namespace, started
+from sojourn.lab.machine.settings import AtLeast, Exactly, Includes, Sysctls, recover, same
 
 RMEM = "net.core.rmem_max"
 ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
@@ -165,8 +165,8 @@ def test_what_a_killed_process_left_is_put_back_once(machine: Machine) -> None:
     """Killed by a signal while it holds, and while another one that lives holds too."""
     text = (
         "import sys, time; from pathlib import Path\n"
-        "from sojourn.lab.journal import Journal\n"
-        "from sojourn.lab.settings import *\n"
+        "from sojourn.lab.machine.journal import Journal\n"
+        "from sojourn.lab.machine.settings import *\n"
         "run, sys_, name, number = sys.argv[1:]\n"
         "Settings({name: AtLeast(int(number))}, Journal(Path(run)), Sysctls(Path(sys_))).take()\n"
         "print('held', flush=True); time.sleep(1000)\n"
@@ -283,8 +283,8 @@ def test_many_processes_at_once(machine: Machine) -> None:
     """Taking and releasing at the same time, nobody loses an entry or a value."""
     text = (
         "import sys; from pathlib import Path\n"
-        "from sojourn.lab.journal import Journal\n"
-        "from sojourn.lab.settings import *\n"
+        "from sojourn.lab.machine.journal import Journal\n"
+        "from sojourn.lab.machine.settings import *\n"
         "run, sys_, name, number = sys.argv[1:]\n"
         "sysctls = Sysctls(Path(sys_))\n"
         "for i in range(40):\n"

@@ -21,7 +21,7 @@ from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.client import load_driver, outcome_of
 from sojourn.lab.cassandra.cluster import Cluster, Node
 from sojourn.lab.engine import LabRecord, WireEngine
-from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.scenario import Scenario
 from tests.lab.conftest import started

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sojourn import _core
-from sojourn.lab.store_findings import values, with_store
+from sojourn.lab.store.findings import values, with_store
 from tests.lab.test_store import scenario
 
 MS = 1_000_000

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("os_ken")
 
-from sojourn.lab import Unavailable, kernel, openvswitch
+from sojourn.lab import Unavailable, openvswitch, syscalls
 from sojourn.lab.engine import LabRecord, WireEngine
-from sojourn.lab.kernel_engine import KernelEngine
+from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
@@ -110,7 +110,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> WireEngine:
         pytest.skip(f"not installed: {error}")
     if not possible("auto") or not Path("/dev/net/tun").exists():
         pytest.skip("not installed: the permission, or /dev/net/tun")
-    assert kernel.capable(kernel.CAP_SYS_ADMIN) or possible("user")
+    assert syscalls.capable(syscalls.CAP_SYS_ADMIN) or possible("user")
     return WireEngine(keep=tmp_path_factory.mktemp("kept"))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult, Stats
-from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.validity import doubts
 
 GOOD = {

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from sojourn.lab import LabError, Unavailable, control
-from sojourn.lab.control_server import BURST, CLIENTS, LINE, ControlServer, describe
-from sojourn.lab.join import Direction, Wanted, plan_of
+from sojourn.lab import LabError, Unavailable
+from sojourn.lab.wire import control
+from sojourn.lab.wire.control_server import BURST, CLIENTS, LINE, ControlServer, describe
+from sojourn.lab.wire.join import Direction, Wanted, plan_of
 
 Ask = Callable[[bytes], dict[str, Any]]
 

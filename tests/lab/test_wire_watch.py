@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sojourn.lab.watch import View, bits, duration, octets, sparkline
+from sojourn.lab.wire.watch import View, bits, duration, octets, sparkline
 
 
 def link(name: str, sent: int, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn.lab import Host, Sandbox
 from sojourn.lab.openvswitch import OpenVSwitch, switch_off_offloads
-from sojourn.lab.process import Process
+from sojourn.lab.sandbox.process import Process
 
 VIRTUAL = "10.0.0.100"
 FOREIGN = "cookie=0x77,priority=0,actions=NORMAL"

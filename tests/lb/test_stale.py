@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sojourn.lab.process import Process
+from sojourn.lab.sandbox.process import Process
 from sojourn.lb.status import notes
 from tests.lb.bench import Bench
 

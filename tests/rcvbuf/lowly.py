@@ -15,7 +15,7 @@ import struct
 import sys
 
 from sojourn import rcvbuf
-from sojourn.lab import kernel
+from sojourn.lab import syscalls
 
 NOBODY = 65_534
 PR_SET_KEEPCAPS, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 8, 4, 22, 38
@@ -78,7 +78,7 @@ def main() -> None:
             check(libc.unshare(CLONE_NEWUSER), "unshare")
             with open("/proc/self/uid_map", "w", encoding="ascii") as file:  # noqa: PTH123
                 file.write(f"0 {user} 1")
-            assert kernel.capable(CAP_NET_ADMIN)
+            assert syscalls.capable(CAP_NET_ADMIN)
     numbers = {name.lstrip("-"): int(value) for name, value in given.items()}
     tuner = rcvbuf.Tuner("on-demand budget 8mb", rescan=0.1, state=state, **numbers)  # type: ignore[arg-type]
     with tuner:

@@ -14,7 +14,7 @@ import pytest
 
 from sojourn import rcvbuf
 from sojourn._core import WordError
-from sojourn.lab import kernel
+from sojourn.lab import syscalls
 
 from .tools import MAIN, Server, free_port, of, until
 
@@ -317,4 +317,4 @@ def send_some(port: int) -> None:
 
 def privileged() -> bool:
     """Whether we may go past net.core.rmem_max, and give up that right."""
-    return os.geteuid() == 0 and kernel.capable(kernel.CAP_NET_ADMIN)
+    return os.geteuid() == 0 and syscalls.capable(syscalls.CAP_NET_ADMIN)

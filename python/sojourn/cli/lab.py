@@ -79,15 +79,15 @@ def run(
     from rich.console import Console
 
     from sojourn.cli.run import keep, simulate
-    from sojourn.lab.control import listening, path_of
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.watch import Beside
+    from sojourn.lab.wire.control import listening, path_of
+    from sojourn.lab.wire.watch import Beside
 
     scenario = common.load(file, settings)
     for warning in scenario.warnings():
         common.note(warning)
     if engine == "kernel":
-        from sojourn.lab.kernel_engine import KernelEngine
+        from sojourn.lab.kernel.engine import KernelEngine
 
         for option, asked in (
             ("--journal", journal), ("--watch", watch), ("--control", control is not None),
@@ -251,9 +251,10 @@ def clean(
     interfaces, files and programs of a laboratory end with it.
     What runs is left in peace, and what somebody else changed meanwhile is left and said.
     """
-    from sojourn.lab import Unavailable, cpu
-    from sojourn.lab.journal import ROOT_FOLDER
-    from sojourn.lab.settings import Outcome, recover
+    from sojourn.lab import Unavailable
+    from sojourn.lab.machine import cpu
+    from sojourn.lab.machine.journal import ROOT_FOLDER
+    from sojourn.lab.machine.settings import Outcome, recover
 
     outcomes = recover(force=force)
     with suppress(Unavailable):

@@ -217,7 +217,7 @@ def _service(as_json: bool, **values: Any) -> Service:
 
 
 def _state_file(service: Service) -> Path:
-    from sojourn.lab.control import folder
+    from sojourn.lab.wire.control import folder
 
     return folder() / f"lb-{service.cookie >> 32:08x}.flows"
 

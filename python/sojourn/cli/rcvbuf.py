@@ -267,7 +267,7 @@ def _report(
 
 
 def _line(socket: dict[str, Any], dry_run: bool) -> str:
-    from sojourn.lab.watch import octets
+    from sojourn.lab.wire.watch import octets
 
     size = "unknown size" if socket["size"] is None else octets(socket["size"])
     parts = [f"{socket['local']} ({socket['process'] or 'nobody known'}): {size}"]

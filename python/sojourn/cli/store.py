@@ -104,9 +104,9 @@ def measure(
     """
     import signal
 
-    from sojourn.lab.store_findings import values
-    from sojourn.lab.store_measure import Running
-    from sojourn.lab.store_measure import measure as ask
+    from sojourn.lab.store.findings import values
+    from sojourn.lab.store.measure import Running
+    from sojourn.lab.store.measure import measure as ask
 
     scenario = common.load(file, settings)
     points = [point.strip() for point in contact_points.split(",") if point.strip()]

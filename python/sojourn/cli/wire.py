@@ -14,8 +14,8 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
-    from sojourn.lab.join import Joined, Outcome, Wanted
-    from sojourn.lab.watch import View
+    from sojourn.lab.wire.join import Joined, Outcome, Wanted
+    from sojourn.lab.wire.watch import View
 
 Rate = Annotated[
     str | None,
@@ -129,7 +129,7 @@ def run(
     --rate the link has no limit.
     """
     from sojourn import _core
-    from sojourn.lab.join import Direction, Wanted, joined
+    from sojourn.lab.wire.join import Direction, Wanted, joined
 
     wanted = Wanted(
         _pair(between),
@@ -184,7 +184,7 @@ _SHOWN = ("link", "throughput", "arrivals", "drops", "marks", "line_losses", "so
 
 
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
-    from sojourn.lab.watch import bits, duration, octets
+    from sojourn.lab.wire.watch import bits, duration, octets
 
     if as_json:
         typer.echo(json.dumps({
@@ -237,7 +237,7 @@ def set_(
 
     A queue keeps its packets and takes other parameters; it stays the same discipline.
     """
-    from sojourn.lab.control import Client, holding
+    from sojourn.lab.wire.control import Client, holding
 
     keys = ("rate", "netem", "queue")
     if len(changes) % 2:
@@ -271,8 +271,8 @@ def top(
     """Show links that run: rate, backlog, sojourn time, drops."""
     from itertools import islice
 
-    from sojourn.lab import watch
-    from sojourn.lab.control import Client
+    from sojourn.lab.wire import watch
+    from sojourn.lab.wire.control import Client
 
     with Client(_one(name)) as client:
         if not once and not as_json:
@@ -291,7 +291,7 @@ def top(
 
 def _one(name: str | None) -> str:
     """The wire that is meant."""
-    from sojourn.lab import control
+    from sojourn.lab.wire import control
 
     if name is not None:
         return control.holding(name)
@@ -324,8 +324,8 @@ def selftest(
     """
     from dataclasses import asdict
 
-    from sojourn.lab import selftest as tests
-    from sojourn.lab.watch import bits, duration
+    from sojourn.lab.wire import selftest as tests
+    from sojourn.lab.wire.watch import bits, duration
     from sojourn.study.progress import duration as spoken
 
     tried = itertools.count()

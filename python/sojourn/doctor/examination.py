@@ -154,7 +154,7 @@ def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Find
 
 def machine() -> dict[str, Any]:
     """What kind of machine this is, and who asks."""
-    from sojourn.lab import packages
+    from sojourn.lab.machine import packages
 
     return {
         "distribution": packages.release().get("PRETTY_NAME", platform.system()),

@@ -11,11 +11,13 @@ from pathlib import Path
 from sojourn import _core
 from sojourn.doctor import modules
 from sojourn.doctor.finding import Finding, State
-from sojourn.lab import kernel, needs, packages, qdiscs
+from sojourn.lab import syscalls
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.journal import Journal, NoJournal
-from sojourn.lab.sandbox import Sandbox
-from sojourn.lab.wire_process import run_first
+from sojourn.lab.kernel import qdiscs
+from sojourn.lab.machine import needs, packages
+from sojourn.lab.machine.journal import Journal, NoJournal
+from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.lab.wire.start import run_first
 
 IDLE = "end what else runs here, then `sojourn wire selftest`"
 CONTROLS = ("reno", "cubic", "bbr", "dctcp")
@@ -75,7 +77,7 @@ def _realtime(sandbox: Sandbox) -> Finding:
 
 def _buffers(sandbox: Sandbox) -> Finding:
     name = "large socket buffers"
-    if "force-buffers" in sandbox.can or kernel.capable(kernel.CAP_NET_ADMIN):
+    if "force-buffers" in sandbox.can or syscalls.capable(syscalls.CAP_NET_ADMIN):
         return Finding(name, "yes", "beyond net.core.rmem_max", needed=False)
     found = "not beyond net.core.rmem_max"
     return Finding(name, "no", found, needs.ability_advice("force-buffers"), needed=False)
@@ -175,7 +177,7 @@ def left() -> list[Finding]:
 
 def rate() -> Finding:
     """Up to which rate real runs are to be believed here; takes a minute of real runs."""
-    from sojourn.lab.selftest import selftest
+    from sojourn.lab.wire.selftest import selftest
 
     try:
         report = selftest(seconds=2.0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sojourn.doctor.finding import Finding
-from sojourn.lab import needs, packages
 from sojourn.lab.errors import Unavailable
+from sojourn.lab.machine import needs, packages
 from sojourn.lab.programs import installed
 from sojourn.lab.programs.installed import Kind
 

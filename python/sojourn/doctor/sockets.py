@@ -9,7 +9,7 @@ import platform
 from pathlib import Path
 
 from sojourn.doctor.finding import Finding
-from sojourn.lab import kernel
+from sojourn.lab import syscalls
 
 PIDFD_GETFD = 438
 """Number of the system call, on all architectures alike."""
@@ -48,7 +48,7 @@ def _copying() -> Finding:
 
 def _others(root: Path) -> Finding:
     name = "others' servers"
-    if kernel.capable(CAP_SYS_PTRACE):
+    if syscalls.capable(CAP_SYS_PTRACE):
         return Finding(name, "yes", "any process (CAP_SYS_PTRACE)", needed=False)
     try:
         yama = (root / "proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii").strip()
@@ -63,7 +63,7 @@ def _others(root: Path) -> Finding:
 
 def _sizes(root: Path) -> Finding:
     name = "sizes"
-    if kernel.capable(kernel.CAP_NET_ADMIN):
+    if syscalls.capable(syscalls.CAP_NET_ADMIN):
         return Finding(name, "yes", "any (CAP_NET_ADMIN)", needed=False)
     try:
         most = int((root / "proc/sys/net/core/rmem_max").read_text(encoding="ascii"))

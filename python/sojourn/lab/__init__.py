@@ -5,7 +5,7 @@ programs live inside of it; when init dies, or this process does, the kernel rem
 `Host` is a network namespace without a name, `Process` a program in it. `Settings` changes what
 exists only once in the machine, with a journal, and puts it back.
 
-What stands in `inside` runs in the sandbox and imports nothing but the standard library until a
+What stands in `sandbox.inside` runs there and imports nothing but the standard library until a
 network is configured (pyroute2, the extra `sojourn[lab]`).
 """
 
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn.lab.errors import LabError, RequestFailed, SandboxDied, Unavailable
-    from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
-    from sojourn.lab.sandbox import Sandbox
-    from sojourn.lab.settings import Settings
+    from sojourn.lab.machine.settings import Settings
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.process import Process
+    from sojourn.lab.sandbox.sandbox import Sandbox
 
 __all__ = [
     "Host",
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "Host": "host",
+    "Host": "sandbox.host",
     "LabError": "errors",
-    "Process": "process",
+    "Process": "sandbox.process",
     "RequestFailed": "errors",
-    "Sandbox": "sandbox",
+    "Sandbox": "sandbox.sandbox",
     "SandboxDied": "errors",
-    "Settings": "settings",
+    "Settings": "machine.settings",
     "Unavailable": "errors",
 }
 

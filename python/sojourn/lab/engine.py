@@ -21,18 +21,18 @@ from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
 from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
-from sojourn.lab.stolen import ProcessorTime
+from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.validity import Doubt, doubts
-from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
+from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sojourn.lab.host import Host
     from sojourn.lab.openvswitch import Datapath
     from sojourn.lab.programs import Collected, Lineup, Options, Stage
-    from sojourn.lab.sandbox import Privilege, Sandbox
-    from sojourn.lab.wiring import Outcome
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
+    from sojourn.lab.wire.wiring import Outcome
     from sojourn.study.engine import Column, RunProgress
 
 END_SECONDS = 30.0
@@ -164,7 +164,7 @@ class WireEngine:
         self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Make one run of a plan with a store."""
-        from sojourn.lab.store_run import StoreRun, require
+        from sojourn.lab.store.run import StoreRun, require
 
         require(json.loads(plan_json), self.name)
         lineup = self.check(plan_json, seed)
@@ -194,7 +194,7 @@ class Run:
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the record's tables are those of a simulated run."""
         from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox import Sandbox
+        from sojourn.lab.sandbox.sandbox import Sandbox
 
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
         nodes = self.nodes()
@@ -279,7 +279,7 @@ class Run:
         offloads: dict[str, list[str]],
         stolen: float,
     ) -> LabRecord:
-        from sojourn.lab.wiring import read_outcome
+        from sojourn.lab.wire.wiring import read_outcome
 
         wire.output.seek(0)
         outcome = read_outcome(wire.output)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.needs import find_program, require_programs
+from sojourn.lab.machine.needs import find_program, require_programs
 
 if TYPE_CHECKING:
-    from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.process import Process
 
 PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
 SCHEMA = ("/usr/share/openvswitch/vswitch.ovsschema",)

@@ -16,13 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from sojourn.lab import cpu
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.process import Process
+from sojourn.lab.machine import cpu
+from sojourn.lab.machine.settings import AtLeast, Settings
 from sojourn.lab.programs.endpoint import environment, python
 from sojourn.lab.programs.play import NICE
-from sojourn.lab.sandbox import Privilege, Sandbox
-from sojourn.lab.settings import AtLeast, Settings
+from sojourn.lab.sandbox.process import Process
+from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
 
 SECOND = 1_000_000_000
 ADDRESSES = ("10.0.0.1", "10.0.0.2")

@@ -25,7 +25,7 @@ from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.programs.play import NICE
 from sojourn.lab.validity import Doubt
-from sojourn.lab.wire_process import DEVICE, QUEUE
+from sojourn.lab.wire.start import DEVICE, QUEUE
 from sojourn.temporary import folder, nameless
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
     from sojourn.lab.programs import Lineup, Stage
     from sojourn.lab.programs.balanced import Balanced
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.process import Process
+    from sojourn.lab.sandbox.sandbox import Sandbox
     from sojourn.study.engine import Column
 
 LEAD = 4 * SECOND

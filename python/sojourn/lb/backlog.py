@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sojourn.lab.control import Client
 from sojourn.lab.errors import LabError
+from sojourn.lab.wire.control import Client
 
 WIRE_PATIENCE = 1.0
 """Seconds that a wire may take to answer, when it is asked for the first time."""

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sojourn.lab.errors import LabError
-from sojourn.lab.watch import bits, duration, octets
+from sojourn.lab.wire.watch import bits, duration, octets
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sojourn.lab.watch import octets, sparkline
+from sojourn.lab.wire.watch import octets, sparkline
 
 if TYPE_CHECKING:
     from rich.console import Group

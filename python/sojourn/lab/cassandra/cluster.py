@@ -19,8 +19,8 @@ from sojourn.lab.programs.play import NICE
 from sojourn.temporary import nameless
 
 if TYPE_CHECKING:
-    from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.process import Process
 
 START_SECONDS = 180.0
 """A node has at most this long to open its port."""

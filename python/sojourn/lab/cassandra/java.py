@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from sojourn.lab import packages
 from sojourn.lab.errors import Unavailable
+from sojourn.lab.machine import packages
 
 MAJOR = (11, 17)
 """Versions that Cassandra 5.0 runs on."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.lab import needs
 from sojourn.lab.errors import Unavailable
+from sojourn.lab.machine import needs
 from sojourn.lab.programs.errors import MissingProgram, Problem
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
-from sojourn.lab.host import Host
-from sojourn.lab.process import Process
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.lineup import Collected, Lineup
 from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.programs.program import READY, Ended, Program, Ready
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.process import Process
 
 READY_TIMEOUT = 30.0
 """Seconds that programs may take until they can be relied upon."""

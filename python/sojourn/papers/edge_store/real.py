@@ -255,7 +255,7 @@ def run(
 
     What is in `out` already is not run again.
     """
-    from sojourn.lab.store_run import require
+    from sojourn.lab.store.run import require
     from sojourn.stats import judge_components
     from sojourn.study import Study
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from sojourn.lab.programs.plan import address
-from sojourn.lab.wiring import READY
+from sojourn.lab.wire.wiring import READY
 from sojourn.temporary import nameless
 
 if TYPE_CHECKING:
-    from sojourn.lab.host import Host
-    from sojourn.lab.process import Process
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.process import Process
+    from sojourn.lab.sandbox.sandbox import Sandbox
 
 DEVICE = "eth0"
 QUEUE = 20_000
@@ -76,7 +76,7 @@ def start_wire(
         fds.append(captures[-1].fileno())
     configuration.write(json.dumps(given).encode())
     configuration.seek(0)
-    command = [sys.executable, "-m", "sojourn.lab.wiring", "3", "4"]
+    command = [sys.executable, "-m", "sojourn.lab.wire.wiring", "3", "4"]
     process = sandbox.spawn(command, fds=fds, stdin=stdin)
     realtime = run_first(process.pid)
     process.wait_output(READY, READY_SECONDS)

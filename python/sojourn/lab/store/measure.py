@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.lab.cassandra.client import Client
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.store_findings import keyspace, level, replication, summary_of
+from sojourn.lab.store.findings import keyspace, level, replication, summary_of
 
 if TYPE_CHECKING:
     from sojourn.study.engine import Column

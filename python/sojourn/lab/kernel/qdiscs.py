@@ -21,8 +21,8 @@ from sojourn.scenario.deploy import shaper
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sojourn.lab.host import Host
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.sandbox import Sandbox
 
 MTU = 1500
 CHILD = "10:"

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from sojourn.lab import packages
 from sojourn.lab.errors import Unavailable
+from sojourn.lab.machine import packages
 
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where programs are that Debian leaves out of an ordinary user's PATH."""

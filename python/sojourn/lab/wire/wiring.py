@@ -106,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
     behind the run, or null).
     """
     from sojourn import _core
-    from sojourn.lab.control_server import ControlServer, describe
+    from sojourn.lab.wire.control_server import ControlServer, describe
 
     configuration, output = (int(number) for number in argv)
     with os.fdopen(configuration, "rb") as file:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from sojourn.lab.errors import Unavailable
-from sojourn.lab.journal import started
+from sojourn.lab.machine.journal import started
 
 PERIOD = 100_000
 """Microseconds of a period, in which a group gets its quota; the kernel's default."""

@@ -15,14 +15,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from sojourn.lab import kernel, messages
+from sojourn.lab import syscalls
+from sojourn.lab.sandbox import messages
 
 NAMESPACES = (
-    kernel.CLONE_NEWNS
-    | kernel.CLONE_NEWPID
-    | kernel.CLONE_NEWNET
-    | kernel.CLONE_NEWUTS
-    | kernel.CLONE_NEWIPC
+    syscalls.CLONE_NEWNS
+    | syscalls.CLONE_NEWPID
+    | syscalls.CLONE_NEWNET
+    | syscalls.CLONE_NEWUTS
+    | syscalls.CLONE_NEWIPC
 )
 
 WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
@@ -40,7 +41,7 @@ class StepFailed(Exception):
 
 def main(config: messages.Message) -> NoReturn:
     """Runs outer; `config` has `parent`, `control`, `user` and `memory`."""
-    kernel.die_with_parent(signal.SIGKILL)
+    syscalls.die_with_parent(signal.SIGKILL)
     if os.getppid() != config["parent"]:
         os._exit(1)
     control = socket.socket(fileno=config["control"])
@@ -48,9 +49,9 @@ def main(config: messages.Message) -> NoReturn:
     try:
         if config["user"]:
             enter_user_namespace()
-        step("namespaces", lambda: kernel.unshare(NAMESPACES))
+        step("namespaces", lambda: syscalls.unshare(NAMESPACES))
         # A change of credentials takes the wish to die back (prctl(2)).
-        kernel.die_with_parent(signal.SIGKILL)
+        syscalls.die_with_parent(signal.SIGKILL)
         if os.getppid() != config["parent"]:
             os._exit(1)
         alive, held = os.pipe()
@@ -72,16 +73,16 @@ def initiate(control: socket.socket, config: messages.Message, alive: int) -> No
     """Runs init."""
     code = 1
     try:
-        kernel.die_with_parent(signal.SIGKILL)
+        syscalls.die_with_parent(signal.SIGKILL)
         # PID 1 cannot see its parent: whether that still lives is told by the pipe it holds.
-        if kernel.writer_is_gone(alive):
+        if syscalls.writer_is_gone(alive):
             os._exit(1)
         mounts(config["memory"])
         if os.geteuid() != 0:
-            kernel.keep_capabilities()
+            syscalls.keep_capabilities()
         with suppress(OSError):
             socket.sethostname("sojourn-lab")
-        from sojourn.lab.inside.init import Init
+        from sojourn.lab.sandbox.inside.init import Init
 
         Init(control).run()
         code = 0
@@ -126,10 +127,10 @@ def enter_user_namespace() -> None:
     only himself.
     """
     uid, gid = os.geteuid(), os.getegid()
-    if kernel.capable(kernel.CAP_SYS_ADMIN):
+    if syscalls.capable(syscalls.CAP_SYS_ADMIN):
         map_everybody()
         return
-    step("user namespace", lambda: kernel.unshare(kernel.CLONE_NEWUSER))
+    step("user namespace", lambda: syscalls.unshare(syscalls.CLONE_NEWUSER))
     step("user map", lambda: write("/proc/self/setgroups", "deny"))
     step("user map", lambda: write("/proc/self/uid_map", f"{uid} {uid} 1"))
     step("user map", lambda: write("/proc/self/gid_map", f"{gid} {gid} 1"))
@@ -156,7 +157,7 @@ def map_everybody() -> None:
     os.close(entered)
     os.close(told)
     try:
-        step("user namespace", lambda: kernel.unshare(kernel.CLONE_NEWUSER))
+        step("user namespace", lambda: syscalls.unshare(syscalls.CLONE_NEWUSER))
         os.write(ready, b"+")
         number = int.from_bytes(os.read(answer, 2), "little")
         if number:
@@ -184,12 +185,15 @@ def write(path: str, text: str) -> None:
 
 def mounts(memory: int) -> None:
     """Cuts the mounts off from the machine's, and mounts our own /proc, /sys and working space."""
-    step("private mounts", lambda: kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE))
-    safe = kernel.MS_NOSUID | kernel.MS_NODEV
-    step("/proc", lambda: kernel.mount("proc", "/proc", "proc", safe | kernel.MS_NOEXEC))
+    step(
+        "private mounts",
+        lambda: syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE),
+    )
+    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV
+    step("/proc", lambda: syscalls.mount("proc", "/proc", "proc", safe | syscalls.MS_NOEXEC))
     with suppress(OSError):  # some containers refuse it; nothing depends on it
-        kernel.mount("sysfs", "/sys", "sysfs", safe | kernel.MS_NOEXEC)
+        syscalls.mount("sysfs", "/sys", "sysfs", safe | syscalls.MS_NOEXEC)
     step(
         "working space",
-        lambda: kernel.mount("tmpfs", WORK, "tmpfs", safe, f"size={memory},mode=1777"),
+        lambda: syscalls.mount("tmpfs", WORK, "tmpfs", safe, f"size={memory},mode=1777"),
     )

@@ -1,7 +1,7 @@
 """An engine whose links are the kernel's own: `htb`, its queue disciplines, and `netem`.
 
 It runs the same programs as `WireEngine`, for whom asks how the kernel's code behaves. What the
-kernel does not tell stays not a number; see `kernel_tables`.
+kernel does not tell stays not a number; see `tables`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any, Literal
 
-from sojourn.lab import qdiscs
 from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, settings_of, switched_on
-from sojourn.lab.needs import find_program
+from sojourn.lab.kernel import qdiscs
+from sojourn.lab.machine.needs import find_program
+from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.errors import NotPossible, Problem
-from sojourn.lab.stolen import ProcessorTime
 from sojourn.lab.validity import Doubt, programs_doubts
-from sojourn.lab.wiring import Outcome
+from sojourn.lab.wire.wiring import Outcome
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
     from sojourn.lab.programs import Collected, Lineup, Options
-    from sojourn.lab.sandbox import Privilege, Sandbox
+    from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
     from sojourn.study.engine import RunProgress
 
 SAMPLES = 0.1
@@ -48,7 +48,7 @@ class KernelEngine(WireEngine):
 
     def check(self, plan_json: str, seed: int) -> Lineup:
         """Say what keeps this machine from running a plan: its kernel is asked for its qdiscs."""
-        from sojourn.lab.sandbox import Sandbox
+        from sojourn.lab.sandbox.sandbox import Sandbox
 
         lineup = super().check(plan_json, seed)
         if lineup.balanced is not None:
@@ -75,7 +75,7 @@ class _Run(Run):
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox import Sandbox
+        from sojourn.lab.sandbox.sandbox import Sandbox
 
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege))
         self.links = qdiscs.links(self.plan)
@@ -148,7 +148,7 @@ class _Run(Run):
         stolen: float,
     ) -> LabRecord:
         from sojourn.lab.findings import with_findings
-        from sojourn.lab.kernel_tables import queue, tables
+        from sojourn.lab.kernel.tables import queue, tables
 
         run = self.lineup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)

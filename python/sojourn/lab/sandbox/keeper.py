@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sojourn.lab import messages
 from sojourn.lab.errors import DeadlinePassed, RequestFailed, SandboxDied
-from sojourn.lab.process import Process
+from sojourn.lab.sandbox import messages
+from sojourn.lab.sandbox.process import Process
 
 START_SECONDS = 60.0
 """Init starts in a tenth of a second; a machine that is stuck gets so long."""
@@ -32,7 +32,7 @@ END_SECONDS = 10.0
 
 _START = (
     "import json,sys;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];"
-    "from sojourn.lab.inside.namespaces import main;main(c)"
+    "from sojourn.lab.sandbox.inside.namespaces import main;main(c)"
 )
 
 

@@ -31,18 +31,18 @@ from sojourn.lab.engine import (
 )
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.findings import with_findings
+from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
-from sojourn.lab.stolen import ProcessorTime
-from sojourn.lab.store_findings import keyspace, level, replication, with_store
+from sojourn.lab.store.findings import keyspace, level, replication, with_store
 from sojourn.lab.validity import Doubt, doubts
-from sojourn.lab.wire_process import DEVICE, WireProcess, devices_of, settle, start_wire
+from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.host import Host
     from sojourn.lab.programs import Collected, Lineup, Stage
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.host import Host
+    from sojourn.lab.sandbox.sandbox import Sandbox
     from sojourn.study.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
@@ -113,7 +113,7 @@ class StoreRun:
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the record's tables are those of a simulated run."""
         from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox import Sandbox
+        from sojourn.lab.sandbox.sandbox import Sandbox
 
         nodes = len(self.store["nodes"])
         sandbox = self.stack.enter_context(
@@ -350,7 +350,7 @@ class StoreRun:
         lost: dict[str, int],
     ) -> LabRecord:
         """The record of it all."""
-        from sojourn.lab.wiring import read_outcome
+        from sojourn.lab.wire.wiring import read_outcome
 
         self.wire.output.seek(0)
         # The last request's answer may come before the plan's end, and the links go then.

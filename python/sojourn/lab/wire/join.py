@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.lab import control, ends
-from sojourn.lab.control_server import ControlServer, describe
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.wire import control, ends
+from sojourn.lab.wire.control_server import ControlServer, describe
 from sojourn.scenario import trace
 from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem

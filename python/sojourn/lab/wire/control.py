@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.journal import default_folder
+from sojourn.lab.machine.journal import default_folder
 
 PREFIX, SUFFIX = "wire-", ".sock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")

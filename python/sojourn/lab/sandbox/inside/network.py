@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sojourn.lab import kernel
-from sojourn.lab.messages import Message
+from sojourn.lab import syscalls
+from sojourn.lab.sandbox.messages import Message
 
 IFA_F_NODAD = 0x02
 """An IPv6 address that may be used at once (`<linux/if_addr.h>`)."""
@@ -56,11 +56,11 @@ class Network:
     @contextmanager
     def inside(self, netns: int) -> Iterator[None]:
         """Visits a namespace."""
-        kernel.setns(netns, kernel.CLONE_NEWNET)
+        syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             yield
         finally:
-            kernel.setns(self.home, kernel.CLONE_NEWNET)
+            syscalls.setns(self.home, syscalls.CLONE_NEWNET)
 
     def call(self, netns: int, name: str, arguments: dict[str, Any]) -> Message:
         """One call of those below, in a namespace."""

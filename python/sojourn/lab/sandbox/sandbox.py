@@ -12,18 +12,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Literal, Self
 
-from sojourn.lab import kernel, messages
+from sojourn.lab import syscalls
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.host import Host
-from sojourn.lab.keeper import CannotStart, Keeper
-from sojourn.lab.needs import (
+from sojourn.lab.machine.needs import (
     ability_advice,
     find_program,
     require_pyroute2,
     user_namespace_advice,
 )
-from sojourn.lab.process import DEFAULT_LIMIT, Process
-from sojourn.lab.settings import Outcome, recover
+from sojourn.lab.machine.settings import Outcome, recover
+from sojourn.lab.sandbox import messages
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.keeper import CannotStart, Keeper
+from sojourn.lab.sandbox.process import DEFAULT_LIMIT, Process
 
 Privilege = Literal["auto", "user", "root"]
 Ability = Literal["tun", "realtime", "force-buffers"]
@@ -88,7 +89,7 @@ class Sandbox:
         require_pyroute2()
         if self.put_back:
             self.recovered = recover()
-        root = kernel.capable(kernel.CAP_SYS_ADMIN)
+        root = syscalls.capable(syscalls.CAP_SYS_ADMIN)
         if self.asked != "root":
             trouble = self._try("user")
             if trouble is None:

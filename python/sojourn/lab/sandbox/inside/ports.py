@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from sojourn.lab import kernel
+from sojourn.lab import syscalls
 
 STATES = {"tcp": 0x0A, "udp": 0x07}
 """TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (`include/net/tcp_states.h`)."""
@@ -20,14 +20,14 @@ class Looker:
     def __init__(self, netns: int, home: int, protocol: str) -> None:
         self.state = STATES[protocol]
         self.fds: list[int] = []
-        kernel.setns(netns, kernel.CLONE_NEWNET)
+        syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
             for name in (protocol, f"{protocol}6"):
                 with suppress(FileNotFoundError):  # no IPv6 here
                     path = f"/proc/self/net/{name}"
                     self.fds.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         finally:
-            kernel.setns(home, kernel.CLONE_NEWNET)
+            syscalls.setns(home, syscalls.CLONE_NEWNET)
 
     def __del__(self) -> None:
         for fd in self.fds:

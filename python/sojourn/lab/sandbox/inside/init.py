@@ -18,11 +18,12 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from sojourn.lab import kernel, messages
-from sojourn.lab.inside import ports
-from sojourn.lab.inside.network import Network, sysctl
-from sojourn.lab.inside.programs import Program, Stream, Watch, start
-from sojourn.lab.messages import Message
+from sojourn.lab import syscalls
+from sojourn.lab.sandbox import messages
+from sojourn.lab.sandbox.inside import ports
+from sojourn.lab.sandbox.inside.network import Network, sysctl
+from sojourn.lab.sandbox.inside.programs import Program, Stream, Watch, start
+from sojourn.lab.sandbox.messages import Message
 
 HOSTS = 1024
 PROGRAMS = 1 << 16
@@ -188,11 +189,11 @@ class Init:
         del request, fds
         if len(self.hosts) >= HOSTS:
             raise Refused(f"at most {HOSTS} hosts")
-        kernel.unshare(kernel.CLONE_NEWNET)
+        syscalls.unshare(syscalls.CLONE_NEWNET)
         try:
             fd = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         finally:
-            kernel.setns(self.home, kernel.CLONE_NEWNET)
+            syscalls.setns(self.home, syscalls.CLONE_NEWNET)
         self.hosts.append(fd)
         return Answer({"host": len(self.hosts) - 1, "fd": fd, "inode": os.fstat(fd).st_ino}, [fd])
 

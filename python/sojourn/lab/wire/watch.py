@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from sojourn.lab.control import Client
 from sojourn.lab.errors import LabError
+from sojourn.lab.wire.control import Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

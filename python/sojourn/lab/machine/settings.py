@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.journal import Entry, Journal, NoJournal, me
+from sojourn.lab.machine.journal import Entry, Journal, NoJournal, me
 
 _NAME = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 

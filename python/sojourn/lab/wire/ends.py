@@ -128,12 +128,12 @@ class Configurator:
     """Looks into namespaces, and configures what is ours in them."""
 
     def __init__(self, home: int) -> None:
-        from sojourn.lab.inside.network import Network
+        from sojourn.lab.sandbox.inside.network import Network
 
         self._network = Network(home)
 
     def call(self, end: End, what: str, /, **arguments: Any) -> dict[str, Any]:
-        """One of the calls of `sojourn.lab.inside.network`; raises `LabError`."""
+        """One of the calls of `sojourn.lab.sandbox.inside.network`; raises `LabError`."""
         try:
             return self._network.call(end.fd, what, arguments)
         except PermissionError as error:
@@ -169,7 +169,7 @@ class Configurator:
 @contextmanager
 def configurator() -> Iterator[Configurator]:
     """A `Configurator`, whose home is this thread's namespace."""
-    from sojourn.lab.needs import require_pyroute2
+    from sojourn.lab.machine.needs import require_pyroute2
 
     require_pyroute2()
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)

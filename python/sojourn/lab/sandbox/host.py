@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn.lab.errors import LabError
-from sojourn.lab.process import DEFAULT_LIMIT, SLACK, Process
+from sojourn.lab.sandbox.process import DEFAULT_LIMIT, SLACK, Process
 
 if TYPE_CHECKING:
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.sandbox import Sandbox
 
 Value = str | int | bool
 

@@ -13,11 +13,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from sojourn.lab.engine import WireEngine
-from sojourn.lab.watch import bits, duration
+from sojourn.lab.wire.watch import bits, duration
 from sojourn.scenario import Scenario
 
 if TYPE_CHECKING:
-    from sojourn.lab.sandbox import Privilege
+    from sojourn.lab.sandbox.sandbox import Privilege
 
 RATES = ("10mbit", "50mbit", "100mbit", "200mbit", "500mbit", "1gbit", "2gbit", "5gbit", "10gbit")
 REFERENCE = "100mbit"

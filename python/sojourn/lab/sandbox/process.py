@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
-from sojourn.lab.messages import Message
+from sojourn.lab.sandbox.messages import Message
 
 if TYPE_CHECKING:
-    from sojourn.lab.sandbox import Sandbox
+    from sojourn.lab.sandbox.sandbox import Sandbox
 
 DEFAULT_LIMIT = 16 << 20
 """Bytes of each of a program's two streams that are kept; the rest is counted only."""

@@ -16,8 +16,8 @@ from sojourn import _core
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sojourn.lab.kernel.qdiscs import Link, Sample
     from sojourn.lab.programs.results import FlowResult, GroupStats
-    from sojourn.lab.qdiscs import Link, Sample
     from sojourn.study.engine import Column
 
 Row = dict[str, float]

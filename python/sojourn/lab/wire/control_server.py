@@ -87,7 +87,7 @@ class ControlServer:
         self.wire = wire
         self.listener = listener
         self.about = about
-        self.clients = 0
+        self._serving: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="control", daemon=True)
@@ -112,21 +112,30 @@ class ControlServer:
         self.listener.setblocking(False)
         server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=LINE)
         await self._over.wait()
+        # A closed server would lose, unclosed, a connection that is just being accepted: first no
+        # more are, then those get a turn.
+        self._loop.remove_reader(self.listener)
+        await asyncio.sleep(0)
         server.close()
-        for _ in range(5):  # connections that were accepted just now become somebody's to close
-            await asyncio.sleep(0)
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
+        # Who is not yet served finds that all is over, and closes its connection; cancelled before
+        # it begins, it would leave it open.
+        for task in self._serving:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(tasks)
         for _ in range(2):  # connections that were closed just now are done with in the next turn
             await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.clients += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        writer.transport.set_write_buffer_limits(0)  # what was said is gone before it is closed
         connection = _Connection(self, reader, writer)
         try:
-            if self.clients > CLIENTS:
+            if self._over.is_set():
+                await connection.say({"ok": True, "ended": True})
+            elif len(self._serving) > CLIENTS:
                 await connection.say({"ok": False, "error": f"{CLIENTS} others are connected"})
             else:
                 await connection.serve()
@@ -136,8 +145,8 @@ class ControlServer:
             with suppress(ConnectionError, TimeoutError, asyncio.CancelledError):
                 await connection.say({"ok": True, "ended": True})
         finally:
-            self.clients -= 1
-            writer.close()
+            self._serving.discard(task)
+            writer.transport.abort()
 
 
 class _Connection:

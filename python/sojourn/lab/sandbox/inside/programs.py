@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from sojourn.lab import kernel
-from sojourn.lab.inside.namespaces import WORK
-from sojourn.lab.messages import Message
+from sojourn.lab import syscalls
+from sojourn.lab.sandbox.inside.namespaces import WORK
+from sojourn.lab.sandbox.messages import Message
 
 FIRST_FD = 3
 _CHUNK = 65536
@@ -200,7 +200,7 @@ class Child:
         request = self.request
         todo: list[tuple[str, Callable[[], object]]] = [
             ("session", os.setsid),
-            ("network namespace", lambda: kernel.setns(self.netns, kernel.CLONE_NEWNET)),
+            ("network namespace", lambda: syscalls.setns(self.netns, syscalls.CLONE_NEWNET)),
             (f"working directory {self.directory}", lambda: os.chdir(self.directory)),
             ("signals", default_signals),
             ("limit nofile", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, OPEN_FILES)),

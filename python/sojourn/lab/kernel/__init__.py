@@ -1,0 +1,1 @@
+"""Links of the kernel's own: its queue disciplines and `netem`, as an engine."""

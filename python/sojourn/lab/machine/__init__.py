@@ -1,0 +1,1 @@
+"""The machine that a laboratory runs on: what it has and lacks, what is changed and put back."""
