@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,8 +14,9 @@ import pandas as pd
 import pytest
 
 from sojourn.study import Results, Study
+from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
-from tests.faults.tools import SECONDS, SHORT, STUDY, files, powerless, run, whole
+from tests.faults.tools import DRAW, SECONDS, SHORT, STUDY, files, powerless, run, whole
 from tests.study.fakes import FakeEngine, scenario
 
 SMALL_DISK = """
@@ -80,6 +82,23 @@ def test_a_full_disk_in_the_middle_of_a_study(study: Path, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
 
 
+def test_files_that_may_not_grow(tmp_path: Path) -> None:
+    """The same by a limit on the size of files, at whatever is written."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    done = run("study", "run", "study.toml", cwd=tmp_path, file_size=12_000)
+    assert done.status == 2
+    assert "File too large" in done.err
+    assert "results/rates" in done.err
+    assert not (tmp_path / "results" / "rates" / "tmp").exists()
+    assert sojourn("study", "run", "study.toml", cwd=tmp_path).status == 0
+    assert len(whole(tmp_path / "results" / "rates").keys) == 6
+    (tmp_path / "kept").mkdir()
+    done = run(cwd=tmp_path, code=DRAW, file_size=12_000)
+    assert done.status == 2
+    assert "kept/figures/one.png: File too large; a file may not be so large here" in done.err
+    assert files(tmp_path / "kept") == {"figures", "report.html"}
+
+
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     shut = tmp_path / "shut"
     shut.mkdir()
@@ -100,6 +119,24 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         assert "Permission denied" in done.err
     assert files(shut) == set()
     assert files(tmp_path / "kept") == kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "home.toml"], "home.toml: cannot be read: Permission denied"),
+        (["report", "shut"], "shut"),
+    ],
+)
+def test_what_may_not_be_read(arguments: list[str], told: str, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(SHORT)
+    (tmp_path / "home.toml").chmod(0)
+    (tmp_path / "shut").mkdir(mode=0)
+    done = run(*arguments, cwd=tmp_path, before=powerless())
+    assert done.status == 2
+    assert done.out == ""
+    assert told in done.err
+    assert "Permission denied" in done.err
 
 
 def test_output_through_links(tmp_path: Path) -> None:
@@ -157,3 +194,40 @@ def test_runs_that_vanish_while_they_are_read(tmp_path: Path) -> None:
     engine = FakeEngine()
     assert len(asked.run(tmp_path, engine=engine)) == 6
     assert len(engine.ran) == 1
+
+
+def test_results_of_an_older_version(tmp_path: Path) -> None:
+    """Another format is refused by name; a column that was not measured then is empty."""
+    (tmp_path / "home.toml").write_text(SHORT)
+    assert sojourn("run", "home.toml", "--out", "old", cwd=tmp_path).status == 0
+    manifest = tmp_path / "old" / "manifest.json"
+    written = manifest.read_text()
+    data = json.loads(written)
+    for change in ({"sojourn": {"format": 0}}, {"sojourn": {"format": 2}}):
+        manifest.write_text(json.dumps(data | change))
+        for arguments in (["report", "old"], ["run", "home.toml", "--out", "old"]):
+            done = sojourn(*arguments, cwd=tmp_path)
+            assert done.status == 2
+            assert "this version reads format 1" in done.err
+            assert "choose another folder" in done.err
+            assert json.loads(manifest.read_text()) == data | change
+    manifest.write_text(written)
+    assert sojourn("run", "home.toml", "--out", "old", cwd=tmp_path).status == 0
+
+
+def test_columns_of_an_older_version(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from sojourn.show.terminal import ci
+
+    asked = Study(scenario()).vary(queue=["pfifo", "codel"]).seeds(3)
+    asked.run(tmp_path, engine=FakeEngine())
+    (tmp_path / "summary.parquet").unlink()
+    for run_ in Results.open(tmp_path).runs(queue="codel"):
+        path = run_.folder / "summary.parquet"
+        pq.write_table(pq.read_table(path).drop_columns(["goodput"]), path)
+    table = Results.open(tmp_path).table()
+    frame = table.frame
+    assert frame.loc[frame["queue"] == "codel", "goodput"].isna().all()
+    assert frame.loc[frame["queue"] == "pfifo", "goodput"].notna().all()
+    assert ci(table, ["sojourn_p95", "goodput"]).row_count == 2

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.faults.tools import SECONDS, SHORT, SOJOURN, STUDY, run, whole
+from sojourn.cli import common
+from tests.cli.test_commands import sojourn
+from tests.conftest import ROOT
+from tests.faults.tools import DRAW, SECONDS, SHORT, SOJOURN, STUDY, files, powerless, run, whole
 
 ODD = b"caf\xe9"
 """A name in Latin-1: no UTF-8."""
@@ -95,6 +99,80 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
     done = run("study", "run", "study.toml", "--out", "n" * 300, cwd=tmp_path)
     assert done.status == 2
     assert "File name too long; choose a shorter name" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list", "queue"],
+        ["compare", "FILE"],
+    ],
+)
+def test_a_terminal_of_40_columns(arguments: list[str], home: Path) -> None:
+    given = [str(home) if a == "FILE" else a for a in arguments]
+    if arguments == ["compare", "FILE"]:
+        given += ["--queues", "codel", "pfifo limit 300p", "--seeds", "2"]
+    done = run(*given, cwd=home.parent, COLUMNS="40")
+    assert done.status == 0
+    lines = [line.rstrip() for line in done.out.splitlines()]
+    told = [line for line in lines if not line.startswith("  tc ")]  # to be pasted: never broken
+    assert max(map(len, told)) <= 40
+    assert "…" not in done.out
+
+
+def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with one there is a bar, which goes."""
+    asked = ["compare", str(home), "--seeds", "5", "--queues", "codel", "pie"]
+    monkeypatch.setattr(common, "LINE_EVERY", 0.0)
+    done = sojourn(*asked)
+    told = [line for line in done.err.splitlines() if "/10 runs" in line]
+    assert any(" left" in line for line in told), done.err
+    assert "\x1b" not in done.err
+    command = [*SOJOURN, *asked]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                some = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not some:
+                break
+            shown += some
+        assert process.wait(SECONDS) == 0
+    os.close(ours)
+    assert b"comparing 2 queues" in shown
+    assert b"\x1b[" in shown
+
+
+def test_a_home_that_may_not_be_written(home: Path, tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    shut.chmod(0o555)
+    (tmp_path / "kept").mkdir()
+    assert run("run", home, "--out", "runs", cwd=tmp_path, HOME=None).status == 0
+    done = run(
+        cwd=tmp_path, before=powerless(), code=DRAW, HOME=str(shut), XDG_CACHE_HOME=None
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert files(tmp_path / "kept") == {"report.html", "figures", "figures/one.png"}
+    assert list(shut.iterdir()) == []
+
+
+def test_a_cache_that_may_not_be_written(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    shut.chmod(0o555)
+    repository = (ROOT / "tests").as_uri()
+    done = run(
+        "store", "fetch", "--repository", repository, cwd=tmp_path, before=powerless(),
+        XDG_CACHE_HOME=str(shut),
+    )  # fmt: skip
+    assert done.status == 2
+    assert f"{shut}/sojourn" in done.err
+    assert "Permission denied" in done.err
 
 
 def test_no_home_for_the_jars(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,19 @@ STUDY = SHORT + (
     '\n[study]\nname = "rates"\nseeds = 3\n'
     '[study.vary]\n"links.uplink.rate" = ["5mbit", "10mbit"]\n'
 )
+DRAW = """
+import sys, typer
+from matplotlib.figure import Figure
+from sojourn.cli import common
+from sojourn.show.html.blocks import Page
+from sojourn.show.publish import paper_report
+page = Page(title="t", subtitle="s", lead=[], sections=[], version="0")
+try:
+    common.command(lambda: paper_report("kept", page, {"one": Figure()}, ("png",)))()
+except typer.Exit as stop:
+    sys.exit(stop.exit_code)
+"""
+"""What writes a page and a figure, and little else."""
 SECONDS = 400
 
 
@@ -38,6 +51,7 @@ def run(
     *arguments: str | Path | bytes,
     cwd: Path,
     before: list[str] | None = None,
+    code: str = MAIN,
     file_size: int | None = None,
     **environment: str | None,
 ) -> Result:
@@ -51,8 +65,9 @@ def run(
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
 
     names = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | environment
+    given = [a if isinstance(a, bytes) else str(a) for a in arguments]
     done = subprocess.run(
-        [*(before or []), *SOJOURN, *(a if isinstance(a, bytes) else str(a) for a in arguments)],
+        [*(before or []), sys.executable, "-c", code, *given],
         cwd=cwd,
         env={k: v for k, v in names.items() if v is not None},
         preexec_fn=limit if file_size is not None else None,

@@ -52,7 +52,11 @@ REMEDIES = {
 }
 """What helps, by the system's reason."""
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, a TOML file.")]
+ScenarioFile = Annotated[
+    Path,
+    # Whether it can be read is told by who reads it, as for everything else that is wrong with it.
+    typer.Argument(metavar="FILE", help="Scenario, a TOML file.", readable=False),
+]
 Real = Annotated[
     bool,
     typer.Option(

@@ -18,7 +18,10 @@ def register(app: typer.Typer) -> None:
 @common.command
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="What --out of run, compare or study wrote.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="What --out of run, compare or study wrote.", readable=False
+        ),
     ],
     as_json: common.AsJson = False,
 ) -> None:

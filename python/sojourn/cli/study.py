@@ -26,7 +26,10 @@ def register(app: typer.Typer) -> None:
 @common.command
 def run(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A scenario with a `study` table, or a study.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A scenario with a `study` table, or a study.", readable=False
+        ),
     ],
     out: Annotated[
         Path | None,

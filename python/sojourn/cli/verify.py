@@ -26,7 +26,10 @@ def register(app: typer.Typer) -> None:
 @common.command
 def verify(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).", readable=False
+        ),
     ],
     as_json: common.AsJson = False,
 ) -> None:
