@@ -17,7 +17,7 @@ use crate::channel::Channels;
 use crate::flow::{Driver, Flow, Packets};
 use crate::load::{Cargo, Datagram};
 use crate::monitor::Monitor;
-use crate::record::{Control, Progress, RunError};
+use crate::progress::{Control, Progress, RunError};
 use crate::series::Series;
 use crate::store::Store;
 use crate::stream::Stream;

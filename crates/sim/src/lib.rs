@@ -12,7 +12,7 @@ mod flow_report;
 pub mod load;
 pub mod monitor;
 pub mod pcap;
-pub mod record;
+pub mod progress;
 mod report;
 pub mod series;
 pub mod server;
@@ -20,7 +20,7 @@ pub mod store;
 pub mod stream;
 pub mod tcp_host;
 
-pub use record::{Control, Progress, RunError};
+pub use progress::{Control, Progress, RunError};
 pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
 

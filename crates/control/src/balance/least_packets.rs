@@ -7,7 +7,7 @@
 //! begin within a period go to the same server, which is then the busiest one: with flows shorter than
 //! the period, the policy herds. Once all ports are saturated, the slowest one has the least load.
 
-use super::counted::Rates;
+use super::rates::Rates;
 use super::{Counters, Draws, Flow, PERIOD, Pick, Policy, Sight, period, period_word};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;

@@ -15,7 +15,6 @@
 //! give the same choices. A draw is asked for only where one is needed. What is kept does not grow with
 //! the number of flows. A server whose reading was never taken is chosen only if no other was read.
 
-mod counted;
 mod dispatch;
 pub mod hash;
 pub mod iqlb;
@@ -30,6 +29,7 @@ pub mod power_of_d;
 pub mod qtm;
 pub mod queue_delay;
 pub mod random;
+mod rates;
 pub mod round_robin;
 mod sight;
 pub mod weighted_round_robin;
