@@ -30,15 +30,15 @@ def run(
 
 def test_ranks_and_reasons() -> None:
     found = run()
-    assert sorted(e.queue for e in found.entries[:2]) == ["codel", "fq_codel"]
-    assert [e.queue for e in found.entries[2:]] == ["pfifo", "red"]
+    assert sorted(e.choice for e in found.entries[:2]) == ["codel", "fq_codel"]
+    assert [e.choice for e in found.entries[2:]] == ["pfifo", "red"]
     assert [e.rank for e in found.entries] == [1, 1, 3, None]
     assert found.entry("red").reason.startswith("goodput >= 95% of best: not met, goodput ")
     assert "% of pfifo's" in found.entry("red").reason
     difference = found.entry("pfifo").difference
     assert difference is not None
     assert difference.low > 0.1
-    assert found.entry(found.winners[0].queue).difference is None
+    assert found.entry(found.winners[0].choice).difference is None
 
 
 def test_answer_and_table() -> None:
@@ -64,7 +64,7 @@ def test_json() -> None:
 def test_no_condition_and_metrics_of_groups() -> None:
     found = run(by="call.mos", subject_to="")
     assert found.better == "higher"
-    assert [e.queue for e in found.entries][-1] == "pfifo"
+    assert [e.choice for e in found.entries][-1] == "pfifo"
     assert found.entry("red").rank == 3
     assert "call quality (MOS) of call" in found.answer()
 
@@ -225,7 +225,7 @@ def test_directions() -> None:
 def test_what_cannot_be_told_comes_with_the_seeds_that_would_tell() -> None:
     few = run(seeds=2)
     ((queue, needed),) = few.seeds_to_tell.items()
-    values, best = few.values(few.by), few.winners[0].queue
+    values, best = few.values(few.by), few.winners[0].choice
     gaps = values[queue] - values[best]
     wanted, spread = 0.05 * float(values[best].mean()), float(gaps.std(ddof=1))
     level = 0.05 / len(few.ranking.p)

@@ -24,7 +24,7 @@ def home() -> Scenario:
 def test_compare_answers(home: Scenario, tmp_path: Path) -> None:
     queues = ["pfifo limit 1000p", "codel", "fq_codel"]
     found = compare(home, queues, 3, by="voip.mos", out=tmp_path)
-    assert found.entries[-1].queue == "pfifo limit 1000p"
+    assert found.entries[-1].choice == "pfifo limit 1000p"
     assert found.entries[0].rank == 1
     assert "voip.delay_p95" in found.shown_metrics
     text = render(page_of(Results.open(tmp_path)))
@@ -131,3 +131,46 @@ def test_the_monitor_is_kept_if_asked_for(home: Scenario, tmp_path: Path) -> Non
     assert plain.results is not None
     with pytest.raises(StudyError, match="did not ask"):
         plain.results.run().table("flow_series")
+
+
+EDGE = (
+    'duration = "60s"\nobserve.series = "0s"\n'
+    '[topology]\ntemplate = "mesh"\nnodes = 3\nrate = "1gbit"\nnetem = "delay 5ms loss 5%"\n'
+    'clients.netem = "delay 1ms"\n[store]\nnodes = "nodes"\nclients = "clients"\nrequests = 60\n'
+)
+
+
+def test_other_settings_than_queues_are_compared(tmp_path: Path) -> None:
+    levels = ["one", "all"]
+    found = compare(
+        Scenario.from_toml(EDGE), vary={"store.consistency": levels}, seeds=3, out=tmp_path
+    )
+    assert (found.noun, found.by) == ("choice", "store.latency_p99")
+    assert found.subject_to == "store.acknowledged >= 99% of best"
+    assert [(e.choice, e.rank) for e in found.entries] == [("one", 1), ("all", 2)]
+    assert found.shown_metrics[:3] == (
+        "store.latency_p99", "store.acknowledged", "store.latency_mean",
+    )  # fmt: skip
+    assert not any("sojourn" in metric for metric in found.shown_metrics)
+    assert found.to_dict()["choices"][0]["levels"] == {"store.consistency": "one"}
+    assert "Which choice of" in (text := render(page_of(Results.open(tmp_path))))
+    assert "--vary store.consistency=one,all" in text
+    assert "Put it to work" not in text
+
+
+def test_combinations_have_names_and_wrong_questions_are_refused() -> None:
+    edge = Scenario.from_toml(EDGE)
+    vary = {"store.replication": [2, 3], "store.consistency": ["one", "quorum"]}
+    found = compare(edge, vary=vary, seeds=2)
+    assert found.choices[0] == "replication 2, consistency one"
+    assert len(found.choices) == 4
+    numbers = compare(edge, vary={"store.replication": [2, 3]}, seeds=2, subject_to="")
+    assert set(numbers.choices) == {"replication 2", "replication 3"}
+    for by, says in (
+        ("latency_p99", "write store.latency_p99"),
+        ("store.latency", "choose latency_mean"),
+        ("store.coordinated", "cannot be said"),
+        ("stor.latency_p99", "write store.latency_p99"),
+    ):
+        with pytest.raises(StudyError, match=says):
+            compare(edge, vary=vary, seeds=2, by=by)

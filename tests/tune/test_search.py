@@ -122,7 +122,7 @@ def test_conditions_are_kept() -> None:
     assert target(bound.queue) > 5.7
     assert any(t.violation["goodput >= 0.99 best"] > 0 for t in bound.trials)
     assert bound.proof is not None
-    assert FIFO in bound.proof.queues  # the best goodput may be a plain queue's
+    assert FIFO in bound.proof.choices  # the best goodput may be a plain queue's
     assert bound.proof.entry(bound.queue).feasible
 
 

@@ -1,9 +1,10 @@
-"""`sojourn compare`: which queue serves a scenario best."""
+"""`sojourn compare`: which queue, or which of anything varied, serves a scenario best."""
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,18 +32,34 @@ def compare(
             "scenario's own, pfifo, red, codel, fq_codel, pie and cobalt.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each queue.")] = 10,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=A,B",
+            help="Compare these values of a key instead, such as store.replication=2,3. Repeat "
+            "for all combinations. A store's consistency levels by default.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each.")] = 10,
     by: Annotated[
-        str, typer.Option("--by", metavar="METRIC", help="What decides: see `sojourn list metric`.")
-    ] = "sojourn_p95",
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="METRIC",
+            help="What decides: see `sojourn list metric`. By default sojourn_p95, of a store "
+            "its latency_p99.",
+        ),
+    ] = None,
     subject_to: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='What a queue must keep to, such as "goodput >= 95% of best and loss <= 1%".',
+            help='What is to be kept to, such as "goodput >= 95% of best and loss <= 1%". By '
+            "default goodput >= 95% of best, of a store acknowledged >= 99% of best.",
         ),
-    ] = "goodput >= 95% of best",
+    ] = None,
     settings: common.Settings = None,
     out: Annotated[
         Path | None,
@@ -56,25 +73,29 @@ def compare(
     tls_key: common.TlsKey = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Find the queue that serves a scenario best, and how surely.
+    """Find the queue that serves a scenario best, or another setting.
 
-    Every queue meets the same seeds, hence the same arrivals; queues that cannot be told apart
-    share a rank. Without --out the runs are forgotten.
+    All meet the same seeds, hence the same arrivals; those that cannot be told apart share a rank.
+    Without --out the runs are forgotten.
     """
     from sojourn import study
 
     scenario = common.load(file, settings)
-    listed = queues or default_queues(scenario)
+    factors = varied(vary or [])
+    if not queues and not factors and scenario.model.store is not None:
+        scenario, factors = consistency_levels(scenario)
+    listed = queues or ([] if factors else default_queues(scenario))
+    many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     for queue in listed:  # what is wrong with one of them is told before anything runs
         for warning in scenario.with_queue(queue).warnings():
             common.note(f"{queue}: {warning}")
     engine = common.engine_of(real, on, as_json)
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
-        common.study_progress(f"comparing {len(listed)} queues") as report,
+        common.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
     ):
         found = study.compare(
-            scenario, listed, seeds, by, subject_to, workers, out, report, engine, on=cluster
+            scenario, listed, seeds, by, subject_to, workers, out, report, engine, cluster, factors
         )
     common.tell_doubts(engine)
     if as_json:
@@ -84,6 +105,56 @@ def compare(
     show(found, scenario)
     if out is not None:
         typer.echo(f"\nThe runs are in {out}; `sojourn report {out}` makes figures and a page.")
+
+
+def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
+    """What `--vary` says: the levels of each key, with what is to be changed for each."""
+    from sojourn.scenario import Problem, ScenarioError
+    from sojourn.scenario.change import levels
+
+    factors: dict[str, dict[Any, dict[str, Any]]] = {}
+    problems: list[Problem] = []
+    for text in texts:
+        try:
+            key, values = levels(text)
+        except ScenarioError as error:
+            problems += error.problems
+            continue
+        named = {inline(value): {key: value} for value in values}
+        if key in factors:
+            problems.append(Problem("is varied already: give all its values at once", key))
+        if key == "queue":
+            problems.append(Problem("is what `--queues` varies", key))
+        if len(named) < len(values):
+            problems.append(Problem("a value stands there twice", key))
+        factors[key] = named
+    if problems:
+        raise ScenarioError(problems)
+    return factors
+
+
+def inline(value: Any) -> str | int | float | bool:
+    """A value as it can be a level: what is no plain value, as TOML has it on one line."""
+    if isinstance(value, dict):
+        parts = (f"{key} = {inline(inner)}" for key, inner in value.items())
+        return f"{{ {', '.join(parts)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(str(inline(inner)) for inner in value)}]"
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def consistency_levels(
+    scenario: Scenario,
+) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
+    """The usual consistency levels of a store, its own first, and the scenario that they vary."""
+    store = scenario.plan()["store"]
+    usual = ["one", "quorum", "all"]
+    if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
+        usual = ["local_one", "local_quorum", "quorum", "each_quorum"]
+    key = "store.consistency"
+    own = scenario.replace({"store.write_consistency": None, "store.read_consistency": None})
+    first = own.plan()["store"]["write_level"]
+    return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 
 def default_queues(scenario: Scenario) -> list[str]:
@@ -104,8 +175,8 @@ def show(found: Comparison, scenario: Scenario) -> None:
     from sojourn.show import print_comparison
 
     print_comparison(found, common.console())
-    if found.winners:
-        deployment(scenario.with_queue(found.winners[0].queue))
+    if found.winners and found.noun == "queue":
+        deployment(scenario.with_queue(found.winners[0].choice))
 
 
 def deployment(scenario: Scenario) -> None:

@@ -74,8 +74,9 @@ def run(
         )
         return
     from sojourn.show.terminal import ci
+    from sojourn.study.metrics import headline
 
-    common.console().print(ci(table, metrics or ["sojourn_p95", "goodput"]))
+    common.console().print(ci(table, metrics or headline(table.metrics)))
     typer.echo(
         f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
     )

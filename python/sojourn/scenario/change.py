@@ -107,7 +107,24 @@ def setting(text: str) -> tuple[str, Any]:
     key, value = key.strip(), value.strip()
     if not equals or not key:
         raise _refuse(text, "write it as key=value, such as links.uplink.rate=10mbit")
+    return key, _value(value)
+
+
+def levels(text: str) -> tuple[str, list[Any]]:
+    """A `key=value,value` from the command line; the values are a TOML array's if they can be."""
+    key, equals, rest = text.partition("=")
+    key, rest = key.strip(), rest.strip()
+    if not equals or not key or not rest:
+        raise _refuse(text, "write it as key=value,value, such as links.uplink.rate=10mbit,20mbit")
+    values = _value(f"[{rest}]")
+    if isinstance(values, str):
+        values = [_value(part.strip()) for part in rest.split(",")]
+    return key, values
+
+
+def _value(text: str) -> Any:
+    """TOML if it can be, else the text itself."""
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
+        return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError, KeyError):
-        return key, value
+        return text

@@ -51,7 +51,7 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
 
     table = tables.table()
     table.add_column("rank", justify="right")
-    table.add_column("queue", overflow="fold", max_width=44)
+    table.add_column(c.noun, overflow="fold", max_width=44)
     columns = []
     for metric in metrics or table_metrics(c):
         column = c.table.metric(metric)
@@ -63,7 +63,7 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
     for row, entry in enumerate(c.entries):
         rank = str(entry.rank) if entry.rank else quantities.NOTHING
         style = "bold" if entry.rank == 1 else "dim" if not entry.feasible else ""
-        cells = [Text(rank), Text(entry.queue), *(Text(texts[row]) for texts in columns)]
+        cells = [Text(rank), Text(entry.choice), *(Text(texts[row]) for texts in columns)]
         table.add_row(*cells, style=style)
     return table
 
@@ -79,11 +79,12 @@ def print_comparison(
     console.print(_fitting(c, console))
     notes = [
         (
-            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. Queues that cannot be "
-            "told apart (paired by seed, Holm-corrected) share a rank."
+            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. "
+            f"{c.noun.capitalize()}s that cannot be told apart (paired by seed, Holm-corrected) "
+            "share a rank."
         )
     ]
-    notes += [f"{e.queue}: {e.reason}" for e in c.entries if e.reason]
+    notes += [f"{e.choice}: {e.reason}" for e in c.entries if e.reason]
     for note in notes:
         console.print(Text(note, style="dim"))
 

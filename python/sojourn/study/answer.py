@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sojourn.study import quantities
-from sojourn.study.metrics import base
-from sojourn.study.names import short_names
+from sojourn.study.metrics import base, store_of
 
 if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry
@@ -17,6 +16,14 @@ _NAMES = {
     "last_sojourn": "queueing delay",
     "delay": "one-way delay",
     "rtt": "round-trip time",
+    "latency": "latency",
+    "latency_mean": "mean latency",
+    "latency_p50": "median latency",
+    "latency_p95": "95th percentile of the latency",
+    "latency_p99": "99th percentile of the latency",
+    "latency_p999": "99.9th percentile of the latency",
+    "acknowledged": "number of requests acknowledged",
+    "timed_out": "number of requests that timed out",
     "fct": "flow completion time",
     "page": "page load time",
     "consecutive_loss": "packets lost in a row",
@@ -68,16 +75,16 @@ def answer(c: Comparison) -> str:
     if not fit:
         if not any(math.isfinite(e.value.estimate) for e in c.entries):
             return f"No run has a {c.by}: it was not measured."
-        return f"No queue meets the condition {c.subject_to}. " + _outs(c)
+        return f"No {c.noun} meets the condition {c.subject_to}. " + _outs(c)
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     value = quantities.interval(best.value, unit, c.by)
-    text = f"{best.queue} has the {extreme} {words(c.by)}: {value}"
+    text = f"{best.choice} has the {extreme} {words(c.by)}: {value}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed has no interval: nothing can be told apart."
         return " ".join(filter(None, [text, _outs(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds, 95 % interval)."
-    same = [e.queue for e in fit[1:] if e.rank == 1]
+    same = [e.choice for e in fit[1:] if e.rank == 1]
     if same:
         text += f" {listed(same)} cannot be told apart from it{_power(c)}."
     behind = [e for e in fit if e.rank != 1]
@@ -102,18 +109,19 @@ def _power(c: Comparison) -> str:
 def _alike(c: Comparison) -> str:
     if not c.alike:
         return ""
-    names = short_names(c.queues)
+    names = c.short
     text = "Every seed gave the same result"
-    if len(c.alike) < len(c.queues):
+    if len(c.alike) < len(c.choices):
         text = f"With {listed([names[q] for q in c.alike])} every seed gave the same result"
-    return (
-        f"{text}: nothing in it is random, and its interval says nothing of chance. Flows that "
-        'start over a span, such as `start = "uniform 0s 1s"`, make the seeds differ.'
-    )
+    text += ": nothing in it is random, and its interval says nothing of chance."
+    if store_of(c.by, c.table.metrics) is not None:
+        return text
+    spread = 'such as `start = "uniform 0s 1s"`'
+    return f"{text} Flows that start over a span, {spread}, make the seeds differ."
 
 
 def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
-    text = f"Next comes {second.queue} with {quantities.value(second.value.estimate, unit, c.by)}"
+    text = f"Next comes {second.choice} with {quantities.value(second.value.estimate, unit, c.by)}"
     a, b = second.value.estimate, best.value.estimate
     if a > 0 and b > 0:
         ratio = a / b if c.better == "lower" else b / a
@@ -125,14 +133,14 @@ def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
 
 
 def _outs(c: Comparison) -> str:
-    names = short_names(c.queues)
+    names = c.short
     groups: dict[str, list[str]] = {}
-    edge = [names[e.queue] for e in c.entries if any(k.borderline for k in e.checks)]
+    edge = [names[e.choice] for e in c.entries if any(k.borderline for k in e.checks)]
     for e in c.entries:
         if not e.feasible:
             broken = [k.condition for k in e.checks if not k.met]
             reason = f"missed: {' and '.join(broken)}" if broken else f"{c.by} was not measured"
-            groups.setdefault(reason, []).append(names[e.queue])
+            groups.setdefault(reason, []).append(names[e.choice])
     parts = [f"{listed(found)} ({reason})" for reason, found in groups.items()]
     text = f"Out of the ranking: {'; '.join(parts)}." if parts else ""
     if edge:
@@ -142,6 +150,8 @@ def _outs(c: Comparison) -> str:
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:
     """Return the metrics for a table as wide as a terminal."""
+    if store_of(c.by, c.table.metrics) is not None:
+        return list(c.shown_metrics[:most])
     first = [m for m in c.shown_metrics if "." not in m and m != "utilisation"]
     apps = [m for m in c.shown_metrics if base(m) in ("mos", "page_p95", "fct_p95")]
     return list(dict.fromkeys([c.by, *first[: most - min(len(apps), 3)], *apps]))[:most]
@@ -152,7 +162,7 @@ def plain_table(c: Comparison) -> str:
     metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
     rank = ["", "rank", *(str(e.rank) if e.rank else quantities.NOTHING for e in c.entries)]
-    name = ["", "queue", *(e.queue for e in c.entries)]
+    name = ["", c.noun, *(e.choice for e in c.entries)]
     texts = [rank, name, *columns]
     widths = [max(map(len, t)) for t in texts]
     lines = []

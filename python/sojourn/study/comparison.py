@@ -1,4 +1,4 @@
-"""`compare`: which queue is best at the bottleneck, and how sure that is."""
+"""`compare`: which queue, or which levels of other factors, are best, and how sure that is."""
 
 from __future__ import annotations
 
@@ -13,35 +13,40 @@ import numpy as np
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction, expect, nearest, spelled, unit
+from sojourn.study.metrics import direction, nearest, spelled, store_of, unit
+from sojourn.study.names import in_words, short_names
+from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
 from sojourn.study.ranking import Ranking, rank
 from sojourn.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     from sojourn.scenario import Scenario
     from sojourn.stats import Interval
+    from sojourn.study.cells import Level
     from sojourn.study.cluster import Place
     from sojourn.study.engine import Engine
-    from sojourn.study.expression import Comparison as Condition
     from sojourn.study.metrics import Direction
     from sojourn.study.progress import Report
     from sojourn.study.results import Results
     from sojourn.study.table import Table
 
-BY = "sojourn_p95"
-SUBJECT_TO = "goodput >= 95% of best"
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt")
 """What is compared if nothing is said; the scenario's own queue comes first."""
 
 WORTH_SEEING = 0.05
 """The difference, as a share of the best value, of which is told how many seeds would see it."""
 
+_CHOICE = "choice compared"
+"""Column of the frame; no metric's name has a space."""
+
 _SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
+_OF_STORES = ("latency_p99", "latency_mean", "acknowledged", "timed_out", "unavailable", "errors")
+"""What to show of a store, whose links' queues were not asked about."""
 _PER_APP = {
     "mos": ("mos",),
     "jitter": ("delay_p95", "jitter", "packet_loss"),
@@ -53,17 +58,20 @@ _PER_APP = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One queue of a comparison."""
+    """One of those compared."""
 
-    queue: str
+    choice: str
+    """The queue; where something else is varied, its levels in words."""
+    levels: Mapping[str, Level]
+    """The level of each factor."""
     rank: int | None
     """None if a condition is not met."""
     letters: str
-    """Queues that share a letter cannot be told apart."""
+    """Those that share a letter cannot be told apart."""
     value: Interval
     """The metric compared by: mean over seeds with its 95 % interval."""
     difference: Interval | None
-    """Paired difference to the best queue; None for that one."""
+    """Paired difference to the best; None for that one."""
     feasible: bool
     checks: tuple[Check, ...]
     """Each condition, with what was found."""
@@ -77,14 +85,22 @@ class Entry:
 
 
 class Comparison:
-    """Queues compared on one scenario, by one metric, subject to conditions."""
+    """Queues, or levels of any factors, compared by one metric, subject to conditions."""
 
     def __init__(
         self, table: Table, by: str = BY, subject_to: str = SUBJECT_TO, alpha: float = 0.05
     ) -> None:
-        if table.factors != ("queue",):
-            raise StudyError(f"a comparison has the one factor queue, not {table.factors}")
+        if not table.factors:
+            raise StudyError("a comparison needs a factor, such as queue")
         self.table = table
+        self.noun = "queue" if table.factors == ("queue",) else "choice"
+        """What is compared, in a word."""
+        columns = [table.frame[factor].tolist() for factor in table.factors]
+        rows = [dict(zip(table.factors, row, strict=True)) for row in zip(*columns, strict=True)]
+        named = [(in_words(levels), levels) for levels in rows]
+        self.levels: dict[str, Mapping[str, Level]] = dict(named)
+        """Those compared, in the order given: the level of each factor."""
+        self._frame = table.frame.assign(**{_CHOICE: [name for name, _ in named]})
         self.alpha = alpha
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
@@ -111,9 +127,14 @@ class Comparison:
         return self.table.results
 
     @property
-    def queues(self) -> list[str]:
-        """The queues, in the order given."""
-        return [str(q) for q in self.table.levels("queue")]
+    def choices(self) -> list[str]:
+        """Those compared, in the order given."""
+        return list(self.levels)
+
+    @property
+    def short(self) -> dict[str, str]:
+        """A name for each that is short enough for a sentence or a figure."""
+        return short_names(self.choices) if self.noun == "queue" else {c: c for c in self.choices}
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -121,14 +142,14 @@ class Comparison:
         return self.table.seeds
 
     def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Return a metric's values by queue, in the order of the seeds; NaN where missing."""
+        """Return a metric's values by choice, in the order of the seeds; NaN where missing."""
         column = self.table.metric(metric)
-        wide = self.table.frame.pivot(index="seed", columns="queue", values=column)
-        return {q: wide[q].to_numpy(dtype=np.float64) for q in self.queues}
+        wide = self._frame.pivot(index="seed", columns=_CHOICE, values=column)
+        return {q: wide[q].to_numpy(dtype=np.float64) for q in self.choices}
 
     @cached_property
     def _checks(self) -> dict[str, tuple[Check, ...]]:
-        found: dict[str, list[Check]] = {q: [] for q in self.queues}
+        found: dict[str, list[Check]] = {q: [] for q in self.choices}
         for condition in self.conditions:
             column = self.table.metric(condition.metric)
             for queue, outcome in check(
@@ -156,12 +177,13 @@ class Comparison:
             x = values[queue][np.isfinite(values[queue])]
             return sign * float(x.mean()) if x.size else math.inf
 
-        out = sorted((q for q in self.queues if q not in ranking.ranks), key=mean)
+        out = sorted((q for q in self.choices if q not in ranking.ranks), key=mean)
         best = ranking.order[0] if ranking.order else None
         shown = [m for m in self.shown_metrics if m != self.by]
         return tuple(
             Entry(
-                queue=q,
+                choice=q,
+                levels=self.levels[q],
                 rank=ranking.ranks.get(q),
                 letters=ranking.letters.get(q, ""),
                 value=_mean(values[q]),
@@ -178,6 +200,10 @@ class Comparison:
         """The metric compared by, those of the conditions, and what readers expect."""
         columns = self.table.metrics
         wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
+        store = store_of(self.by, columns)
+        if store is not None:
+            wanted += [m for m in (f"{store}.{m}" for m in _OF_STORES) if self._happened(m)]
+            return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
         wanted += [m for m in _SHOWN if m in columns]
         for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
             for sign, of_app in _PER_APP.items():
@@ -188,14 +214,17 @@ class Comparison:
     def _measured(self, column: str) -> bool:
         return column in self.table.frame and bool(self.table.frame[column].notna().any())
 
+    def _happened(self, column: str) -> bool:
+        return self._measured(column) and bool((self.table.frame[column] != 0).any())
+
     @cached_property
     def alike(self) -> tuple[str, ...]:
         """Queues for which every seed gave the same: nothing random reached them."""
         if len(self.seeds) < 2:
             return ()
-        runs = self.table.frame.groupby("queue")[list(self.table.metrics)]
+        runs = self._frame.groupby(_CHOICE)[list(self.table.metrics)]
         same = (runs.nunique(dropna=False) == 1).all(axis=1)
-        return tuple(q for q in self.queues if same[q])
+        return tuple(q for q in self.choices if same[q])
 
     @property
     def winners(self) -> tuple[Entry, ...]:
@@ -216,7 +245,7 @@ class Comparison:
         values = self.values(self.by)
         found: dict[str, int | None] = {}
         first = self.alpha / max(1, len(self.ranking.p))
-        winners = [e.queue for e in self.winners]
+        winners = [e.choice for e in self.winners]
         for queue in winners[1:]:
             gaps = values[queue] - values[winners[0]]
             gaps = gaps[np.isfinite(gaps)]
@@ -228,9 +257,9 @@ class Comparison:
     def entry(self, queue: str) -> Entry:
         """Return one queue's row."""
         for e in self.entries:
-            if e.queue == queue:
+            if e.choice == queue:
                 return e
-        close = nearest(queue, self.queues)
+        close = nearest(queue, self.choices)
         raise StudyError(
             f"`{queue}` was not compared" + (f": did you mean `{close}`?" if close else "")
         )
@@ -259,9 +288,10 @@ class Comparison:
             "seeds": list(self.seeds),
             "answer": self.answer(),
             "folder": str(self.results.folder) if self.results else None,
-            "queues": [
+            f"{self.noun}s": [
                 {
-                    "queue": e.queue,
+                    self.noun: e.choice,
+                    **({} if self.noun == "queue" else {"levels": dict(e.levels)}),
                     "rank": e.rank,
                     "letters": e.letters,
                     "feasible": e.feasible,
@@ -269,8 +299,8 @@ class Comparison:
                     "value": _plain(e.value),
                     "difference_to_best": _plain(e.difference),
                     **(
-                        {"seeds_to_see_5_percent": self.seeds_to_tell[e.queue]}
-                        if e.queue in self.seeds_to_tell
+                        {"seeds_to_see_5_percent": self.seeds_to_tell[e.choice]}
+                        if e.choice in self.seeds_to_tell
                         else {}
                     ),
                     "metrics": {
@@ -291,7 +321,10 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.queues)} queues by {self.by}, {len(self.seeds)} seeds>"
+        return (
+            f"<Comparison of {len(self.choices)} {self.noun}s by {self.by}, "
+            f"{len(self.seeds)} seeds>"
+        )
 
 
 def _mean(values: npt.NDArray[np.float64]) -> Interval:
@@ -319,56 +352,37 @@ def compare(
     scenario: Scenario,
     queues: Sequence[str] | None = None,
     seeds: int | Iterable[int] = 10,
-    by: str = BY,
-    subject_to: str = SUBJECT_TO,
+    by: str | None = None,
+    subject_to: str | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
     progress: Report | None = None,
     engine: Engine | None = None,
     on: Place | None = None,
+    vary: Mapping[str, object] | None = None,
 ) -> Comparison:
-    """Run the scenario with each queue at its bottleneck and rank them.
+    """Run the scenario with each queue at its bottleneck, or what `vary` says, and rank them.
 
-    `by` names a metric (of a link or group of flows: `call.mos`); `subject_to` is a condition such
-    as `goodput >= 95% of best and loss <= 1%`, or empty. Every queue meets the same seeds.
+    `vary` has factors as `Study.vary` has them, of which all combinations are compared, with each
+    of `queues` if those are given too. `by` names a metric (of a link or group of flows:
+    `call.mos`); `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`, or
+    empty; by default both are what is usually asked of such a scenario. All meet the same seeds.
     `out`, `workers`, `progress` and `on` are those of `Study.run`.
     """
-    named = tuple(queues) if queues is not None else (scenario.queue, *QUEUES)
-    named = tuple(dict.fromkeys(named)) if queues is None else named
-    if not named:
+    named: tuple[str, ...] = tuple(queues or ())
+    if queues is None and not vary:
+        named = tuple(dict.fromkeys((scenario.queue, *QUEUES)))
+    if not named and not vary:
         raise StudyError("nothing to compare: give two queues or more")
     if len(set(named)) < len(named):
         raise StudyError("a queue stands twice in the list")
-    by, conditions = spelled(by), parse(subject_to)
-    sensible(scenario, by, conditions, named)
-    study = (
-        Study(scenario)
-        .vary(queue=list(named))
-        .seeds(seeds)
-        .asking("comparison", {"by": by, "subject_to": subject_to, "queues": list(named)})
-    )
-    return Comparison(study.run(out, workers, progress, engine, on), by, subject_to)
-
-
-def sensible(
-    scenario: Scenario, by: str, conditions: Sequence[Condition], queues: Sequence[str]
-) -> None:
-    """Refuse what can be known to be wrong with a question before any run is made."""
-    plan = json.loads(scenario.plan_json)
-    subject = plan["observe"]["bottleneck"]["name"]
-    links = list(dict.fromkeys([*(link["name"] for link in plan["links"]), subject]))
-    media = [medium["name"] for medium in plan.get("media", [])]
-    groups = {group["name"]: group["app"]["name"] for group in plan["groups"]}
-    for metric in (by, *(c.metric for c in conditions)):
-        expect(metric, links, groups, media)
-    if direction(by) is None:
-        raise StudyError(f"{by}: whether less or more of it is better cannot be said")
-    for condition in conditions:
-        if condition.of is None:
-            condition.absolute(unit(condition.metric))
-        elif condition.of != "best" and condition.of not in queues:
-            close = nearest(condition.of, queues)
-            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(queues)}"
-            raise StudyError(f"`{condition}`: `{condition.of}` is not compared{hint}")
-        elif condition.of == "best" and direction(condition.metric) is None:
-            raise StudyError(f"`{condition}`: of {condition.metric} there is no best")
+    usual_by, usual_condition = usual(scenario)
+    by = spelled(usual_by if by is None else by)
+    subject_to = usual_condition if subject_to is None else subject_to
+    study = Study(scenario).seeds(seeds)
+    study = study.vary(queue=list(named)) if named else study
+    study = study.vary(vary or {})
+    sensible(scenario, by, parse(subject_to), [in_words(cell.factors) for cell in study.cells])
+    question = {"by": by, "subject_to": subject_to} | ({"queues": list(named)} if named else {})
+    table = study.asking("comparison", question).run(out, workers, progress, engine, on)
+    return Comparison(table, by, subject_to)

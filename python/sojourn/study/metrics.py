@@ -21,12 +21,13 @@ _LOWER = frozenset(
         *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
         *("drops_measurement", "abandoned"),
         *("marks", "mark_share", "retransmissions", "timeouts", "recoveries", "unfinished"),
+        *("latency", "unavailable", "errors", "timed_out", "mismatches", "unconverged"),
     }
 )
 _HIGHER = frozenset(
     {
         *("goodput", "udp_goodput", "throughput", "utilisation", "bytes"),
-        *("jain", "mos", "mos_min", "finished", "pages", "objects"),
+        *("jain", "mos", "mos_min", "finished", "pages", "objects", "acknowledged"),
     }
 )
 _STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
@@ -91,6 +92,23 @@ def is_of_links(column: str) -> bool:
     return entry is not None and entry["of"] == "link"
 
 
+def store_of(column: str, columns: Iterable[str]) -> str | None:
+    """Return the store that a metric is of, itself or one kind of its requests."""
+    owner = column.partition(".")[0]
+    return owner if f"{owner}.acknowledged" in set(columns) else None
+
+
+def headline(columns: Iterable[str]) -> list[str]:
+    """Return the metrics that answer what a study most likely asks, among those measured."""
+    there = list(columns)
+    stores = [c.removesuffix(".acknowledged") for c in there if c.endswith(".acknowledged")]
+    named = next((s for s in stores if "." not in s), None)
+    if named is None:
+        return ["sojourn_p95", "goodput"]
+    wanted = ("latency_mean", "latency_p99", "acknowledged", "timed_out", "unavailable")
+    return [f"{named}.{metric}" for metric in wanted]
+
+
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like the word, if any is like it at all."""
     from sojourn import _core
@@ -153,10 +171,28 @@ _TOTALS = frozenset(
 """Metrics of flows that are also there for all flows together."""
 
 
+_OF_CONNECTIONS = frozenset({"retransmissions", "timeouts", "recoveries"})
+"""Metrics of flows that are also there for a store's connections together."""
+
+
+def _expect_store(metric: str, stores: Sequence[str]) -> None:
+    owner, _, name = metric.rpartition(".")
+    if owner not in stores:
+        which = f"write {stores[0]}.{name}" if stores else "and there is none"
+        raise StudyError(f"{metric}: {name} is measured at stores, {which}")
+
+
 def expect(
-    metric: str, links: Sequence[str], groups: Mapping[str, str], media: Sequence[str] = ()
+    metric: str,
+    links: Sequence[str],
+    groups: Mapping[str, str],
+    media: Sequence[str] = (),
+    stores: Sequence[str] = (),
 ) -> None:
-    """Refuse a metric that no run has with these links, groups (and their applications), media."""
+    """Refuse a metric that no run has with these links, groups (and their applications), media.
+
+    `stores` are a store, its kinds of requests and its nodes, as metrics have them in front.
+    """
     owner, _, name = metric.rpartition(".")
     entry = _registry().get(name)
     if entry is None:
@@ -170,6 +206,9 @@ def expect(
     if entry["of"] in ("series", "text") or name in ("srtt", "start", "end"):
         raise StudyError(f"{metric} is no metric of a whole run")
     having = [g for g, app in groups.items() if app in _ONLY.get(name, (app,))]
+    if entry["of"] == "store" or (owner in stores[:1] and name in _OF_CONNECTIONS):
+        _expect_store(metric, stores)
+        return
     if owner and owner not in [*links, *groups, *media]:
         owners = [*links, *groups, *media]
         close = nearest(owner, owners)

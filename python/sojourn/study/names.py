@@ -1,4 +1,4 @@
-"""Names of queues short enough for a sentence or a figure."""
+"""Names of what is compared, short enough for a sentence or a figure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.study.cells import Level
+
+
+def in_words(levels: Mapping[str, Level]) -> str:
+    """Return levels in words: the level alone where one factor is varied and it is a word.
+
+    A factor is called by the last part of its key where that says which it is.
+    """
+    texts = {
+        factor: str(level).lower() if isinstance(level, bool) else str(level)
+        for factor, level in levels.items()
+    }
+    only = next(iter(levels.values())) if len(levels) == 1 else None
+    if isinstance(only, str) and not only.startswith(("{", "[")):
+        return only
+    last = [factor.rpartition(".")[2] for factor in texts]
+    names = last if len(set(last)) == len(last) else list(texts)
+    return ", ".join(f"{name} {text}" for name, text in zip(names, texts.values(), strict=True))
 
 
 def short_names(queues: Sequence[str]) -> dict[str, str]:

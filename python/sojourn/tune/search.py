@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import temporary
-from sojourn.study.comparison import Comparison, compare, sensible
+from sojourn.study.comparison import Comparison, compare
 from sojourn.study.expression import parse
 from sojourn.study.metrics import spelled
+from sojourn.study.question import sensible
 from sojourn.study.session import Session
 from sojourn.tune.search_loop import Effort, Overall, Search
 from sojourn.tune.search_proof import Verdict, verdicts

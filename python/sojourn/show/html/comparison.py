@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sojourn.show import labels, style
+from sojourn.show import style
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.study import quantities
@@ -25,16 +25,17 @@ def page(c: Comparison) -> Page:
     if results is None:
         raise StudyError("a report is made from a results folder, which this comparison has not")
     m = results.manifest
-    link = results.bottleneck or "the bottleneck"
+    factors = " and ".join(f"`{factor}`" for factor in c.table.factors)
+    subject = f"queue at `{results.bottleneck}`" if c.noun == "queue" else f"choice of {factors}"
     extreme = "lowest" if c.better == "lower" else "highest"
     condition = f", subject to `{c.subject_to}`" if c.subject_to.strip() else ""
     lead: list[Block] = [
-        Text(f"Which queue at `{link}` has the {extreme} {words(c.by)}{condition}?", "question"),
+        Text(f"Which {subject} has the {extreme} {words(c.by)}{condition}?", "question"),
         Text(c.answer(), "answer"),
     ]
     if results.missing:
         lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
-    parts = [f"{len(c.queues)} queues", f"{len(c.seeds)} seeds", common.simulated(results)]
+    parts = [f"{len(c.choices)} {c.noun}s", f"{len(c.seeds)} seeds", common.simulated(results)]
     sections = [
         Section("ranking", "Ranking", _ranking(c)),
         Section("figures", "Figures", _figures(c, results)),
@@ -60,11 +61,11 @@ def page(c: Comparison) -> Page:
 
 
 def _ranking(c: Comparison) -> list[Block]:
-    names = c.queues
-    short = labels.short_names(names)
+    names = c.choices
+    short = c.short
     looks = dict(zip(names, style.slots(names), strict=True))
     entries = c.entries
-    heads: list[tuple[str, str]] = [("rank", ""), ("queue", "")]
+    heads: list[tuple[str, str]] = [("rank", ""), (c.noun, "")]
     columns: list[list[Cell]] = [
         [
             Cell(str(e.rank) if e.rank else quantities.NOTHING, numeric=True, strong=e.rank == 1)
@@ -72,10 +73,10 @@ def _ranking(c: Comparison) -> list[Block]:
         ],
         [
             Cell(
-                short[e.queue],
-                colour=looks[e.queue],
+                short[e.choice],
+                colour=looks[e.choice],
                 strong=e.rank == 1,
-                sub=e.queue if short[e.queue] != e.queue else "",
+                sub=e.choice if short[e.choice] != e.choice else "",
             )
             for e in entries
         ],
@@ -93,10 +94,12 @@ def _ranking(c: Comparison) -> list[Block]:
             columns.append(_differences(c))
     rows = list(map(list, zip(*columns, strict=True)))
     out = [at for at, e in enumerate(entries) if not e.feasible]
+    noun = c.noun
     told = (
-        "Queues met the same seeds, hence the same arrivals, and are compared pair by pair; the "
-        "p values are Holm-corrected over all pairs. Queues with a letter in common cannot be "
-        "told apart; a queue's rank is one more than the number of queues that are clearly better."
+        f"{noun.capitalize()}s met the same seeds, hence the same arrivals, and are compared pair "
+        f"by pair; the p values are Holm-corrected over all pairs. {noun.capitalize()}s with a "
+        f"letter in common cannot be told apart; a {noun}'s rank is one more than the number of "
+        f"{noun}s that are clearly better."
     )
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
@@ -108,7 +111,7 @@ def _ranking(c: Comparison) -> list[Block]:
 def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
     """Return what became of each condition, where any is not met or only just."""
     rows = []
-    looks = dict(zip(c.queues, style.slots(c.queues), strict=True))
+    looks = dict(zip(c.choices, style.slots(c.choices), strict=True))
     for e in c.entries:
         for k in e.checks:
             if k.reason:
@@ -116,13 +119,13 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
                 verdict = ("met" if k.met else "not met") + (", a close call" * k.borderline)
                 rows.append(
                     [
-                        Cell(short[e.queue], colour=looks[e.queue]),
+                        Cell(short[e.choice], colour=looks[e.choice]),
                         Cell(k.condition),
                         Cell(k.found),
                         Cell(verdict, badge=kind),
                     ]
                 )
-    heads = (("queue", ""), ("condition", ""), ("found", ""), ("", ""))
+    heads = ((c.noun, ""), ("condition", ""), ("found", ""), ("", ""))
     text = "Conditions that are not met, or only just"
     return [Table(heads, rows, text)] if rows else []
 
@@ -148,13 +151,13 @@ def _differences(c: Comparison) -> list[Cell]:
 
 
 def _figures(c: Comparison, results: Results) -> list[Block]:
-    names = labels.short_names(c.queues)
+    names = c.short
     units = c.table.units
 
     def found(metric: str) -> dict[str, Interval]:
         return {
             q: e.value if metric == c.by else e.metrics[metric]
-            for q in c.queues
+            for q in c.choices
             for e in [c.entry(q)]
         }
 
@@ -167,7 +170,7 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
         blocks.append(
             plots.intervals(f"m{at}", metric, units.get(metric, ""), found(metric), names)
         )
-    groups = {q: results.runs(queue=q) for q in c.queues}
+    groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
     place = results.bottleneck
     spread = plots.cdf("cdf", groups, names, "sojourn", place, "s")
     if spread is not None:
@@ -186,9 +189,9 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 def _deploy(c: Comparison, results: Results) -> list[Block]:
     from sojourn.scenario import NoKernelEquivalent, ScenarioError
 
-    if not c.winners:
+    if not c.winners or c.noun != "queue":
         return []
-    best = c.winners[0].queue
+    best = c.winners[0].choice
     try:
         deployment = results.scenario_of(queue=best).to_tc()
     except NoKernelEquivalent as error:
@@ -207,8 +210,20 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
 def _command(c: Comparison) -> str:
     parts = [
         "sojourn compare scenario.toml",
-        f"--queues {' '.join(map(common.quoted, c.queues))}",
+        *_varied(c),
         f"--seeds {len(c.seeds)} --by {common.quoted(c.by)}",
         f"--subject-to {common.quoted(c.subject_to)}",
     ]
     return " \\\n  ".join(parts)
+
+
+def _varied(c: Comparison) -> list[str]:
+    """Return what was compared, as options."""
+    words = []
+    for factor in c.table.factors:
+        levels = [str(level) for level in c.table.levels(factor)]
+        if factor == "queue":
+            words.append(f"--queues {' '.join(map(common.quoted, levels))}")
+        else:
+            words.append(f"--vary {common.quoted(f'{factor}=' + ','.join(levels))}")
+    return words
