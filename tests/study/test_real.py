@@ -143,7 +143,7 @@ EDGE = (
 def test_other_settings_than_queues_are_compared(tmp_path: Path) -> None:
     levels = ["one", "all"]
     found = compare(
-        Scenario.from_toml(EDGE), vary={"store.consistency": levels}, seeds=3, out=tmp_path
+        Scenario.from_toml(EDGE), vary={"store.consistency": levels}, seeds=6, out=tmp_path
     )
     assert (found.noun, found.by) == ("choice", "store.latency_p99")
     assert found.subject_to == "store.acknowledged >= 99% of best"
