@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from common import GREY, column, legend, simulate, stacked
+import numpy as np
+from common import column, legend, simulate, stacked
 
 from sojourn.show import style
 
@@ -103,33 +104,38 @@ def draw(name: str) -> tuple[Figure, str]:
     run = _run(TEXTS[name], scalable)
     state = STATES.get(name)
     top = 400.0
+    third = "Prague" if scalable else "flood"
+    names = list(dict.fromkeys(["pfifo", name, "uploads", third]))
+    looks = dict(zip(names, style.slots(names), strict=True))
+    own = style.colour(looks[name])
     with style.styled():
         figure, panels = stacked([1.15, 1.15, *([0.85] if state else [])])
         delay, rates = panels[:2]
         if name != "pfifo":
             x, y = column(_run(TEXTS["pfifo"], scalable), "line.last_sojourn", 5)
-            delay.plot(x, 1e3 * y, color=GREY, linewidth=0.7, label=TEXTS["pfifo"])
+            delay.plot(x, 1e3 * y, color=style.colour(looks["pfifo"]), linewidth=0.7, alpha=0.5,
+                       label=TEXTS["pfifo"])  # fmt: skip
         x, y = column(run, "line.last_sojourn")
-        delay.plot(x, 1e3 * y, ".", color=style.colour(0), markersize=1.7,
+        delay.plot(x, 1e3 * y, ".", color=own, markersize=1.7,
                    markeredgewidth=0, label=TEXTS[name].split(" limit")[0])  # fmt: skip
         delay.set_ylabel("Waited (ms)")
         clipped = bool((1e3 * y > top).any())
         delay.set_ylim(0, top if clipped else None)
         legend(delay, markerscale=5)
-        third = "Prague" if scalable else "flood"
-        for i, (group, label) in enumerate(
-            (("uploads", "uploads"), ("other", third), ("call", "call"))
-        ):
+        highest = 0.0
+        for i, (group, label) in enumerate((("uploads", "uploads"), ("other", third))):
             kind = "goodput" if f"{group}.goodput" in run.series else "udp_goodput"
             x, y = column(run, f"{group}.{kind}", 50)
-            rates.plot(x, y / 1e6, style.line(i), color=style.colour(i + 1), label=label)
+            look = {"color": style.colour(looks[label]), "label": label}
+            rates.plot(x, y / 1e6, style.line(i), **look)
+            highest = max(highest, float(np.nanmax(y)) / 1e6)
         rates.set_ylabel("Goodput (Mbit/s)")
-        rates.set_ylim(0, 66 if scalable else 11)
+        rates.set_ylim(0, max(66 if scalable else 11, 1.05 * highest))
         legend(rates)
         if state:
             series, factor, title = state
             x, y = column(run, f"line.state.{series}")
-            panels[2].plot(x, factor * y, color=style.colour(0), linewidth=0.8,
+            panels[2].plot(x, factor * y, color=own, linewidth=0.8,
                            drawstyle="steps-post")  # fmt: skip
             panels[2].set_ylabel(title)
             panels[2].set_ylim(bottom=0)
@@ -141,6 +147,7 @@ def draw(name: str) -> tuple[Figure, str]:
 
 def _caption(name: str, run: Any, state: bool, clipped: bool) -> str:
     mos = float(run.metrics["call.mos"])
+    other = "Prague" if name == "dualpi2" else "the flood"
     if name == "dualpi2":
         traffic = "Two uploads (CUBIC) and a call; from 15 s to 25 s two flows of Prague as well."
     else:
@@ -152,9 +159,9 @@ def _caption(name: str, run: Any, state: bool, clipped: bool) -> str:
         f"`{TEXTS[name]}` before {60 if name == 'dualpi2' else 10} Mbit/s, 20 ms each way. "
         f"{traffic} Above: how long the packet "
         "that left last had waited, every 20 ms"
-        + ("" if name == "pfifo" else ", before a grey line for tail drop")
+        + ("" if name == "pfifo" else ", before a thin line for tail drop")
         + (" (what is above the panel is the flood, in a queue of its own)" if clipped else "")
-        + ". In the middle: who gets what."
+        + f". In the middle: what the uploads and {other} get."
         + (" Below: what the discipline goes by." if state else "")
         + f" The call's mean opinion score over the 40 s: {mos:.1f}."
     )

@@ -128,4 +128,7 @@ def test_what_is_no_queue_takes_its_turn() -> None:
     two = style.slots(["pfifo limit 100p", "codel", "pfifo limit 1000p"])
     assert two[:2] == [style.QUEUES["pfifo"], style.QUEUES["codel"]]
     assert two[2] not in two[:2]
+    # fq_cobalt's colour is cobalt's, and not what stands beside it.
+    beside = style.slots(["fq_cobalt", "pfifo", "uploads", "flood", "call"])
+    assert len({style.colour(look) for look in beside}) == 5
     assert style.slots([]) == []

@@ -118,7 +118,9 @@ def slots(names: Iterable[str]) -> list[int]:
     for kind in listed:
         look = QUEUES.get(kind)
         found.append(None if look in found else look)
-    first = _SPARE if any(look is not None for look in found) else range(len(COLOURS))
+    taken = {look % len(COLOURS) for look in found if look is not None}
+    # A colour that nothing has yet, as long as there is one.
+    first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
     free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
     return [next(free) if look is None else look for look in found]
 
