@@ -52,7 +52,8 @@ class Verdicts(Recorded):
         claims = found["claims"]
         holds, not_, unsure = counts(claims)
         summary = (
-            f"Of {len(claims)} findings {holds} hold, {not_} do not, and {unsure} cannot be told. "
+            f"Of {len(claims)} findings {holds} {'holds' if holds == 1 else 'hold'}, {not_} "
+            f"{'does' if not_ == 1 else 'do'} not, and {unsure} cannot be told. "
             f"{found['how']} The command is `{found['command']}`."
         )
         real = any("real" in claim for claim in claims)

@@ -30,6 +30,7 @@ from sojourn.stats import (
     claim_to_dict,
     judge,
 )
+from sojourn.stats.cells import describe_pair
 
 HOLDS: Verdict = "holds"
 NOT: Verdict = "does not hold"
@@ -325,3 +326,13 @@ def test_region() -> None:
     assert str(Region(1, 2)) == "1 to 2"
     with pytest.raises(StatisticsError, match="upwards"):
         Region(2, 1)
+
+
+def test_cells_that_are_compared_are_told_shortly() -> None:
+    a = {"network": "equal", "policy": "IQLB", "clients": [4, 10]}
+    b = {"network": "equal", "policy": "RR", "clients": [4, 10]}
+    told = describe_pair(a, "/", b, " at load 2")
+    assert told == "policy IQLB / policy RR at load 2 (network equal; clients 4, 10)"
+    assert describe_pair({"queue": "pie"}, "-", {"queue": "red"}) == "queue pie - queue red"
+    assert describe_pair({"a": 1, "b": 2}, "/", {"c": 3}) == "(a 1; b 2) / c 3"
+    assert describe_pair({"a": 1, "b": 2}, "/", {"a": 1}) == "b 2 / all runs (a 1)"

@@ -66,6 +66,18 @@ def describe(cell: Cell) -> str:
     return "; ".join(parts) if parts else "all runs"
 
 
+def describe_pair(a: Cell, sign: str, b: Cell, where: str = "") -> str:
+    """Return two cells that are compared in words; what they share is told once, at the end."""
+    shared = {k: v for k, v in a.items() if k in b and b[k] == v}
+
+    def own(cell: Cell) -> str:
+        rest = {k: v for k, v in cell.items() if k not in shared}
+        return f"({describe(rest)})" if len(rest) > 1 else describe(rest)
+
+    common = f" ({describe(shared)})" if shared else ""
+    return f"{own(a)} {sign} {own(b)}{where}{common}"
+
+
 def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
     """Return the metric's mean over the cell's rows, one value a seed.
 

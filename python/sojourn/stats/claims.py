@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from sojourn.stats.cells import Cell, ClaimError, Level, aligned, by_seed, describe, levels
+from sojourn.stats.cells import (
+    Cell,
+    ClaimError,
+    Level,
+    aligned,
+    by_seed,
+    describe,
+    describe_pair,
+    levels,
+)
 from sojourn.stats.estimate import (
     Component,
     DifferenceComponent,
@@ -119,7 +128,7 @@ class Ratio(Claim):
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
-            label = f"({describe(self.a)}) / ({describe(self.b)}){where}"
+            label = describe_pair(self.a, "/", self.b, where)
             found.append(_ratio(label, self.region, x, y, n, self.scale))
         return found
 
@@ -139,7 +148,7 @@ class Difference(Claim):
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
-            label = f"({describe(self.a)}) - ({describe(self.b)}){where}"
+            label = describe_pair(self.a, "-", self.b, where)
             found.append(DifferenceComponent(label, self.region, x - y, n))
         return found
 
