@@ -23,6 +23,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sojourn.show import publish, style
@@ -87,7 +89,10 @@ def draw(page: Path, folder: Path) -> None:
             raise SystemExit(f"{page}: no figure {name} in {results}: there are {', '.join(made)}")
         with style.styled():
             width = made[name].get_size_inches()[0]
-            made[name].savefig(page.parent / target, dpi=min(DOTS, WIDEST / width))
+            drawn = io.BytesIO()
+            made[name].savefig(drawn, format="png", dpi=min(DOTS, WIDEST / width))
+        # Few colours, which makes it small.
+        Image.open(drawn).convert("RGB").quantize(64).save(page.parent / target, optimize=True)
 
 
 def refresh(page: Path) -> bool:

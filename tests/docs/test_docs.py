@@ -19,6 +19,7 @@ exist.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+DRAWN = DOCS / "images" / "drawn"
 
 # Pages that stand elsewhere.
 OUTSIDE = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
@@ -297,25 +299,51 @@ SECTIONS = {
 
 
 def _described() -> dict[str, Any]:
-    import json
-
     from sojourn import _core
 
     described: dict[str, Any] = json.loads(_core.describe())
     return described
 
 
+# What a component's page has, each by one of these beginnings of lines.
+PARTS = {
+    "model": ("## Model", "## Presets and models"),
+    "parameters": ("## Parameters",),
+    "validation": ("## Checked by",),
+    "source": ("## References",),
+}
+
+
 @pytest.mark.parametrize("section", SECTIONS)
-def test_every_component_has_a_page_with_a_figure(section: str) -> None:
+def test_every_component_has_a_whole_page(section: str) -> None:
+    """Model, parameters, source with its mark, validation, a figure that is there."""
     folder = DOCS / "reference" / SECTIONS[section]
+    captions = json.loads((DRAWN / "captions.json").read_text(encoding="utf-8"))
     texts = {p: p.read_text(encoding="utf-8") for p in folder.glob("*.md") if p.stem != "index"}
     for table in _described()[section]:
         name = table["name"]
         having = [p for p, t in texts.items() if f"{{words}} {section} {name}\n" in t]
         assert len(having) == 1, f"{name} has {len(having)} pages"
         text = texts[having[0]]
-        assert f"{{drawn}} {section} " in text, f"{having[0].name} has no figure: make figures"
-        assert "Checked by" in text, f"{having[0].name} does not say what checks it"
+        for part, heads in PARTS.items():
+            there = [head for head in heads if f"\n{head}\n" in text]
+            assert len(there) == 1, f"{having[0].name}: {part}: one of {heads}, not {there}"
+            body = text.split(f"\n{there[0]}\n")[1].split("\n## ")[0]
+            assert body.strip(), f"{having[0].name}: nothing under {there[0]}"
+            if part == "source":
+                assert "{mark}`" in body, f"{having[0].name}: how is the source known?"
+        assert f"{{drawn}} {section} {name}\n" in text, f"{name} has no figure: make figures"
+        assert (DRAWN / f"{section}-{name}.png").exists(), f"{name}: make figures"
+        assert captions.get(f"{section}-{name}"), f"{name} has no caption: make figures"
+
+
+LARGEST = 150_000
+
+
+def test_pictures_are_small() -> None:
+    for path in (DOCS / "images").rglob("*"):
+        size = path.stat().st_size
+        assert path.is_dir() or size <= LARGEST, f"{path.name} has {size} B: fewer dots or colours"
 
 
 def test_every_metric_is_on_the_page_of_metrics() -> None:
@@ -327,7 +355,7 @@ def test_every_metric_is_on_the_page_of_metrics() -> None:
 def test_every_figure_is_of_something_that_there_is() -> None:
     described = _described()
     known = {f"{section}-{table['name']}" for section in SECTIONS for table in described[section]}
-    drawn = {path.stem for path in (DOCS / "images" / "drawn").glob("*.png")}
+    drawn = {path.stem for path in DRAWN.glob("*.png")}
     assert drawn <= known, f"of nothing: {sorted(drawn - known)}"
 
 
@@ -351,8 +379,6 @@ def test_every_key_has_its_place() -> None:
 
 
 def test_verdicts_that_are_shown_were_recorded_whole() -> None:
-    import json
-
     for path in (DOCS / "studies").glob("*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
         assert record["study"] == path.stem
