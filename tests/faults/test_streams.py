@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,12 +124,26 @@ def test_a_terminal_of_40_columns(arguments: list[str], home: Path) -> None:
 def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And with one there is a bar, which goes."""
     asked = ["compare", str(home), "--seeds", "5", "--queues", "codel", "pie"]
-    monkeypatch.setattr(common, "LINE_EVERY", 0.0)
+    for name in ("LINE_FIRST", "LINE_EVERY"):
+        monkeypatch.setattr(common, name, 0.02)
     done = sojourn(*asked)
     told = [line for line in done.err.splitlines() if "/10 runs" in line]
     assert any(" left" in line for line in told), done.err
     assert "\x1b" not in done.err
-    command = [*SOJOURN, *asked]
+    shown = in_a_terminal([*SOJOURN, *asked])
+    assert b"comparing 2 queues" in shown
+    assert b"\x1b[" in shown
+
+
+def test_messages_stand_above_the_bar() -> None:
+    code = "from sojourn.cli import common\n"
+    code += "with common.working('works') as tell: tell('', 0.5); common.note('told')"
+    shown = in_a_terminal([sys.executable, "-c", code])
+    assert b"\x1b[2Ktold\r\n" in shown
+
+
+def in_a_terminal(command: list[str]) -> bytes:
+    """What a command that ends well shows on a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
@@ -143,8 +158,7 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
             shown += some
         assert process.wait(SECONDS) == 0
     os.close(ours)
-    assert b"comparing 2 queues" in shown
-    assert b"\x1b[" in shown
+    return shown
 
 
 def test_a_home_that_may_not_be_written(home: Path, tmp_path: Path) -> None:

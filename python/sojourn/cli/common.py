@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LINE_EVERY = 10.0
-"""Seconds between lines of progress where there is no terminal for a bar."""
+LINE_FIRST, LINE_EVERY = 3.0, 10.0
+"""Seconds to the first line of progress, and between lines, where no terminal shows a bar."""
 
 OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -153,8 +154,16 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A message for people, on standard error."""
-    typer.echo(text, err=True)
+    """A message for people, on standard error; above the bar, if one is shown."""
+    if _bars:
+        shown = _bars[-1].console
+        shown.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    else:
+        typer.echo(text, err=True)
+
+
+_bars: list[Progress] = []
+"""Bars that are on the terminal."""
 
 
 def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
@@ -287,65 +296,109 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         transient=True,
         disable=quiet or not console.is_terminal,
     ) as progress:
-        yield progress
+        if progress.disable:
+            yield progress
+            return
+        _bars.append(progress)
+        try:
+            yield progress
+        finally:
+            _bars.remove(progress)
 
 
 class Lines:
-    """When a line of progress is due, where there is no bar: now and then, not always."""
+    """Lines of progress, where there is no bar: now and then, also while nothing new is told."""
 
-    def __init__(self) -> None:
-        self.begin = self._told = time.monotonic()
+    def __init__(self, description: str) -> None:
+        self._description = description
+        self._told = ("", 0.0)
+        self._begin = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._speak, name="progress", daemon=True)
+        self._thread.start()
 
-    def due(self) -> bool:
-        """Whether it is time for one, which is then taken as told."""
-        now = time.monotonic()
-        if now - self._told < LINE_EVERY:
-            return False
-        self._told = now
-        return True
+    def tell(self, words: str, fraction: float) -> None:
+        """What the next line says."""
+        self._told = (words, fraction)
 
-    def left(self, fraction: float) -> str:
-        """How long still, if what is done tells, to stand behind other text."""
+    def close(self) -> None:
+        """The last line has been said."""
+        self._over.set()
+        self._thread.join()
+
+    def _speak(self) -> None:
+        wait = LINE_FIRST
+        while not self._over.wait(wait):
+            wait = LINE_EVERY
+            words, fraction = self._told
+            with suppress(OSError, ValueError):  # whoever listened has gone
+                note(f"{self._description}: {words or 'begun'}{self._left(fraction)}")
+
+    def _left(self, fraction: float) -> str:
         from sojourn.study.progress import duration
 
         if not 0 < fraction < 1:
             return ""
-        return f", {duration((time.monotonic() - self.begin) * (1 / fraction - 1))} left"
+        return f", {duration((time.monotonic() - self._begin) * (1 / fraction - 1))} left"
+
+
+@contextmanager
+def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """What to tell how far it is, in words and as a fraction: shown as a bar, or by lines."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task(description, total=1.0, rate="")
+        lines = Lines(description) if bar.disable and not quiet else None
+
+        def tell(words: str, fraction: float) -> None:
+            bar.update(task, completed=fraction, rate=words)
+            if lines is not None:
+                lines.tell(words, fraction)
+
+        try:
+            yield tell
+        finally:
+            if lines is not None:
+                lines.close()
+
+
+@contextmanager
+def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
+    """Shows that something goes on that does not tell how far it is; `seconds` is what it takes."""
+    from sojourn.study.progress import duration
+
+    over = threading.Event()
+    begin = time.monotonic()
+    with working(description) as tell:
+
+        def look() -> None:
+            while not over.wait(0.5):
+                passed = time.monotonic() - begin
+                tell(f"{duration(passed)} so far", min(passed / seconds, 0.99) if seconds else 0.0)
+
+        thread = threading.Thread(target=look, name="waiting", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 @contextmanager
 def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
     """What to tell how many of how many `what` are done: shown as a bar, or by lines."""
-    with progress_bar() as bar:
-        task = bar.add_task(description, total=1.0, rate="")
-        lines = Lines()
-
-        def tell(done: int, total: int) -> None:
-            fraction = done / total if total else 1.0
-            counted = f"{done}/{total} {what}"
-            bar.update(task, completed=fraction, rate=counted)
-            if bar.disable and lines.due():
-                note(f"{description}: {counted}{lines.left(fraction)}")
-
-        yield tell
+    with working(description) as tell:
+        yield lambda done, total: tell(f"{done}/{total} {what}", done / total if total else 1.0)
 
 
 @contextmanager
 def study_progress(description: str) -> Iterator[Report]:
-    """What to hand to a study as its progress: shows it, and stops it on Ctrl-C.
-
-    Where standard error is no terminal, a line every ten seconds or so takes the bar's place.
-    """
-    with interruptible() as interrupt, progress_bar() as bar:
-        task = bar.add_task(description, total=1.0, rate="")
-        lines = Lines()
+    """What to hand to a study as its progress: shows it, and stops it on Ctrl-C."""
+    with interruptible() as interrupt, working(description) as tell:
 
         def report(now: study.Progress) -> bool:
             events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
-            rate = f"{now.done}/{now.total} runs{events}"
-            bar.update(task, completed=now.fraction, rate=now.note or rate)
-            if bar.disable and lines.due():
-                note(f"{description}: {now}")
+            tell(now.note or f"{now.done}/{now.total} runs{events}", now.fraction)
             return not interrupt.asked
 
         yield report

@@ -47,16 +47,16 @@ def doctor(
     something that was named (or, if nothing was, to simulate) cannot be done here.
     """
     from sojourn import _core
+    from sojourn.cli.wire import trials
     from sojourn.doctor.examination import examine
+    from sojourn.doctor.network import SECONDS
 
     for name in what or ():
         if name not in GROUPS:
             near = _core.nearest(name, list(GROUPS))
             hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}"
             common.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
-    if measure:
-        common.note("measuring the wire: about a minute")
-    report = examine(measure=measure)
+    report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
         told = report.as_dict()

@@ -90,8 +90,8 @@ def paper(
             outcome = study.real.run(folder, engine, size, quick, workers, stage)
         else:
             outcome = study.run(folder, quick, workers, stage, on=cluster)
-    common.note("writing the page and its figures")
-    written = study.real.show(outcome) if real else study.show(outcome)
+    with common.waiting("writing the page and its figures"):
+        written = study.real.show(outcome) if real else study.show(outcome)
     if as_json:
         common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return

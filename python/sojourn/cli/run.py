@@ -57,20 +57,17 @@ def simulate(
 
     By another `engine` than the simulator, if there is one; `quiet` if the terminal is in use.
     """
-    with common.interruptible() as interrupt, common.progress_bar(quiet=quiet) as bar:
-        task = bar.add_task(scenario.name, total=1.0, rate="")
-
-        lines = common.Lines()
+    begin = time.monotonic()
+    with (
+        common.interruptible() as interrupt,
+        common.working(scenario.name, quiet=quiet) as tell,
+    ):
 
         def progress(fraction: float, events: int) -> bool:
-            seconds = time.monotonic() - lines.begin
+            seconds = time.monotonic() - begin
             known = seconds > 0 and engine is None
-            rate = f"{events / seconds / 1e6:.1f} M events/s" if known else ""
-            bar.update(task, completed=fraction, rate=rate)
-            if bar.disable and not quiet and lines.due():
-                fast = f", {rate}" if rate else ""
-                done = f"{100 * fraction:.0f} %"
-                common.note(f"{scenario.name}: {done}{fast}{lines.left(fraction)}")
+            fast = f", {events / seconds / 1e6:.1f} M events/s" if known else ""
+            tell(f"{100 * fraction:.0f} %{fast}", fraction)
             return not interrupt.asked
 
         return scenario.run(seed, progress, engine)

@@ -130,9 +130,10 @@ def measure(
     )  # fmt: skip
     # Whoever ends it lets it drop the keyspace.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    columns, about = ask(
-        scenario.plan_json, seed, running, lambda name: common.note(f"asks in keyspace {name}")
-    )
+    with common.waiting("asking", scenario.plan()["duration"] / 1e9):
+        columns, about = ask(
+            scenario.plan_json, seed, running, lambda name: common.note(f"asks in keyspace {name}")
+        )
     found = values(columns)
     if as_json:
         common.print_json({"metrics": found, "store": about})

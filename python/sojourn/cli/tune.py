@@ -190,16 +190,21 @@ def redopt(
             common.fail("--duration: at least 1s, for the queue to settle", as_json=as_json)
 
         number = itertools.count(1)
-        lines = common.Lines()
 
         def told(trial: proof.Trial) -> None:
-            done = next(number)
             verdict = "accepted" if trial.accepted else "not yet"
-            left = "" if trial.accepted else lines.left(done / proof.ROUNDS)
-            at_most = f" (setting {done} of at most {proof.ROUNDS}{left})"
-            common.note(f"{trial.parameters.queue()}: {verdict}{at_most}")
+            which = f"setting {next(number)} of at most {proof.ROUNDS}"
+            common.note(f"{trial.parameters.queue()}: {verdict} ({which})")
 
-        found = proof.verified(link, seeds, seconds, seconds / 4, progress=told)
+        with common.working("proving settings") as tell:
+
+            def simulated(done: int, fraction: float) -> None:
+                which = f"setting {done + 1} of at most {proof.ROUNDS}"
+                tell(which, (done + fraction) / proof.ROUNDS)
+
+            found = proof.verified(
+                link, seeds, seconds, seconds / 4, progress=told, simulated=simulated
+            )
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
     if as_json:

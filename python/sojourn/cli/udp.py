@@ -225,16 +225,14 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 def _bar(length: int | None) -> Iterator[Any]:
     """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
     if not sys.stderr.isatty():
-        lines = common.Lines()
+        with common.working("sending") as tell:
 
-        def told(done: int, rtt: float, cwnd: int) -> None:
-            del rtt, cwnd
-            if lines.due():
-                share = done / length if length else 0.0
+            def told(done: int, rtt: float, cwnd: int) -> None:
+                del rtt, cwnd
                 of = f" of {length / 1e6:.1f}" if length else ""
-                common.note(f"sent {done / 1e6:.1f}{of} MB{lines.left(share)}")
+                tell(f"{done / 1e6:.1f}{of} MB", done / length if length else 0.0)
 
-        yield told
+            yield told
         return
     from rich.console import Console
     from rich.progress import DownloadColumn, Progress, TransferSpeedColumn

@@ -14,6 +14,8 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sojourn.lab.wire.join import Joined, Outcome, Wanted
     from sojourn.lab.wire.watch import View
 
@@ -309,6 +311,20 @@ def _print_look(view: View) -> None:
     sys.stdout.flush()
 
 
+def trials(seconds: float) -> Callable[[str], None]:
+    """What to tell which trial of the self-test begins: says so, and how long still."""
+    from sojourn.lab.wire import selftest as tests
+    from sojourn.study.progress import duration
+
+    tried = itertools.count()
+
+    def told(what: str) -> None:
+        left = max(len(tests.RATES) + 2 - next(tried), 1) * (seconds + tests.AROUND)
+        common.note(f"trying: {what} (at most {duration(left)} left)")
+
+    return told
+
+
 @common.command
 def selftest(
     seconds: Annotated[
@@ -326,16 +342,8 @@ def selftest(
 
     from sojourn.lab.wire import selftest as tests
     from sojourn.lab.wire.watch import bits, duration
-    from sojourn.study.progress import duration as spoken
 
-    tried = itertools.count()
-
-    def told(what: str) -> None:
-        trials = max(len(tests.RATES) + 2 - next(tried), 1)
-        left = spoken(trials * (seconds + tests.AROUND))
-        common.note(f"trying: {what} (at most {left} left)")
-
-    report = tests.selftest(seconds, privilege, told)
+    report = tests.selftest(seconds, privilege, trials(seconds))
     if as_json:
         common.print_json(asdict(report) | {"words": report.words()})
         return

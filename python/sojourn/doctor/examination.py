@@ -91,9 +91,10 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
     }
 
 
-def examine(*, measure: bool = False, seconds: float = SECONDS) -> Report:
-    """Examines this machine; `measure` makes real runs for a minute, to tell the wire's rate.
+def examine(*, measure: Callable[[str], object] | None = None, seconds: float = SECONDS) -> Report:
+    """Examines this machine.
 
+    With `measure` real runs are made for a minute, to tell the wire's rate; it hears of each.
     `seconds` is what all probes together may take.
     """
     begin = time.monotonic()
@@ -107,15 +108,15 @@ def examine(*, measure: bool = False, seconds: float = SECONDS) -> Report:
     return Report(machine(), groups, time.monotonic() - begin)
 
 
-def _rate(measure: bool, others: list[Finding]) -> Finding:
+def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Finding:
     from sojourn.doctor import network
 
     name = "rate"
     if Group("", "", tuple(others)).verdict != "no":
-        if not measure:
+        if measure is None:
             return Finding(name, "unknown", "not measured", "sojourn doctor --measure (a minute)",
                            needed=False)  # fmt: skip
-        return within(MEASURING, [(name, network.rate)])[0][0]
+        return within(MEASURING, [(name, lambda: network.rate(measure))])[0][0]
     text = "there are no real runs here"
     return Finding(name, "no", text, "what is missing above", needed=False)
 

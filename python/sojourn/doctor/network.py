@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -175,12 +176,16 @@ def left() -> list[Finding]:
     return [Finding("settings", "no", text, "sojourn lab clean", needed=False)]
 
 
-def rate() -> Finding:
+SECONDS = 2.0
+"""Length of each real run that tells the rate."""
+
+
+def rate(tell: Callable[[str], object]) -> Finding:
     """Up to which rate real runs are to be believed here; takes a minute of real runs."""
     from sojourn.lab.wire.selftest import selftest
 
     try:
-        report = selftest(seconds=2.0)
+        report = selftest(SECONDS, tell=tell)
     except LabError as error:
         return Finding("rate", "unknown", f"not measured: {error}", needed=False)
     state: State = "yes" if report.believed is not None else "no"

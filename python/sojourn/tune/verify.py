@@ -8,6 +8,7 @@ the average within a tenth of the ramp's middle, its standard deviation below an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sojourn.tune.redopt import UNRESPONSIVE_FACTOR, Link, RedParameters, redopt
@@ -186,12 +187,21 @@ def measure(
     warmup: float = 50.0,
     tcp: str = "reno profile sack-2001",
     words: str = "",
+    progress: Callable[[float], None] | None = None,
 ) -> Trial:
-    """How one setting behaves; means over `seeds`, deviation within a run."""
+    """How one setting behaves; means over `seeds`, deviation within a run.
+
+    `progress` hears which fraction of the runs is done.
+    """
     scenario = proving_ground(link, queue(link, parameters, words), duration, warmup, tcp)
     averages, deviations, losses, goodputs = [], [], [], []
-    for seed in seeds:
-        run = scenario.run(seed=seed)
+    for number, seed in enumerate(seeds):
+
+        def told(fraction: float, _events: int, before: int = number) -> None:
+            if progress is not None:
+                progress((before + fraction) / len(seeds))
+
+        run = scenario.run(seed, told)
         columns = {name: values for name, _, values in run.columns("series")}
         average = columns["bottleneck.state.qavg"][columns["time"] >= warmup] / _FRACTION
         averages.append(float(average.mean()))
@@ -213,13 +223,16 @@ def verified(
     tcp: str = "reno profile sack-2001",
     words: str = "",
     progress: Callable[[Trial], None] | None = None,
+    simulated: Callable[[int, float], None] | None = None,
 ) -> Verified:
     """REDopt's parameters, mended until a simulation accepts them.
 
     An average away from the middle means that the drop probability was estimated wrongly: ``max_p``
     is made from the measured one. Oscillation means that the ramp is too narrow for the feedback's
     delay: the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each
-    setting. `words` are further words of ``red``, such as ``wait``.
+    setting. `words` are further words of ``red``, such as ``wait``. `progress` hears of each
+    setting that was judged, `simulated` how many were and which fraction of the next one's runs is
+    done.
     """
     if not 0 <= warmup < duration:
         raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
@@ -230,7 +243,9 @@ def verified(
     correction = 1.0
     trials: list[Trial] = []
     for _ in range(ROUNDS):
-        trial = measure(link, parameters, range(1, seeds + 1), duration, warmup, tcp, words)
+        watch = None if simulated is None else partial(simulated, len(trials))
+        judges = range(1, seeds + 1)
+        trial = measure(link, parameters, judges, duration, warmup, tcp, words, watch)
         trials.append(trial)
         if progress is not None:
             progress(trial)
