@@ -7,11 +7,11 @@ import gzip
 import io
 import json
 import lzma
+import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -489,24 +489,31 @@ def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
 # Interruption
 
 
-def interrupted(arguments: list[str], after: float) -> Result:
-    code = "from sojourn.cli import main; main()"
+def interrupted(arguments: list[str], meanwhile: str) -> Result:
+    """Ctrl-C, once a line of progress tells that."""
+    code = "from sojourn.cli import common, main\n"
+    code += "common.LINE_FIRST = common.LINE_EVERY = 0.2; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(after)
+    assert process.stderr is not None
+    told = ""
+    while not re.search(meanwhile, told):
+        line = process.stderr.readline()
+        assert line, told
+        told += line
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert "Traceback" not in err
-    return Result(process.returncode, out, err)
+    return Result(process.returncode, out, told + err)
 
 
 def test_an_interrupted_run_keeps_what_was_measured(home: Path) -> None:
     settings = ["--set", "duration=20000s", "--set", "links.uplink.rate=1gbit"]
-    result = interrupted(["run", str(home), "--json", *settings], 3.0)
+    result = interrupted(["run", str(home), "--json", *settings], " left")
     assert result.status == 130
     assert result.json()["complete"] is False
 
@@ -514,7 +521,9 @@ def test_an_interrupted_run_keeps_what_was_measured(home: Path) -> None:
 def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["compare", str(home), "--out", str(out), "--queues", "codel", "pie"]
-    result = interrupted([*arguments, "--seeds", "500", "--set", "duration=30s"], 6.0)
+    result = interrupted(
+        [*arguments, "--seeds", "500", "--set", "duration=30s"], r"[1-9]\d*/\d+ runs"
+    )
     assert result.status == 130
     assert "stopped after" in result.err
     kept = len(list((out / "runs").iterdir()))

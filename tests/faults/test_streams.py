@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,20 +106,24 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["--help"],
+        ["compare", "--help"],
+        ["lab", "--help"],
         ["list", "queue"],
-        ["compare", "FILE"],
+        ["compare", "FILE", "--queues", "codel", "pfifo limit 300p", "--seeds", "2"],
     ],
 )
-def test_a_terminal_of_40_columns(arguments: list[str], home: Path) -> None:
-    given = [str(home) if a == "FILE" else a for a in arguments]
-    if arguments == ["compare", "FILE"]:
-        given += ["--queues", "codel", "pfifo limit 300p", "--seeds", "2"]
-    done = run(*given, cwd=home.parent, COLUMNS="40")
+def test_a_terminal_of_40_columns(
+    arguments: list[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    done = sojourn(*(str(home) if a == "FILE" else a for a in arguments))
     assert done.status == 0
     lines = [line.rstrip() for line in done.out.splitlines()]
     told = [line for line in lines if not line.startswith("  tc ")]  # to be pasted: never broken
     assert max(map(len, told)) <= 40
-    assert "…" not in done.out
+    assert "\N{HORIZONTAL ELLIPSIS}" not in done.out
+    assert not [line for line in lines if re.search(r"[a-z]\.\.\.$", line)]
 
 
 def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,17 +140,28 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
     assert b"\x1b[" in shown
 
 
-def test_messages_stand_above_the_bar() -> None:
-    code = "from sojourn.cli import common\n"
-    code += "with common.working('works') as tell: tell('', 0.5); common.note('told')"
-    shown = in_a_terminal([sys.executable, "-c", code])
-    assert b"\x1b[2Ktold\r\n" in shown
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_messages_stand_above_the_bar(kind: str) -> None:
+    """On a terminal that cannot go back in a line, lines stand for the bar."""
+    code = "import time; from sojourn.cli import common; common.LINE_FIRST = 0.01\n"
+    code += "with common.working('works') as tell:"
+    code += " tell('on', 0.5); time.sleep(0.5); common.note('told')"
+    shown = in_a_terminal([sys.executable, "-c", code], kind)
+    if kind == "dumb":
+        assert b"works: on, " in shown
+        assert b"\r\ntold\r\n" in shown
+        assert b"\x1b" not in shown
+    else:
+        assert b"\x1b[2Ktold\r\n" in shown
 
 
-def in_a_terminal(command: list[str]) -> bytes:
+def in_a_terminal(command: list[str], kind: str = "xterm") -> bytes:
     """What a command that ends well shows on a terminal."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+    environment = {**os.environ, "TERM": kind}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+    ) as process:
         os.close(theirs)
         shown = b""
         while True:

@@ -8,11 +8,22 @@ missing: a program, a permission, room on a disk); 70 a fault of ours; 130 inter
 
 from __future__ import annotations
 
+import shutil
 import sys
 
 from sojourn.cli.arguments import spread
 
 FAULT = 70
+
+
+NARROW = 52
+"""Columns below which the parser would not go with its help."""
+
+
+def _narrow() -> int | None:
+    """What help may take of a narrow terminal; wider ones are the parser's to measure."""
+    columns = shutil.get_terminal_size().columns
+    return max(columns - 2, 20) if columns < NARROW else None
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,7 +33,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     output = prepare()
     try:
-        app(spread(sys.argv[1:] if arguments is None else arguments), prog_name="sojourn")
+        app(
+            spread(sys.argv[1:] if arguments is None else arguments),
+            prog_name="sojourn",
+            terminal_width=_narrow(),
+        )
     except SystemExit:
         if output != identity():  # who read it has gone, as in `--help | head`: no fault of anybody
             sys.exit(0)

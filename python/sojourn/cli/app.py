@@ -86,4 +86,20 @@ def _arranged(app: typer.Typer) -> None:
     app.registered_groups.sort(key=place)
 
 
+def _summed_up(app: typer.Typer) -> None:
+    """Lists commands with their whole first sentence: the parser would cut it to one line."""
+
+    def first(text: str | None) -> str:
+        paragraph = " ".join((text or "").split("\n\n")[0].split())
+        return paragraph.split(". ")[0].removesuffix(".") + "."
+
+    for entry in app.registered_commands:
+        entry.short_help = entry.short_help or first(entry.help or entry.callback.__doc__)
+    for group in app.registered_groups:
+        if (family := group.typer_instance) is not None:
+            group.short_help = group.short_help or first(family.info.help)
+            _summed_up(family)
+
+
 _arranged(app)
+_summed_up(app)

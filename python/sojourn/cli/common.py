@@ -274,7 +274,7 @@ def interruptible() -> Iterator[Interrupt]:
 def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
     """A progress bar on standard error with rate (field `rate`) and remaining time.
 
-    It is not shown if `quiet`, or if there is no terminal.
+    It is not shown if `quiet`, or if there is no terminal, or one that cannot go back in a line.
     """
     from rich.console import Console
     from rich.progress import (
@@ -294,7 +294,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
-        disable=quiet or not console.is_terminal,
+        disable=quiet or not console.is_terminal or console.is_dumb_terminal,
     ) as progress:
         if progress.disable:
             yield progress

@@ -73,7 +73,7 @@ def show(report: Report, groups: list[Group]) -> None:
     from rich.text import Text
 
     console = common.console()
-    console.print(Text(headline(report)), soft_wrap=True)
+    console.print(Text(headline(report)))
     names = max(
         *(len(group.name) - 2 for group in groups),
         *(len(f.name) for group in groups for f in group.findings),
@@ -84,7 +84,7 @@ def show(report: Report, groups: list[Group]) -> None:
             (f"{group.verdict:<6}", f"bold {COLOURS[group.verdict]}"),
             f"  {group.what}",
         )
-        console.print(line, soft_wrap=True)
+        console.print(line)
         for finding in group.findings:
             for row in rows(finding, names, console.width):
                 console.print(row, soft_wrap=True)
