@@ -18,9 +18,12 @@ from typing import Any
 
 import pytest
 
+from sojourn import _core
 from sojourn.cli import main
 from sojourn.cli.arguments import spread
+from sojourn.cli.compare import of_policies
 from sojourn.cli.verify import scenarios
+from sojourn.scenario import Scenario
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
 
@@ -173,6 +176,7 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
         (["compare", "FILE", "--queues", "codel", "pie", "--by", "sojourn_p59"], "sojourn_p"),
         (["compare", "FILE", "--queues", "codel", "pie", "--subject-to", "goodput > 3"], "unit"),
         (["compare", "FILE", "--queues"], "queues"),
+        (["compare", "FILE", "--policies", "iqlb", "jsq"], "this scenario has no balancer"),
         (["compare", "FILE", "--vary", "links.uplink.rate"], "key=value,value"),
         (["compare", "FILE", "--vary", "links.uplink.rate=1mbit,1mbit"], "stands there twice"),
         (["compare", "FILE", "--vary", "links.uplink.rat=1mbit,2mbit"], "did you mean `rate`"),
@@ -259,6 +263,23 @@ def test_compare(home: Path, tmp_path: Path) -> None:
     data = sojourn(*common, "--json", "--by", "voip.mos", "--subject-to", "").json()
     assert data["by"] == "voip.mos"
     assert {q["queue"] for q in data["queues"]} == {"pfifo limit 300p", "codel"}
+
+
+def test_compare_policies() -> None:
+    servers = Scenario.load(ROOT / "examples" / "servers.toml")
+    kinds = {table["name"] for table in json.loads(_core.describe())["balancer"]}
+    assert set(of_policies(servers, ["all"])["balancers.lb.policy"]) == kinds
+    common = ["compare", "examples/servers.toml", "--set", "duration=1s", "--set", "warmup=0s"]
+    common += ["--seeds", "2", "--subject-to", "", "--policies"]
+    result = sojourn(*common, "jsq", "queue-delay", cwd=ROOT)
+    assert result.status == 0, result.err
+    assert "sojourn lb serve --policy" in result.out
+    assert "--backlog netlink:INTERFACE1,INTERFACE2,INTERFACE3,INTERFACE4" in result.out
+    assert "looks at queues, of which OpenFlow tells nothing" in result.out
+    assert "server4=ADDRESS4@PORT4" in result.out
+    wrong = sojourn(*common, "jqs", cwd=ROOT)
+    assert wrong.status == 2
+    assert "did you mean `jsq`?" in wrong.err
 
 
 def test_compare_has_queues_of_its_own(home: Path) -> None:

@@ -174,3 +174,27 @@ def test_combinations_have_names_and_wrong_questions_are_refused() -> None:
     ):
         with pytest.raises(StudyError, match=says):
             compare(edge, vary=vary, seeds=2, by=by)
+
+
+def test_compare_policies_of_a_balancer(tmp_path: Path) -> None:
+    servers = Scenario.load(HOME.parent / "servers.toml").replace(duration="4s", warmup="1s")
+    vary = {"balancers.lb.policy": ["round-robin", "iqlb", "least-connections"]}
+    with pytest.raises(StudyError, match=r"measured at balancers, such as lb\.misplaced"):
+        compare(servers, [], 2, "lbb.misplaced", vary=vary)
+    with pytest.raises(StudyError, match="here that is servers"):
+        compare(servers, [], 2, "server1.utilisation_jain", vary=vary)
+    found = compare(servers, [], 3, "utilisation_jain", "", out=tmp_path, vary=vary)
+    assert found.better == "higher"
+    assert found.policy_of == "lb"
+    assert found.entry("round-robin").value.estimate < 0.95 < found.entry("iqlb").value.estimate
+    assert found.entries[-1].choice == "round-robin"
+    again = compare(servers, [], 3, "lb.misplaced", out=tmp_path, vary=vary)
+    assert again.better == "lower"
+    assert "utilisation_jain" in again.shown_metrics
+    text = render(page_of(Results.open(tmp_path)))
+    assert "sojourn lb serve --policy" in text
+
+
+def test_evenness_is_of_several_links(home: Scenario) -> None:
+    with pytest.raises(StudyError, match="a bottleneck that is several"):
+        compare(home, ["codel", "pie"], 2, by="utilisation_jain")

@@ -1,12 +1,12 @@
 //! The tables of a record, as far as links tell them.
 
-use crate::link_report::{self, share};
+use crate::link_report::{self, share, utilisation};
 use crate::network::{Network, Witness};
 use crate::port::transmitters;
 use crate::probe::LinkProbe;
 use crate::tables::{Row, append, table};
 use sojourn_link::Medium;
-use sojourn_measure::{Histogram, Table, Values};
+use sojourn_measure::{Histogram, Table, Values, jain};
 use sojourn_plan::Plan;
 use sojourn_units::{Nanos, SECOND};
 
@@ -56,8 +56,21 @@ impl<T: Copy, W: Witness<T>> Network<T, W> {
         let links = &plan.observe.bottleneck.links;
         match self.joint_probe(plan) {
             None => self.link_row(plan, links[0], span),
-            Some(probe) => self.links_row(plan, links, &probe, span),
+            Some(probe) => {
+                let mut row = self.links_row(plan, links, &probe, span);
+                row.real("utilisation_jain", self.evenness(plan, links, span));
+                row
+            }
         }
+    }
+
+    /// Jain's index over the utilisations of `links`.
+    fn evenness(&self, plan: &Plan, links: &[usize], span: &Span) -> f64 {
+        let used = |&id: &usize| {
+            let work = self.probe(id).measured_work(self.work(id, span.now));
+            utilisation(&[work], self.transmitters(plan, &[id]), span.now - span.since)
+        };
+        jain(links.iter().map(used))
     }
 
     fn medium_row(&self, id: usize, span: &Span) -> Row {

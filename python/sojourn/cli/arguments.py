@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SEVERAL = {"compare": ("--queues",)}
+SEVERAL = {"compare": ("--queues", "--policies")}
 """By command: options whose values are all words up to the next option."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,15 @@ def compare(
             metavar="KEY=A,B",
             help="Compare these values of a key instead, such as store.replication=2,3. Repeat "
             "for all combinations. A store's consistency levels by default.",
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policies",
+            metavar='"POLICY" ...',
+            help="Compare policies that choose servers behind the scenario's balancer, all words "
+            "up to the next option; `all` is one of each kind (`sojourn list balancer`).",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each.")] = 10,
@@ -82,8 +92,12 @@ def compare(
 
     scenario = common.load(file, settings)
     factors = varied(vary or [])
+    if policies is not None:
+        factors |= of_policies(scenario, policies)
     if not queues and not factors and scenario.model.store is not None:
         scenario, factors = consistency_levels(scenario)
+    if scenario.model.balancers and not factors:
+        common.note("queues are compared; `--policies all` compares how servers are chosen")
     listed = queues or ([] if factors else default_queues(scenario))
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     for queue in listed:  # what is wrong with one of them is told before anything runs
@@ -157,6 +171,32 @@ def consistency_levels(
     return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 
+def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
+    """The policies of the scenario's balancer, as levels of its key."""
+    from sojourn import _core
+    from sojourn.study import StudyError
+
+    names = list(scenario.model.balancers)
+    if not names:
+        raise StudyError(
+            "policies choose servers, and this scenario has no balancer: add [balancers.NAME] with "
+            '`servers` and `policy`, and let flows go to it (`to = "NAME"`)'
+        )
+    if len(names) > 1:
+        raise StudyError(
+            f"policies of which balancer? There are {', '.join(names)}; `--vary "
+            f"'balancers.{names[0]}.policy=iqlb,jsq'` says which"
+        )
+    key = f"balancers.{names[0]}.policy"
+    if policies == ["all"]:
+        own = scenario.model.balancers[names[0]].policy
+        kinds = [table["name"] for table in json.loads(_core.describe())["balancer"]]
+        policies = [own, *(kind for kind in kinds if kind != own.split()[0])]
+    if len(set(policies)) < len(policies):
+        raise StudyError("a policy stands twice in the list")
+    return {key: {policy: {key: policy} for policy in policies}}
+
+
 def default_queues(scenario: Scenario) -> list[str]:
     """The scenario's own queue and the usual ones, RED with thresholds that suit the rate."""
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
@@ -177,6 +217,8 @@ def show(found: Comparison, scenario: Scenario) -> None:
     print_comparison(found, common.console())
     if found.winners and found.noun == "queue":
         deployment(scenario.with_queue(found.winners[0].choice))
+    if found.winners and found.policy_of is not None:
+        serving(found, scenario, found.policy_of)
 
 
 def deployment(scenario: Scenario) -> None:
@@ -192,3 +234,19 @@ def deployment(scenario: Scenario) -> None:
     typer.echo(f"\nTo use {scenario.queue}:\n")
     for command in commands:
         typer.echo(f"  {command}")
+
+
+def serving(found: Comparison, scenario: Scenario, balancer: str) -> None:
+    """Prints the command that has a switch choose servers by the best policy."""
+    from sojourn.scenario.serve import serve_command
+    from sojourn.study.answer import blind
+
+    best, key = found.winners[0], f"balancers.{balancer}.policy"
+    typer.echo(
+        f"\nTo use {best.choice} on an OpenFlow 1.3 switch (what is in capitals is yours):\n"
+    )
+    chosen = scenario.replace({key: best.levels[key]})
+    for line in serve_command(chosen, balancer).splitlines():
+        typer.echo(f"  {line}")
+    if note := blind(found):
+        typer.echo(f"\n{note}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _LINK = (
     ("utilisation", "utilisation"),
+    ("utilisation_jain", "even to"),
     ("sojourn_mean", "queueing delay, mean"),
     ("sojourn_p95", "95 %"),
     ("sojourn_p99", "99 %"),

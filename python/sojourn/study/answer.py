@@ -47,6 +47,9 @@ _NAMES = {
     "fct_mean": "mean flow completion time",
     "fct_p95": "95th percentile of the flow completion time",
     "jain": "fairness (Jain's index)",
+    "utilisation_jain": "evenness of the links' utilisation (Jain's index)",
+    "misplaced": "share of flows that did not get the shortest queue",
+    "excess_wait_mean": "mean wait beyond the shortest queue's",
     "jitter": "jitter",
     "packet_loss": "packet loss",
     "udp_loss": "UDP loss",
@@ -91,6 +94,28 @@ def answer(c: Comparison) -> str:
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
     return " ".join(filter(None, [text, _outs(c), _alike(c)]))
+
+
+def blind(c: Comparison) -> str:
+    """Say what to use where queues cannot be seen, if the best policy looks at them."""
+    from sojourn.scenario.serve import looks_at_queues
+
+    factor = f"balancers.{c.policy_of}.policy"
+    if c.policy_of is None or not c.winners:
+        return ""
+    best = str(c.winners[0].levels[factor])
+    if not looks_at_queues(best):
+        return ""
+    text = (
+        f"{best} looks at queues, of which OpenFlow tells nothing: that takes --backlog, and so a "
+        "switch whose ports' queues this machine can see."
+    )
+    others = (e for e in c.entries if e.feasible and not looks_at_queues(str(e.levels[factor])))
+    other = next(others, None)
+    if other is None:
+        return f"{text} Of the policies compared that look at none, no one is in the ranking."
+    least = f"{other.choice} is best (rank {other.rank})"
+    return f"{text} Of the policies compared that look at none, {least}."
 
 
 def _power(c: Comparison) -> str:

@@ -45,6 +45,8 @@ _CHOICE = "choice compared"
 """Column of the frame; no metric's name has a space."""
 
 _SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
+_EVENNESS = "utilisation_jain"
+"""What to show of policies, which share several links out."""
 _OF_STORES = ("latency_p99", "latency_mean", "acknowledged", "timed_out", "unavailable", "errors")
 """What to show of a store, whose links' queues were not asked about."""
 _PER_APP = {
@@ -132,6 +134,13 @@ class Comparison:
         return list(self.levels)
 
     @property
+    def policy_of(self) -> str | None:
+        """The balancer whose policies are compared, if a policy is a factor."""
+        keys = [factor.split(".") for factor in self.table.factors]
+        found = [k[1] for k in keys if len(k) == 3 and (k[0], k[2]) == ("balancers", "policy")]
+        return found[0] if found else None
+
+    @property
     def short(self) -> dict[str, str]:
         """A name for each that is short enough for a sentence or a figure."""
         return short_names(self.choices) if self.noun == "queue" else {c: c for c in self.choices}
@@ -204,6 +213,8 @@ class Comparison:
         if store is not None:
             wanted += [m for m in (f"{store}.{m}" for m in _OF_STORES) if self._happened(m)]
             return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
+        if self.policy_of is not None:
+            wanted.append(_EVENNESS)
         wanted += [m for m in _SHOWN if m in columns]
         for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
             for sign, of_app in _PER_APP.items():

@@ -20,6 +20,8 @@ _LOWER = frozenset(
         *("loss", "udp_loss", "tcp_loss", "packet_loss", "line_losses", "loss_events"),
         *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
         *("drops_measurement", "abandoned"),
+        *("misplaced", "excess_wait", "age", "decision"),
+        *("choices_refused", "choices_unreachable", "choices_repeated"),
         *("marks", "mark_share", "retransmissions", "timeouts", "recoveries", "unfinished"),
         *("latency", "unavailable", "errors", "timed_out", "mismatches", "unconverged"),
     }
@@ -27,7 +29,16 @@ _LOWER = frozenset(
 _HIGHER = frozenset(
     {
         *("goodput", "udp_goodput", "throughput", "utilisation", "bytes"),
-        *("jain", "mos", "mos_min", "finished", "pages", "objects", "acknowledged"),
+        *(
+            "jain",
+            "utilisation_jain",
+            "mos",
+            "mos_min",
+            "finished",
+            "pages",
+            "objects",
+            "acknowledged",
+        ),
     }
 )
 _STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
@@ -182,12 +193,20 @@ def _expect_store(metric: str, stores: Sequence[str]) -> None:
         raise StudyError(f"{metric}: {name} is measured at stores, {which}")
 
 
+def _expect_balancer(metric: str, balancers: Sequence[str]) -> None:
+    owner, _, name = metric.rpartition(".")
+    if owner not in balancers and (owner or len(balancers) != 1):
+        which = f"such as {balancers[0]}.{name}" if balancers else "and there is none"
+        raise StudyError(f"{metric}: {name} is measured at balancers, {which}")
+
+
 def expect(
     metric: str,
     links: Sequence[str],
     groups: Mapping[str, str],
     media: Sequence[str] = (),
     stores: Sequence[str] = (),
+    balancers: Sequence[str] = (),
 ) -> None:
     """Refuse a metric that no run has with these links, groups (and their applications), media.
 
@@ -208,6 +227,9 @@ def expect(
     having = [g for g, app in groups.items() if app in _ONLY.get(name, (app,))]
     if entry["of"] == "store" or (owner in stores[:1] and name in _OF_CONNECTIONS):
         _expect_store(metric, stores)
+        return
+    if entry["of"] == "balancer":
+        _expect_balancer(metric, balancers)
         return
     if owner and owner not in [*links, *groups, *media]:
         owners = [*links, *groups, *media]

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import direction, expect, nearest, unit
+from sojourn.study.metrics import base, direction, expect, nearest, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from sojourn.scenario import Scenario
     from sojourn.study.expression import Comparison as Condition
@@ -30,6 +31,16 @@ def usual(scenario: Scenario) -> tuple[str, str]:
     return f"{store['name']}.latency_p99", f"{store['name']}.acknowledged >= 99% of best"
 
 
+def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
+    """Refuse a metric that compares the bottleneck's links, if it is one, and of others."""
+    here = bottleneck["name"]
+    if len(bottleneck["links"]) < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
+        raise StudyError(
+            f"{metric}: compares the links of a bottleneck that is several, such as "
+            f'bottleneck = "servers"; here that is {here}'
+        )
+
+
 def sensible(
     scenario: Scenario, by: str, conditions: Sequence[Condition], compared: Sequence[str]
 ) -> None:
@@ -45,8 +56,11 @@ def sensible(
         name = store["name"]
         hosts = [plan["nodes"][node["node"]] for node in store["nodes"]]
         stores = [name, f"{name}.writes", f"{name}.reads", *(f"{name}.{host}" for host in hosts)]
+    balancers = [balancer["name"] for balancer in plan.get("balancers", [])]
     for metric in (by, *(c.metric for c in conditions)):
-        expect(metric, links, groups, media, stores)
+        expect(metric, links, groups, media, stores, balancers)
+        if base(metric) == "utilisation_jain":
+            _several(metric, plan["observe"]["bottleneck"])
     if direction(by) is None:
         raise StudyError(f"{by}: whether less or more of it is better cannot be said")
     for condition in conditions:

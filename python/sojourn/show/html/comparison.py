@@ -8,7 +8,7 @@ from sojourn.show import style
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.study import quantities
-from sojourn.study.answer import table_metrics, words
+from sojourn.study.answer import blind, table_metrics, words
 from sojourn.study.errors import StudyError
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 def _deploy(c: Comparison, results: Results) -> list[Block]:
     from sojourn.scenario import NoKernelEquivalent, ScenarioError
 
+    if c.winners and c.policy_of is not None:
+        return _serve(c, results, c.policy_of)
     if not c.winners or c.noun != "queue":
         return []
     best = c.winners[0].choice
@@ -204,6 +206,20 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
         Code("\n".join(deployment.commands)),
         Code(undo, "To undo"),
         *(Text(n, "note") for n in deployment.notes),
+    ]
+
+
+def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
+    """Return how the controller of a switch is told to use the best policy."""
+    from sojourn.scenario.serve import serve_command
+
+    best, note = c.winners[0], blind(c)
+    return [
+        Text(
+            f"This gives an OpenFlow 1.3 switch {best.choice}; what is in capitals is yours to say."
+        ),
+        Code(serve_command(results.scenario_of(**best.levels), balancer)),
+        *([Text(note, "note")] if note else []),
     ]
 
 
