@@ -285,7 +285,7 @@ def test_compare_policies() -> None:
 def test_compare_has_queues_of_its_own(home: Path) -> None:
     data = sojourn("compare", home, "--seeds", "2", "--json", "--subject-to", "").json()
     names = {q["queue"].split()[0] for q in data["queues"]}
-    assert names == {"pfifo", "red", "codel", "fq_codel", "pie", "cobalt"}
+    assert names == {"pfifo", "red", "codel", "fq_codel", "pie", "cobalt", "cake"}
     assert data["folder"] is None
 
 

@@ -70,6 +70,15 @@ def test_answers_given_beforehand(tmp_path: Path) -> None:
     assert [flow.name for flow in scenario.model.flows] == ["calls", "heard", "uploads"]
 
 
+def test_words_with_commas_between_and_a_rate_in_bytes(tmp_path: Path) -> None:
+    link = ["--rate", "20mbps", "--rtt", "40ms"]
+    result = sojourn("new", *link, "--does", "calls,uploads", "--hurts", "calls", cwd=tmp_path)
+    assert result.status == 0, result.err
+    assert "links.line.rate: `20mbps` is 160mbit" in result.err
+    groups = [flow.name for flow in Scenario.load(tmp_path / "my-link.toml").model.flows]
+    assert groups == ["calls", "heard", "uploads"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -403,3 +403,16 @@ def test_what_the_engine_assumes_is_told() -> None:
     assert scenario.warnings() == []
     (warning,) = scenario.with_queue("red limit 400kb").warnings()
     assert warning == "links.uplink.queue: `bandwidth` is taken to be 10mbit"
+
+
+def test_rates_in_bytes_are_told() -> None:
+    """Whoever writes 20mbps means 20mbit, and gets eight times as much, as from `tc`."""
+    scenario = Scenario.from_toml(
+        HOME.replace('"20mbit"', '"20Mbps"').replace('"bulk"', '"cbr rate 1.5mbps"')
+    )
+    rate, app = scenario.warnings()
+    assert rate == (
+        "links.uplink.rate: `20Mbps` is 160mbit, for `bps` counts bytes, as in `tc`; of bits it is "
+        "`20Mbit`"
+    )
+    assert app.startswith("flows.0.app: `1.5mbps` is 12mbit")

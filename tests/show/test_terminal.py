@@ -6,14 +6,18 @@ import io
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pytest
 from rich.console import Console
 
-from sojourn.show import print_claims, print_comparison
+from sojourn.show import print_claims, print_comparison, tables
 from sojourn.show.terminal import aligned, ci
 from sojourn.stats import Interval, MeanIn, Ratio, Region, judge
 
 if TYPE_CHECKING:
     from sojourn.study import Comparison, Results
+
+
+MEANS = "Marks every ECN-capable packet that stayed longer; none by default."
 
 
 def printed(width: int = 120) -> tuple[Console, io.StringIO]:
@@ -89,3 +93,18 @@ def test_claims() -> None:
     assert "ms" in text
     assert "does not hold" in text
     assert "2 claims: 1 holds, 1 does not hold, 0 cannot be told." in text
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 160])
+def test_no_word_is_broken_to_fit(width: int) -> None:
+    rows = [
+        {"parameter": "ce_threshold", "takes": "time, such as 5ms", "default": "", "meaning": MEANS}
+    ]
+    out = io.StringIO()
+    console = Console(file=out, width=width)
+    console.print(tables.fitting(rows, list(rows[0]), None, console))
+    shown = out.getvalue().split()
+    assert all(word in shown for row in rows for text in row.values() for word in text.split())
+    assert max(map(len, out.getvalue().splitlines())) <= width
+    assert "default:" not in shown, "it has none"
+    assert ("takes:" in shown) == (width < 80)

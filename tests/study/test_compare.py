@@ -16,10 +16,12 @@ from sojourn.study import Comparison, ResultsError, StudyError, compare
 from sojourn.study.expression import parse
 from sojourn.study.metrics import direction
 from sojourn.study.ranking import rank
-from tests.study.fakes import QUEUES, FakeEngine, scenario
+from tests.study.fakes import QUEUES, FakeEngine, FakeRecord, scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sojourn.study.engine import RunProgress
 
 
 def run(
@@ -50,6 +52,43 @@ def test_answer_and_table() -> None:
     lines = found.summary().split("\n\n")[1].splitlines()
     assert len({line.index("±") for line in lines[2:]}) == 1
     assert "ms" in lines[1]
+
+
+def test_whom_another_queue_serves_better_is_told() -> None:
+    found = run(by="goodput", subject_to="")
+    assert found.winners[0].choice == "pfifo"
+    [trade] = found.otherwise
+    assert trade.metric == "call.mos"
+    assert trade.choice in ("codel", "fq_codel")
+    assert f"Yet for call {trade.choice} is better: call quality (MOS) 4.3" in found.answer()
+    assert "against 3.41 with pfifo (`--by call.mos` ranks by it)" in found.answer()
+    assert json.loads(found.to_json())["otherwise"][0]["queue"] == trade.choice
+    # Not where the best queue is the best for them too, by little else, or by this very group.
+    assert run().otherwise == run(by="call.mos", subject_to="").otherwise == ()
+    # A queue that is out of the ranking is no advice.
+    assert run(by="goodput", subject_to="sojourn_p95 > 150ms").otherwise == ()
+
+
+class ByKind(FakeEngine):
+    """Knows queues by their first word alone."""
+
+    def simulate(
+        self, plan_json: str, seed: int, progress: RunProgress | None = None
+    ) -> FakeRecord:
+        plan = json.loads(plan_json)
+        plan["queue"] = plan["queue"].split()[0]
+        return super().simulate(json.dumps(plan), seed, progress)
+
+
+def test_queues_that_do_the_same_are_named() -> None:
+    queues = ["pfifo", "codel", "codel ecn", "codel limit 9p"]
+    found = compare(scenario(), queues, 3, engine=ByKind())
+    assert found.same == (("codel", "codel ecn", "codel limit 9p"),)
+    assert "codel, codel ecn and codel limit 9p did the same in every run" in found.answer()
+    assert json.loads(found.to_json())["same"] == [queues[1:]]
+    assert run().same == ()
+    idle = compare(scenario(), queues[1:], 3, engine=ByKind())
+    assert "never busy enough for them to differ" in idle.answer()
 
 
 def test_json() -> None:

@@ -319,7 +319,9 @@ def test_the_command_admits_what_it_cannot_tell(home: Path, tmp_path: Path) -> N
 def test_real_scenarios_share_what_they_hold() -> None:
     """The scenario's own queue is the one to beat, with its own words."""
     found = search(
-        Scenario.load(HOME).replace(duration="3s", warmup="1s"),
+        Scenario.load(HOME)
+        .replace(duration="3s", warmup="1s")
+        .with_queue("codel limit 1000p target 5ms interval 100ms ecn"),
         ["target 2ms..8ms"],
         effort=Effort(trials=4, batch=4, seeds=2, proof=2, finalists=2),
     )

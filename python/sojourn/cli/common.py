@@ -483,4 +483,5 @@ def table(rows: Sequence[Mapping[str, Any]], columns: list[str], title: str | No
     """Prints rows as a table that fits the terminal."""
     from sojourn.show import tables
 
-    console().print(tables.of_rows(rows, columns, title))
+    screen = console()
+    screen.print(tables.fitting(rows, columns, title, screen))

@@ -30,7 +30,7 @@ def compare(
             "--queues",
             metavar='"QUEUE" ...',
             help="Queues in tc's words, all words up to the next option; without it the "
-            "scenario's own, pfifo, red, codel, fq_codel, pie and cobalt.",
+            "scenario's own, pfifo, red, codel, fq_codel, pie, cobalt and cake.",
         ),
     ] = None,
     vary: Annotated[
@@ -100,9 +100,13 @@ def compare(
         common.note("queues are compared; `--policies all` compares how servers are chosen")
     listed = queues or ([] if factors else default_queues(scenario))
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
+    general = scenario.warnings()
+    for warning in general:
+        common.note(warning)
     for queue in listed:  # what is wrong with one of them is told before anything runs
         for warning in scenario.with_queue(queue).warnings():
-            common.note(f"{queue}: {warning}")
+            if warning not in general:
+                common.note(f"{queue}: {warning}")
     engine = common.engine_of(real, on, as_json)
     with (
         common.place(on, tls_ca, tls_cert, tls_key) as cluster,
@@ -203,7 +207,7 @@ def default_queues(scenario: Scenario) -> list[str]:
 
     rate = scenario.bottleneck_rate
     red = adaptive_red(rate, 1000 * FULL_FRAME)
-    usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt"]
+    usual = ["pfifo limit 1000p", red, "codel", "fq_codel", "pie", "cobalt", "cake"]
     own = scenario.bottleneck_link["params"]["queue"]
     tried = {q: scenario.with_queue(q).bottleneck_link["params"]["queue"] for q in usual}
     others = [q for q in usual if tried[q] != own]

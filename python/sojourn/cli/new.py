@@ -50,7 +50,7 @@ def new(
             "--does",
             metavar="WORD",
             help="What people do on it: calls, video, games, web, films, downloads, uploads. "
-            "Repeat for more.",
+            "Several with commas between, or repeat.",
         ),
     ] = None,
     hurts: Annotated[
@@ -184,7 +184,8 @@ def answered(
     from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, Answers, about, compose
 
     try:
-        chosen = words_of("--does", does, list(ACTIVITIES))
+        given = [word for text in does for word in text.replace(",", " ").split()]
+        chosen = words_of("--does", given, list(ACTIVITIES))
         if hurts is not None:
             [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
     except ValueError as error:
@@ -272,7 +273,8 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
     from sojourn.templates.edit import commands
     from sojourn.templates.write import write_new
 
-    check(text, others)
+    for warning in check(text, others).warnings():
+        common.note(warning)
     files = {file.parent / name: data for name, data in others.items()}
     try:
         write_new(files | {file: text.encode("utf-8")})

@@ -6,8 +6,9 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from sojourn import _core
 from sojourn.scenario import capture, change, limits, source, trace
 from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
 from sojourn.scenario.run import Engine, Run
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, int], bool | None]
 SEEDS = 2**64
+_BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
 
 class Scenario:
@@ -207,6 +210,9 @@ class Scenario:
                 key = source.dotted(("flows", i, "start"))
                 text = f"{late} of {group['count']} flows would start after the end and never do"
                 found.append(f"{key}: {text}")
+        data = self.__dict__["_data"]
+        parts = {key: data[key] for key in ("topology", "links", "flows") if key in data}
+        found.extend(_rates_in_bytes(parts, ()))
         return list(dict.fromkeys(found))
 
     # Another one
@@ -299,6 +305,21 @@ def _rename_in_rates(data: Any, rename: Callable[[str], str]) -> None:
             data[key] = trace.renamed(value, rename)
         elif isinstance(value, dict | list):
             _rename_in_rates(value, rename)
+
+
+def _rates_in_bytes(data: Any, path: Path) -> Iterator[str]:
+    """Warnings of rates such as `20mbps`, which `tc` and so we read as bytes a second."""
+    if isinstance(data, str):
+        for rate in _BYTES_A_SECOND.finditer(data):
+            bits = _core.format_quantity("rate", _core.parse_quantity("rate", rate[0]))
+            yield (
+                f"{source.dotted(path)}: `{rate[0]}` is {bits}, for `bps` counts bytes, as in "
+                f"`tc`; of bits it is `{rate[1]}bit`"
+            )
+    elif isinstance(data, dict | list):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        for key, value in items:
+            yield from _rates_in_bytes(value, (*path, key))
 
 
 def _never_started(group: dict[str, Any], duration: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
 _NUMBER = re.compile(r"[+-]?\d")
@@ -39,6 +40,41 @@ def of_rows(
     for row in rows:
         view.add_row(*(Text(str(row.get(column, ""))) for column in columns))
     return view
+
+
+READABLE = 24
+"""Characters that the last column of a table needs, if it holds sentences."""
+
+
+def fitting(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None, console: Console
+) -> RenderableType:
+    """Return a table, or where the console is too narrow for its words a block for each row."""
+    from rich.measure import Measurement
+
+    view = of_rows(rows, columns, title)
+    if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
+        view.columns[-1].min_width = READABLE
+    measured = Measurement.get(console, console.options.update(width=10_000), view)
+    return view if measured.minimum <= console.width else _blocks(rows, columns, title)
+
+
+def _blocks(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None
+) -> RenderableType:
+    """Return what stands in the first column, and below it the others with their heads."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = [] if title is None else [Text(f"{title}\n", style="italic")]
+    for row in rows:
+        parts.append(Text(str(row.get(columns[0], "")), style="bold"))
+        for column in columns[1:]:
+            text = str(row.get(column, ""))
+            if text:
+                parts.append(Padding(Text(f"{column}: {text}"), (0, 0, 0, 2), expand=False))
+    return Group(*parts)
 
 
 def numbers(texts: Sequence[str]) -> bool:

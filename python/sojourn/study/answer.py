@@ -44,6 +44,10 @@ _NAMES = {
     "page_mean": "mean page load time",
     "delay_p95": "95th percentile of the one-way delay",
     "delay_mean": "mean one-way delay",
+    "delay_p50": "median one-way delay",
+    "delay_p99": "99th percentile of the one-way delay",
+    "page_p99": "99th percentile of the page load time",
+    "fct_p99": "99th percentile of the flow completion time",
     "fct_mean": "mean flow completion time",
     "fct_p95": "95th percentile of the flow completion time",
     "jain": "fairness (Jain's index)",
@@ -80,20 +84,51 @@ def answer(c: Comparison) -> str:
             return f"No run has a {c.by}: it was not measured."
         return f"No {c.noun} meets the condition {c.subject_to}. " + _outs(c)
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
+    names = c.short
     value = quantities.interval(best.value, unit, c.by)
-    text = f"{best.choice} has the {extreme} {words(c.by)}: {value}"
+    text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed has no interval: nothing can be told apart."
         return " ".join(filter(None, [text, _outs(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds, 95 % interval)."
-    same = [e.choice for e in fit[1:] if e.rank == 1]
+    same = [names[e.choice] for e in fit[1:] if e.rank == 1]
     if same:
         text += f" {listed(same)} cannot be told apart from it{_power(c)}."
     behind = [e for e in fit if e.rank != 1]
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
-    return " ".join(filter(None, [text, _outs(c), _alike(c)]))
+    return " ".join(filter(None, [text, _otherwise(c), _outs(c), _same(c), _alike(c)]))
+
+
+def _otherwise(c: Comparison) -> str:
+    """Say for whom another queue is better: what is best by one number is not best for all."""
+    names, units = c.short, c.table.units
+    said = []
+    for found in c.otherwise:
+        unit = units.get(found.metric, "")
+        value, behind = (
+            quantities.value(i.estimate, unit, found.metric) for i in (found.value, found.behind)
+        )
+        said.append(
+            f"Yet for {found.metric.rpartition('.')[0]} {names[found.choice]} is better: "
+            f"{words(base(found.metric))} {value}, against {behind} with "
+            f"{names[c.winners[0].choice]} (`--by {found.metric}` ranks by it)."
+        )
+    return " ".join(said)
+
+
+def _same(c: Comparison) -> str:
+    """Say which queues are one and the same here."""
+    names = c.short
+    if any(len(queues) == len(c.choices) for queues in c.same):
+        text = f"All {c.noun}s did the same in every run, in all that is measured"
+        busy = "the bottleneck was never busy enough for them to differ"
+        return f"{text}: {busy}." if c.noun == "queue" else f"{text}."
+    return " ".join(
+        f"{listed([names[q] for q in queues])} did the same in every run, in all that is measured."
+        for queues in c.same
+    )
 
 
 def blind(c: Comparison) -> str:
@@ -146,7 +181,8 @@ def _alike(c: Comparison) -> str:
 
 
 def _gap(second: Entry, best: Entry, c: Comparison, unit: str) -> str:
-    text = f"Next comes {second.choice} with {quantities.value(second.value.estimate, unit, c.by)}"
+    name = c.short[second.choice]
+    text = f"Next comes {name} with {quantities.value(second.value.estimate, unit, c.by)}"
     a, b = second.value.estimate, best.value.estimate
     if a > 0 and b > 0:
         ratio = a / b if c.better == "lower" else b / a

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sojourn.study.results import Results
     from sojourn.study.table import Table
 
-QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt")
+QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
 """What is compared if nothing is said; the scenario's own queue comes first."""
 
 WORTH_SEEING = 0.05
@@ -56,6 +56,14 @@ _PER_APP = {
     "fct_mean": ("fct_mean", "fct_p95"),
 }
 """What to show of a group of flows, by a metric that only groups of that kind have."""
+
+_FELT = {
+    "mos": ("mos", "delay_p99"),
+    "jitter": ("delay_p99",),
+    "page_mean": ("page_p95",),
+    "fct_mean": ("fct_p95",),
+}
+"""What those feel whom a group of flows serves, likewise; of the first that there is."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,18 @@ class Entry:
     def reason(self) -> str:
         """Why it is out, or borderline."""
         return "; ".join(c.reason for c in self.checks if not c.met or c.borderline)
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """A group of flows that another queue than the best serves better."""
+
+    metric: str
+    choice: str
+    """The queue that is best by this metric."""
+    value: Interval
+    behind: Interval
+    """What the best queue of the comparison has."""
 
 
 class Comparison:
@@ -237,6 +257,52 @@ class Comparison:
         same = (runs.nunique(dropna=False) == 1).all(axis=1)
         return tuple(q for q in self.choices if same[q])
 
+    @cached_property
+    def same(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of queues that did the same in every run: all that was measured is equal."""
+        columns = list(self.table.metrics)
+        runs = self._frame.sort_values("seed").set_index(_CHOICE)[columns]
+        found: dict[bytes, list[str]] = {}
+        for q in self.choices:
+            values = runs.loc[[q]].to_numpy(dtype=np.float64)
+            found.setdefault(values.tobytes(), []).append(q)
+        return tuple(tuple(queues) for queues in found.values() if len(queues) > 1)
+
+    @cached_property
+    def otherwise(self) -> tuple[Otherwise, ...]:
+        """Groups of flows of which the best queue is not the best: a trade to know of.
+
+        By what those feel whom the group serves; told where another queue that meets the conditions
+        is better by 5 % at least, and significantly.
+        """
+        if not self.winners:
+            return ()
+        best, found = self.winners[0].choice, []
+        columns = self.table.metrics
+        for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
+            if group == self.by.rpartition(".")[0]:
+                continue
+            felt = next((m for s, m in _FELT.items() if self._measured(f"{group}.{s}")), ())
+            differs = (self._otherwise(f"{group}.{m}", best) for m in felt)
+            found += [one for one in differs if one is not None][:1]
+        return tuple(found)
+
+    def _otherwise(self, metric: str, best: str) -> Otherwise | None:
+        better = direction(metric)
+        if better is None or metric not in self.table.metrics:
+            return None
+        values = self.values(metric)
+        fit = {q: values[q] for q in self.ranking.ranks if np.isfinite(values[q]).any()}
+        if best not in fit:
+            return None
+        ranking = rank(fit, better, self.alpha)
+        first = ranking.order[0]
+        value, behind = _mean(fit[first]), _mean(fit[best])
+        far = abs(value.estimate - behind.estimate) >= WORTH_SEEING * abs(value.estimate)
+        if ranking.ranks[best] == 1 or not far:
+            return None
+        return Otherwise(metric, first, value, behind)
+
     @property
     def winners(self) -> tuple[Entry, ...]:
         """The best queue and those that cannot be told apart from it."""
@@ -299,6 +365,17 @@ class Comparison:
             "seeds": list(self.seeds),
             "answer": self.answer(),
             "folder": str(self.results.folder) if self.results else None,
+            "same": [list(queues) for queues in self.same],
+            "otherwise": [
+                {
+                    "metric": o.metric,
+                    "unit": u.get(o.metric, ""),
+                    self.noun: o.choice,
+                    "value": _plain(o.value),
+                    "best_has": _plain(o.behind),
+                }
+                for o in self.otherwise
+            ],
             f"{self.noun}s": [
                 {
                     self.noun: e.choice,
