@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sojourn.study import Results, Study
+from sojourn.study import Results, Study, StudyError
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
 from tests.faults.tools import DRAW, SECONDS, SHORT, STUDY, files, powerless, run, whole
@@ -213,6 +213,19 @@ def test_results_of_an_older_version(tmp_path: Path) -> None:
             assert json.loads(manifest.read_text()) == data | change
     manifest.write_text(written)
     assert sojourn("run", "home.toml", "--out", "old", cwd=tmp_path).status == 0
+
+
+def test_a_search_of_an_older_version(tmp_path: Path) -> None:
+    """Its trials may have had other fields."""
+    from sojourn.tune import search_trials
+
+    path = tmp_path / search_trials.NAME
+    search_trials.save(tmp_path, {}, [])
+    old = json.loads(path.read_text()) | {"sojourn": {"format": 0}, "trials": [{"was": 1}]}
+    path.write_text(json.dumps(old))
+    with pytest.raises(StudyError, match="written in format 0; this version reads format 1"):
+        search_trials.load(tmp_path, {})
+    assert json.loads(path.read_text()) == old
 
 
 def test_columns_of_an_older_version(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -344,14 +345,23 @@ def test_the_commands(spaces: tuple[str, str], name: str) -> None:
     assert [interfaces(space) for space in spaces] == [["lo"]] * 2
 
 
-def test_killed_it_leaves_nothing(spaces: tuple[str, str], name: str) -> None:
+def test_killed_it_leaves_nothing(spaces: tuple[str, str], name: str, tmp_path: Path) -> None:
+    """But captures, whose packets are whole up to then."""
+    folder = tmp_path / "captures"
     with command(
-        "run", "--between", ",".join(spaces), "--name", name, "--rate", "1mbit", "--json"
+        *("run", "--between", ",".join(spaces), "--name", name, "--rate", "1mbit", "--json"),
+        *("--capture", str(folder)),
     ) as wire:
         assert wire.stdout is not None
         assert wire.stdout.readline()
+        until(lambda: [p.stat().st_size > 0 for p in folder.glob("*.pcapng")] == [True, True])
         wire.kill()
         wire.communicate(timeout=PATIENCE)
+    for path in folder.iterdir():
+        data, place = path.read_bytes(), 0
+        while place < len(data):  # each block begins with its type and its length
+            place += struct.unpack_from("<I", data, place + 4)[0]
+        assert place == len(data)
     until(lambda: [interfaces(space) for space in spaces] == [["lo"]] * 2)
     assert control.path_of(name).exists()
     assert name not in control.names()

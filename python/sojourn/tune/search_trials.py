@@ -59,13 +59,18 @@ def load(folder: Path, question: Mapping[str, Any]) -> list[Trial]:
         data = json.loads(path.read_text(encoding="utf-8"))
         mark = data["sojourn"]["format"]
         there: dict[str, Any] = data["question"]
-        listed = [Trial(**trial) for trial in data["trials"]]
+        listed = [Trial(**trial) for trial in data["trials"]] if mark == FORMAT else []
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultsError(path, f"this is no search of Sojourn's ({error})") from error
+        told = f"this is no search of Sojourn's ({error}); choose another folder"
+        raise ResultsError(path, told) from error
     if mark != FORMAT:
-        raise ResultsError(path, f"written in format {mark}; this version reads format {FORMAT}")
+        told = (
+            f"written in format {mark}; this version reads format {FORMAT}: use the version that "
+            "wrote it, or choose another folder"
+        )
+        raise ResultsError(path, told)
     for key, value in question.items():
         if there.get(key) != value:
             raise ResultsError(
