@@ -6,12 +6,14 @@ import io
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
 from sojourn import _core, suites
 from sojourn.show.suite import best, delay, print_suite
-from sojourn.suites.disciplines import every
+from sojourn.study import Table
+from sojourn.suites.disciplines import buffered, every
 
 
 @pytest.mark.parametrize("name", suites.NAMES)
@@ -46,8 +48,39 @@ def test_all_have_one_buffer() -> None:
         assert count in sizes or memory == 400 * 2304, (name, params)
 
 
+def test_a_queue_in_words_has_the_same_buffer() -> None:
+    """Unless it says itself what fits: a default limit would be another buffer than the others'."""
+    for text, size, value in (
+        ("codel target 2ms interval 40ms", "limit", 400),
+        ("cobalt target 2ms", "memlimit", 400 * 2304),
+        ("fq_codel memory_limit 64kb", "memory_limit", 65_536),
+        ("codel limit 50p", "limit", 50),
+    ):
+        assert json.loads(_core.parse_queue(buffered(text, 10_000_000, 400)))[size] == value, text
+    with pytest.raises(_core.WordError, match="did you mean `codel`"):
+        buffered("codle target 2ms", 10_000_000, 400)
+
+
+@pytest.mark.parametrize("width", [40, 80, 400])
+def test_a_suites_table_is_whole_in_any_terminal(width: int) -> None:
+    """Columns that do not fit come below; no figure is cut."""
+    queues = [*every(10_000_000, 400), "codel target 2ms interval 40ms limit 100p"]
+    frame = pd.DataFrame(
+        {"scenario": "udp", "variant": "", "queue": q, "seed": 1, "sojourn_p95": 0.1234}
+        | {"utilisation": 0.999, "loss": 0.0, "goodput": 1e7}
+        for q in queues
+    )
+    chosen = suites.load("rfc7928").only(["udp"])
+    found = suites.Outcome(chosen, Table(frame, ("scenario", "variant", "queue")))
+    console = Console(width=width, record=True, file=io.StringIO())
+    print_suite(found, console)
+    text = console.export_text()
+    assert text.count("123/100*") == len(queues)
+    assert max(map(len, text.splitlines())) <= width
+
+
 def test_a_suite_runs_into_one_table(tmp_path: Path) -> None:
-    """Scenario x variant x queue x seed; the terminal table has a row a queue."""
+    """Scenario x variant x queue x seed; the terminal table has a column a queue."""
     suite = suites.load("rfc7928").only(["udp", "both"])
     queues = ["pfifo", "codel", "fq_codel limit 50p"]
     found = suite.run(2, tmp_path, queues)
@@ -56,7 +89,7 @@ def test_a_suite_runs_into_one_table(tmp_path: Path) -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     print_suite(found, console)
     text = console.export_text()
-    assert all(queue in text for queue in queues)
+    assert all(queue.split()[0] in text for queue in queues)
     assert "fq_codel limit 50p" not in best(found, "udp") or "codel" not in best(found, "udp")
     rows = json.loads(json.dumps(found.as_dict(), allow_nan=False))["rows"]
     assert {row["scenario"] for row in rows} == {"udp", "both"}

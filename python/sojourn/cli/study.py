@@ -1,4 +1,4 @@
-"""`sojourn study run`, `sojourn study suite`."""
+"""`sojourn study run`, `sojourn study suite`, `sojourn study contrast`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
-    from sojourn.study import Table
+    from sojourn.study import Contrasts, Table
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     )
     family.command("run")(run)
     family.command("suite")(suite)
+    family.command("contrast")(contrast)
     app.add_typer(family, name="study")
 
 
@@ -73,12 +74,17 @@ def run(
             }
         )
         return
-    from sojourn.show.terminal import ci
+    from rich.text import Text
+
+    from sojourn.show.terminal import ci, mean_of
     from sojourn.study.metrics import headline
 
-    common.console().print(ci(table, metrics or headline(table.metrics)))
+    console = common.console()
+    console.print(ci(table, metrics or headline(table.metrics), width=console.width))
+    console.print(Text(mean_of(table), style="dim"))
     typer.echo(
-        f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
+        f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
+        f"`sojourn study contrast {folder}` says which differences are real."
     )
 
 
@@ -135,8 +141,89 @@ def suite(
 
     print_suite(found, common.console())
     typer.echo(
-        f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page."
+        f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
+        f"`sojourn study contrast {folder}` says which differences are real."
     )
+
+
+@common.command
+def contrast(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="What --out of a study or suite wrote.")
+    ],
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="LEVEL",
+            help="What the others are compared with, such as codel; the first queue by default.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="METRIC", help="By this one. Repeat for more."),
+    ] = None,
+    factor: Annotated[
+        str | None,
+        typer.Option(
+            "--factor", metavar="FACTOR", help="What is compared; by default what has the baseline."
+        ),
+    ] = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """See which differences to a baseline are real, in each cell.
+
+    Runs are paired by seed, and p values are corrected for the number of questions, by Holm.
+    """
+    from sojourn.study import Results
+
+    table = Results.open(folder).table()
+    if factor is not None:
+        table.factor(factor)
+    if not table.factors:
+        common.fail(f"{folder}: nothing varies in this study", as_json=as_json)
+    if baseline is None:
+        factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
+        baseline = str(table.levels(factor)[0])
+    from sojourn.study.metrics import headline
+
+    found = [table.contrast(m, baseline, factor) for m in metrics or headline(table.metrics)[:1]]
+    if as_json:
+        common.print_json([rows_of(c) for c in found])
+        return
+    from sojourn.show.terminal import print_contrasts
+
+    for c in found:
+        print_contrasts(c, common.console())
+
+
+def rows_of(c: Contrasts) -> dict[str, Any]:
+    """Contrasts as JSON can hold them."""
+    from sojourn.scenario.run import plain
+
+    return {
+        "metric": c.metric,
+        "unit": c.unit,
+        "factor": c.factor,
+        "baseline": plain(c.baseline),
+        "alpha": c.alpha,
+        "rows": [
+            {
+                "cell": {name: plain(level) for name, level in row.cell.items()},
+                "level": plain(row.level),
+                "baseline": plain(row.baseline),
+                "mean": plain(row.mean),
+                "difference": plain(row.difference.estimate),
+                "low": plain(row.difference.low),
+                "high": plain(row.difference.high),
+                "n": row.difference.n,
+                "p": plain(row.p),
+                "verdict": row.verdict,
+                "seeds": row.seeds,
+            }
+            for row in c.rows
+        ],
+    }
 
 
 def rows(table: Table) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from sojourn.suites import Outcome
@@ -35,39 +37,76 @@ def delay(seconds: float) -> str:
 
 
 def print_suite(outcome: Outcome, console: Console) -> None:
-    """Print a row a queue and a column a scenario: delay over utilisation, the best ones bold."""
+    """Print a row a scenario and a column a queue: delay over utilisation, the best ones bold.
+
+    Queues that do not fit beside each other come in further tables below.
+    """
     from rich.text import Text
 
     from sojourn.show import tables
+    from sojourn.study.names import short_names
 
-    view = tables.table(outcome.suite.title)
-    view.add_column("queue", no_wrap=True)
-    shorts = [entry.short for entry in outcome.suite.entries]
-    for short in shorts:
-        view.add_column(short, justify="right", no_wrap=True)
     cells = {
         (row["scenario"], row["queue"]): (row["sojourn_p95"], row["utilisation"])
         for row in outcome.frame.to_dict(orient="records")
     }
+    shorts = [entry.short for entry in outcome.suite.entries]
     winners = {short: best(outcome, short) for short in shorts}
-    for queue in outcome.queues:
-        row = [Text(queue)]
+
+    def cell(short: str, queue: str) -> str:
+        if (short, queue) not in cells:
+            return "- "
+        p95, utilisation = cells[short, queue]
+        return f"{delay(p95)}/{100 * utilisation:.0f}" + ("*" if queue in winners[short] else " ")
+
+    names = short_names(outcome.queues)
+    heads = {queue: _folded(names[queue]) for queue in outcome.queues}
+    widths = {
+        queue: max(len(x) for x in [*heads[queue], *(cell(short, queue) for short in shorts)])
+        for queue in outcome.queues
+    }
+    first = max(map(len, [*shorts, "scenario"]))
+    for at, group in enumerate(_groups(widths, console.width - first - 3)):
+        view = tables.table(outcome.suite.title if at == 0 else None)
+        view.add_column("scenario", no_wrap=True)
+        for queue in group:
+            view.add_column("\n".join(heads[queue]), justify="right", no_wrap=True)
         for short in shorts:
-            if (short, queue) not in cells:
-                row.append(Text("-"))
-                continue
-            p95, utilisation = cells[short, queue]
-            text = f"{delay(p95)}/{100 * utilisation:.0f}"
-            won = queue in winners[short]
-            row.append(Text(f"{text}*" if won else f"{text} ", style="bold" if won else ""))
-        view.add_row(*row)
-    console.print(view)
+            texts = [
+                Text(cell(short, q), style="bold" if q in winners[short] else "") for q in group
+            ]
+            view.add_row(short, *texts)
+        console.print(view)
     console.print(
-        "p95 of the queueing delay in ms / utilisation in %; mean over variants and seeds. "
-        f"* least delay (within {100 * (NEAR - 1):.0f} %) of the queues that keep "
-        f"{100 * KEEPS:.0f} % of the best utilisation.",
+        "95th percentile of the queueing delay in ms / utilisation in %; mean over variants and "
+        f"{len(outcome.table.seeds)} seeds. * least delay (within {100 * (NEAR - 1):.0f} %) of the "
+        f"queues that keep {100 * KEEPS:.0f} % of the best utilisation.",
         style="dim",
     )
     for entry in outcome.suite.entries:
         where = f", section {entry.section}" if entry.section else ""
         console.print(f"  {entry.short}: {entry.title} ({entry.weight}{where})", style="dim")
+
+
+WIDEST_HEAD = 16
+"""Longer names of queues stand in several lines."""
+
+
+def _folded(name: str) -> list[str]:
+    """A queue's name in lines that are not too wide."""
+    import textwrap
+
+    return textwrap.wrap(name, WIDEST_HEAD) or [name]
+
+
+def _groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
+    """Queues in groups whose columns fit into this room, one at least."""
+    groups: list[list[str]] = []
+    left = 0
+    for queue, width in widths.items():
+        if not groups or width + 3 > left:
+            groups.append([])
+            left = room
+        groups[-1].append(queue)
+        left -= width + 3
+    return groups

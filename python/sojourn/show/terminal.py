@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     from sojourn.stats import Interval, Judgement
     from sojourn.study.comparison import Comparison
+    from sojourn.study.contrast import Contrast, Contrasts
     from sojourn.study.table import Table
+
+MANY_SEEDS = 1000
+"""Beyond this the number of seeds wanted is not shown: there is hardly a difference."""
 
 BADGES = {
     "holds": ("holds", "bold green"),
@@ -109,14 +114,29 @@ def _fitting(c: Comparison, console: Console) -> RichTable:
     return table
 
 
-def ci(table: Table, metrics: Sequence[str], by: str | Sequence[str] | None = None) -> RichTable:
-    """Return means and intervals of some metrics for each level of some factors."""
+def mean_of(table: Table) -> str:
+    """Return what a table of means is of."""
+    seeds = len(table.seeds)
+    if seeds == 1:
+        return "One run of each: no interval, and nothing can be told apart."
+    return f"Mean over {seeds} seeds ± half of the 95 % interval."
+
+
+def ci(
+    table: Table,
+    metrics: Sequence[str],
+    by: str | Sequence[str] | None = None,
+    width: int | None = None,
+) -> RichTable:
+    """Return means and intervals of some metrics for each level of some factors.
+
+    In less than `width` columns, long names of factors are cut to their last parts.
+    """
     from rich.text import Text
 
     from sojourn.stats import Interval
 
     keys = list(table.factors) if by is None else [by] if isinstance(by, str) else list(by)
-    shown = tables.table()
     levels: list[tuple[str, ...]] = []
     columns = []
     for metric in metrics:
@@ -129,14 +149,144 @@ def ci(table: Table, metrics: Sequence[str], by: str | Sequence[str] | None = No
         ]
         scale, texts = aligned(intervals, table.units.get(column, ""), column)
         columns.append((f"{column}\n{scale.unit}", texts))
-    for at, key in enumerate(keys):
+
+    def made(heads: Sequence[str]) -> RichTable:
+        shown = tables.table()
+        _factors(shown, heads, levels)
+        for head, _ in columns:
+            shown.add_column(head, justify="right", no_wrap=True)
+        for row, level in enumerate(levels):
+            shown.add_row(*map(Text, level), *(Text(texts[row]) for _, texts in columns))
+        return shown
+
+    whole = made(keys)
+    fits = width is None or _width(whole) <= width
+    return whole if fits else made(_last_parts(keys))
+
+
+def _factors(shown: RichTable, heads: Sequence[str], levels: Sequence[Sequence[str]]) -> None:
+    """Add the columns of factors; the one with the longest levels is wrapped if need be."""
+    widest = max(
+        range(len(heads)), key=lambda at: max((len(x[at]) for x in levels), default=0), default=0
+    )
+    for at, head in enumerate(heads):
         numeric = all(_number(level[at]) for level in levels)
-        shown.add_column(key, justify="right" if numeric else "left", overflow="fold")
-    for head, _ in columns:
-        shown.add_column(head, justify="right", no_wrap=True)
-    for row, level in enumerate(levels):
-        shown.add_row(*map(Text, level), *(Text(texts[row]) for _, texts in columns))
-    return shown
+        shown.add_column(
+            head,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=at != widest and max(map(len, (level[at] for level in levels)), default=0) < 16,
+        )
+
+
+def _last_parts(keys: Sequence[str]) -> list[str]:
+    """Return the last parts of dotted names, as far as they tell them apart."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return [short if last.count(short) == 1 else key for short, key in zip(last, keys, strict=True)]
+
+
+def _width(table: RichTable) -> int:
+    """Return how wide a table is if nothing in it is wrapped."""
+    from rich.console import Console as _Console
+    from rich.measure import Measurement
+
+    free = _Console(width=10_000)
+    return Measurement.get(free, free.options, table).maximum
+
+
+_SPARE = (frozenset({0}), frozenset({0, 2, 5}), frozenset({0, 2, 3, 5}))
+"""What a table of contrasts does without where there is little room: first the level's own mean."""
+
+
+def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
+    """Print in how many cells each level differs from the baseline, each difference, and how."""
+    from rich.text import Text
+
+    console = console or _console()
+    console.print(Text(c.answer()))
+    gaps = [row.difference for row in c.rows]
+    sizes = [x for row in c.rows for x in (row.baseline, row.mean)]
+    scale = quantities.scale(c.unit, sizes, c.metric)
+    doubts = [scale.apply(gap.half_width) for gap in gaps]
+    places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], doubts)
+    texts = {id(row): _contrast(row, scale, places) for row in c.rows}
+    others = list(c.rows[0].cell)
+    # A table a level if there are cells, else a row a level.
+    for level in c.levels if others else [None]:
+        rows = c.rows if level is None else c.of(level)
+        keys = others or [c.factor]
+        names = [[str(x) for x in (row.cell.values() or [row.level])] for row in rows]
+
+        def made(
+            heads: Sequence[str],
+            left_out: frozenset[int] = frozenset(),
+            level: Any = level,
+            rows: Any = rows,
+            names: Any = names,
+        ) -> RichTable:
+            shown = tables.table(None if level is None else f"{level}, against {c.baseline}")
+            _factors(shown, heads, names)
+            columns = (
+                f"{c.metric}\n{scale.unit}", f"difference\n{scale.unit}", "\n%", "p", "verdict",
+                "seeds\nwanted",
+            )  # fmt: skip
+            kept = [at for at in range(len(columns)) if at not in left_out]
+            for at in kept:
+                left = columns[at] == "verdict"
+                shown.add_column(columns[at], justify="left" if left else "right", no_wrap=True)
+            for name, row in zip(names, rows, strict=True):
+                shown.add_row(*map(Text, name), *(texts[id(row)][at] for at in kept))
+            return shown
+
+        short = _last_parts(keys)
+        tries = [made(keys), *(made(short, spare) for spare in (frozenset(), *_SPARE))]
+        console.print(next((t for t in tries if _width(t) <= console.width), tries[-1]))
+    console.print(
+        Text(
+            f"Difference to {c.baseline}: mean [95 % interval], runs paired by seed. p is Holm-"
+            f"corrected over all rows; a verdict needs p <= {c.alpha:g}. With the seeds wanted, a "
+            "difference as large as measured would be seen with a probability of 80 %.",
+            style="dim",
+        )
+    )
+    if any(row.verdict == "seeds alike" for row in c.rows):
+        console.print(
+            Text(
+                "Seeds alike: nothing in these cells is random, so that every seed gave the same "
+                "values. The difference is exact there, and nothing says how far chance moves it.",
+                style="dim",
+            )
+        )
+
+
+def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]:
+    from rich.text import Text
+
+    low, high = (scale.apply(x) for x in (row.difference.low, row.difference.high))
+    gap = quantities.number(scale.apply(row.difference.estimate), places)
+    if math.isfinite(low):
+        gap += f" [{quantities.number(low, places)}, {quantities.number(high, places)}]"
+    part = quantities.number(100 * row.change, 1)
+    return [
+        Text(quantities.number(scale.apply(row.mean), places)),
+        Text(gap),
+        Text(f"+{part}" if row.change > 0 and float(part) else part),
+        Text(_p(row.p)),
+        Text(row.verdict, style="bold" if row.verdict in ("less", "more") else ""),
+        Text(_wanted(row)),
+    ]
+
+
+def _wanted(row: Contrast) -> str:
+    if row.verdict != "cannot be told" or row.difference.n < 2:
+        return ""
+    return str(row.seeds) if row.seeds and row.seeds <= MANY_SEEDS else f">{MANY_SEEDS}"
+
+
+def _p(p: float) -> str:
+    if not math.isfinite(p):
+        return quantities.NOTHING
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _number(text: str) -> bool:
@@ -226,6 +376,22 @@ def print_claims(
         for verdict, (word, _) in BADGES.items()
     ]
     console.print(Text(f"{len(judgements)} claims: {', '.join(counts)}."))
+    told = confidence(judgements)
+    if told:
+        console.print(Text(told, style="dim"))
+
+
+def confidence(judgements: Sequence[Judgement]) -> str:
+    """Return what the brackets are: intervals by which claims are judged together."""
+    levels = [f.interval.level for j in judgements for f in j.findings]
+    if not levels:
+        return ""
+    low, high = (f"{100 * level:.4g}" for level in (min(levels), max(levels)))
+    span = low if low == high else f"{low} to {high}"
+    return (
+        f"In brackets: intervals over seeds of {span} % confidence, Holm-corrected so that all "
+        "claims together err with 5 % at most."
+    )
 
 
 def _console() -> Console:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry, compare
+    from sojourn.study.contrast import Contrast, Contrasts
     from sojourn.study.errors import ClusterError, ResultsError, StudyError, StudyInterrupted
     from sojourn.study.file import load
     from sojourn.study.progress import Progress
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterError",
     "Comparison",
+    "Contrast",
+    "Contrasts",
     "Entry",
     "Progress",
     "Results",
@@ -34,6 +37,8 @@ __all__ = [
 _HOME = {
     "ClusterError": "errors",
     "Comparison": "comparison",
+    "Contrast": "contrast",
+    "Contrasts": "contrast",
     "Entry": "comparison",
     "Progress": "progress",
     "Results": "results",

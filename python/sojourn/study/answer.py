@@ -85,13 +85,13 @@ def answer(c: Comparison) -> str:
         return f"No {c.noun} meets the condition {c.subject_to}. " + _outs(c)
     best, extreme = fit[0], "lowest" if c.better == "lower" else "highest"
     names = c.short
-    value = quantities.interval(best.value, unit, c.by)
+    value = quantities.mean(best.value, unit, c.by)
     text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed has no interval: nothing can be told apart."
         return " ".join(filter(None, [text, _outs(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
-    text += f" (mean of {some}{len(c.seeds)} seeds, 95 % interval)."
+    text += f" (mean of {some}{len(c.seeds)} seeds ± half of the 95 % interval)."
     same = [names[e.choice] for e in fit[1:] if e.rank == 1]
     if same:
         text += f" {listed(same)} cannot be told apart from it{_power(c)}."

@@ -103,8 +103,19 @@ def value(x: float, unit: str, metric: str = "") -> str:
     return f"{number(y, places)} {s.unit}".rstrip()
 
 
+def mean(i: Interval, unit: str, metric: str = "") -> str:
+    """Return a mean and half of its interval, as tables show it."""
+    s = scale(unit, [i.estimate], metric)
+    middle, half = s.apply(i.estimate), s.apply(i.half_width)
+    places = decimals([middle], [half])
+    text = number(middle, places)
+    if math.isfinite(half):
+        text += f" ± {number(half, places)}"
+    return f"{text} {s.unit}".rstrip()
+
+
 def interval(i: Interval, unit: str, metric: str = "") -> str:
-    """Return an estimate with its limits."""
+    """Return a difference, a ratio or what is judged, with the limits of its interval."""
     s = scale(unit, [i.estimate], metric)
     mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))
     places = decimals([mean], [abs(high - low) / 2])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sojourn.show.plots import TablePlots
     from sojourn.stats import Anova, Claim, Judgement, KruskalWallis, PostHoc, TTest
     from sojourn.study.cells import Level
+    from sojourn.study.contrast import Contrasts
     from sojourn.study.results import Results
 
 Group = Any
@@ -91,7 +92,7 @@ class Table:
 
     def levels(self, factor: str) -> list[Level]:
         """Return a factor's levels in the study's order."""
-        self._factor(factor)
+        self.factor(factor)
         return list(dict.fromkeys(self.frame[factor].tolist()))
 
     def where(self, **levels: Level | Sequence[Level]) -> Table:
@@ -115,7 +116,8 @@ class Table:
             frame.reset_index(drop=True), self.factors, self.units, self.bottleneck, self.results
         )
 
-    def _factor(self, name: str) -> str:
+    def factor(self, name: str) -> str:
+        """Return the name of a factor; an error names the nearest one."""
         if name not in self.factors:
             close = nearest(name, self.factors)
             hint = f": did you mean `{close}`?" if close else ""
@@ -126,7 +128,7 @@ class Table:
     def _by(self, by: str | Sequence[str] | None) -> list[str]:
         if by is None:
             return list(self.factors)
-        return [self._factor(f) for f in ([by] if isinstance(by, str) else by)]
+        return [self.factor(f) for f in ([by] if isinstance(by, str) else by)]
 
     def groups(self, metric: str, by: str | Sequence[str] | None = None) -> dict[Group, Any]:
         """Return the metric's values in each group, missing ones left out.
@@ -228,6 +230,17 @@ class Table:
         column = self.metric(metric)
         (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
         return paired_difference(x, y, level)
+
+    def contrast(
+        self, metric: str, baseline: Level, factor: str | None = None, alpha: float = 0.05
+    ) -> Contrasts:
+        """Return how other levels differ from `baseline` in each cell, paired, Holm-corrected.
+
+        `factor` is by default the one that has this level.
+        """
+        from sojourn.study.contrast import contrasts
+
+        return contrasts(self, metric, baseline, factor, alpha)
 
     def seeds_needed(
         self,

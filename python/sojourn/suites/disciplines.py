@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 FULL_FRAME = 1514
+SIZES = ("limit", "memlimit", "memory_limit")
+"""Words that say how much fits."""
 
 
 def adaptive_red(rate: int, limit: int) -> str:
@@ -30,7 +33,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
     size = packets * FULL_FRAME
     memory = packets * 2304
     low = max(2, packets // 12)
-    return {
+    known = {
         "pfifo": f"pfifo limit {packets}p",
         "red": adaptive_red(rate, size),
         "blue": f"blue limit {packets}p",
@@ -49,3 +52,40 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "daqm_c2": f"daqm preset c2 limit {packets}p",
         "daqm_c3": f"daqm preset c3 limit {packets}p",
     }
+    # A discipline that nobody chose settings for has its own, and this buffer.
+    for name in _countable() - {"bfifo", *(text.split()[0] for text in known.values())}:
+        known[name] = f"{name} limit {packets}p"
+    return known
+
+
+def buffered(text: str, rate: int, packets: int) -> str:
+    """A queue in tc's words with the buffer of `every`, unless it says itself what fits."""
+    from sojourn import _core
+
+    name, _, given = text.partition(" ")
+    for usual in every(rate, packets).values():
+        words = usual.split()
+        if words[0] != name:
+            continue
+        for word, size in pairwise(words):
+            if word in SIZES and not any(own in given.split() for own in SIZES):
+                text = f"{text} {word} {size}"
+        break
+    _core.parse_queue(text)
+    return text
+
+
+def _countable() -> set[str]:
+    """Disciplines whose limit is one of packets, and that need no more to be said."""
+    import json
+
+    from sojourn import _core
+
+    found = set()
+    for table in json.loads(_core.describe())["queue"]:
+        try:
+            _core.parse_queue(f"{table['name']} limit 100p")
+        except _core.WordError:
+            continue
+        found.add(table["name"])
+    return found

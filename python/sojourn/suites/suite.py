@@ -137,7 +137,11 @@ class Suite:
         known = dict(self.queues(scenario, entry))
         if queues is None:
             return known
-        return {name: known.get(name, name) for name in queues}
+        rate = scenario.bottleneck_rate
+        return {
+            name: known[name] if name in known else disciplines.buffered(name, rate, entry.limit)
+            for name in queues
+        }
 
 
 @dataclass(frozen=True)
