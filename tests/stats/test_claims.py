@@ -30,7 +30,7 @@ from sojourn.stats import (
     claim_to_dict,
     judge,
 )
-from sojourn.stats.cells import describe_pair
+from sojourn.stats.cells import Cell, describe_pair
 
 HOLDS: Verdict = "holds"
 NOT: Verdict = "does not hold"
@@ -329,8 +329,8 @@ def test_region() -> None:
 
 
 def test_cells_that_are_compared_are_told_shortly() -> None:
-    a = {"network": "equal", "policy": "IQLB", "clients": [4, 10]}
-    b = {"network": "equal", "policy": "RR", "clients": [4, 10]}
+    a: Cell = {"network": "equal", "policy": "IQLB", "clients": [4, 10]}
+    b: Cell = {"network": "equal", "policy": "RR", "clients": [4, 10]}
     told = describe_pair(a, "/", b, " at load 2")
     assert told == "policy IQLB / policy RR at load 2 (network equal; clients 4, 10)"
     assert describe_pair({"queue": "pie"}, "-", {"queue": "red"}) == "queue pie - queue red"
