@@ -25,6 +25,7 @@ pub mod drops;
 mod holders;
 pub mod journal;
 pub mod memory;
+pub mod need;
 pub mod own;
 pub mod process;
 pub mod procfs;

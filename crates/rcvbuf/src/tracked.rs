@@ -3,6 +3,7 @@
 use crate::PACKET;
 use crate::diag::Reading;
 use crate::drops::Split;
+use crate::need::Meter;
 use crate::refusal::Refusal;
 use crate::socket::{GREATEST, Setting};
 use sojourn_control::buffer::{Memory, Observation, Params, Policy, Reason};
@@ -40,6 +41,8 @@ pub(crate) struct Tracked {
     pub(crate) changes: u64,
     pub(crate) peak_occupied: Bytes,
     pub(crate) peak_size: Bytes,
+    /// What its bursts needed.
+    pub(crate) need: Meter,
     /// Largest occupancy and drops of the last moments, newest last.
     pub(crate) recent: VecDeque<(Bytes, u64)>,
     moment: (Bytes, u64),
@@ -67,6 +70,7 @@ impl Tracked {
             changes: 0,
             peak_occupied: reading.occupied,
             peak_size: reading.size.unwrap_or(0),
+            need: Meter::default(),
             recent: VecDeque::with_capacity(RECENT),
             moment: (0, 0),
         }
@@ -102,6 +106,9 @@ impl Tracked {
     /// Asks the policy. `None` if the size is not known.
     pub(crate) fn decide(&mut self, now: Nanos, memory: Memory) -> Option<Bytes> {
         let size = self.size?;
+        // A quarter of what the program has is little: the kernel may count that much late (`udp_rmem_release`).
+        let little = self.least() / 4;
+        self.need.look(now, size, self.reading.occupied, self.drops.buffer, little);
         let decision = self.policy.observe(&Observation {
             now,
             size,

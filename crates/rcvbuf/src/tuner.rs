@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::drops::Split;
 use crate::memory::Places;
+use crate::need::Need;
 use crate::refusal::Refusal;
 use crate::restore::{self, Outcome};
 use crate::target::{Target, Who};
@@ -82,6 +83,8 @@ pub struct SocketState {
     pub size: Option<Bytes>,
     /// Largest size that it had.
     pub peak_size: Bytes,
+    /// What its bursts needed, as far as can be told.
+    pub need: Need,
     /// What it had before, if it has been changed.
     pub before: Option<Bytes>,
     /// What it would be given.
@@ -286,6 +289,7 @@ fn state(core: &Core, socket: &crate::tracked::Tracked) -> SocketState {
         peak_occupied: socket.peak_occupied,
         size: socket.size,
         peak_size: socket.peak_size,
+        need: socket.need.need(),
         before: socket.before.map(|before| before.size),
         wanted: socket.wanted,
         reason: if socket.curbed { "budget" } else { socket.reason.name() },

@@ -20,8 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sojourn.rcvbuf import Tuner
+    from sojourn.rcvbuf.advice import Seen
 
 UNIT_FILE = "sojourn-rcvbuf@.service"
+LOST = {
+    "buffer": "buffer full",
+    "memory": "no UDP memory",
+    "checksum": "wrong checksum",
+    "other": "filtered or unknown",
+}
+WORTH_SAYING = {
+    "standing": "does not catch up, so is given no more",
+    "pressure": "memory is short",
+    "budget": "the budget allows no more",
+}
 
 State = Annotated[
     Path | None,
@@ -139,9 +151,12 @@ def rcvbuf(
         common.fail("say whose sockets: --pid PID, --port PORT or --systemd UNIT", as_json=as_json)
     if pid is not None and systemd is not None:
         common.fail("--pid or --systemd, not both", as_json=as_json)
+    if watch and as_json:
+        common.fail("--watch or --json, not both", as_json=as_json)
     from sojourn._core import parse_quantity
     from sojourn.rcvbuf import Tuner
     from sojourn.rcvbuf import metrics as prometheus
+    from sojourn.rcvbuf.advice import Seen
 
     def seconds(text: str) -> float:
         return int(parse_quantity("time", text)) / 1e9
@@ -165,9 +180,11 @@ def rcvbuf(
             state=state,
         )
         stack.callback(tuner.stop)
-        if tuner.recovered and not as_json:
+        # Those that another tuner is at are its own.
+        recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
+        if recovered and not as_json:
             common.note("put back what a tuner that was killed had left:")
-            _tell_outcomes(tuner.recovered)
+            _tell_outcomes(recovered)
         if where is not None:
             try:
                 server = stack.enter_context(prometheus.Server(where, tuner.snapshot))
@@ -175,47 +192,60 @@ def rcvbuf(
                 common.fail(str(error), as_json=as_json)
             common.note(f"metrics at http://{server.address}/metrics")
         title = systemd or (f"process {pid}" if pid is not None else f"port {port}")
-        show = _watch if watch and not as_json else _report
-        show(tuner, stop, title, every, length, dry_run, as_json)
-        _end(tuner, as_json)
+        show = _watch if watch else _report
+        seen = Seen()
+        show(_looks(tuner, stop, every, length, seen), title, dry_run, as_json)
+        _end(tuner, seen, port, as_json)
 
 
-def _end(tuner: Tuner, as_json: bool) -> None:
-    """Puts everything back, and says so."""
+def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
+    """Puts everything back, and says so; then what to set."""
+    from sojourn.rcvbuf.advice import rmem_max, tell
+
     last = tuner.snapshot()
+    seen.update(last)
     if tuner.over and not as_json:
         common.note("the process has ended")
     outcomes = tuner.stop()
     if as_json:
-        typer.echo(json.dumps({"restored": outcomes, "last": last}))
+        typer.echo(json.dumps({"restored": outcomes, "last": last, "advice": seen.as_json()}))
     else:
         _tell_outcomes(outcomes)
+        lines = tell(seen, rmem_max())
+        if lines:
+            common.note(f"\nSeen in {last['seconds']:.0f} s:")
+        for line in lines or [_nobody(port)]:
+            common.note(line)
     if any(outcome["action"] == "failed" for outcome in outcomes):
         raise typer.Exit(common.FINDINGS)
 
 
+def _nobody(port: int | None) -> str:
+    """Why there may have been no sockets, and who knows more."""
+    if port is None:
+        return "no UDP socket with a port was seen; `ss -ulpn` lists who has which"
+    return (
+        f"nobody had UDP port {port} in this network namespace; `ss -ulpn` lists who has which. "
+        "A container's server has a namespace of its own: name it by --pid."
+    )
+
+
 def _looks(
-    tuner: Tuner, stop: threading.Event, every: float, length: float | None
+    tuner: Tuner, stop: threading.Event, every: float, length: float | None, seen: Seen
 ) -> Iterator[dict[str, Any]]:
     """What it knows, again and again, until somebody or something ends it."""
     end = None if length is None else time.monotonic() + length
     while not stop.is_set() and not tuner.over:
-        yield tuner.snapshot()
+        snapshot = tuner.snapshot()
+        seen.update(snapshot)
+        yield snapshot
         left = every if end is None else min(every, end - time.monotonic())
         if left <= 0:
             return
         stop.wait(left)
 
 
-def _watch(
-    tuner: Tuner,
-    stop: threading.Event,
-    title: str,
-    every: float,
-    length: float | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _watch(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
     del as_json
     from rich.live import Live
 
@@ -224,20 +254,12 @@ def _watch(
     console = common.console()
     view = View(title, dry_run=dry_run)
     with Live(console=console, auto_refresh=False, transient=False) as live:
-        for snapshot in _looks(tuner, stop, every, length):
+        for snapshot in looks:
             view.update(snapshot)
             live.update(view.render(*console.size), refresh=True)
 
 
-def _report(
-    tuner: Tuner,
-    stop: threading.Event,
-    title: str,
-    every: float,
-    length: float | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
     """A line for each change; with JSON a line a look."""
     from sojourn.rcvbuf.view import lines
 
@@ -250,7 +272,7 @@ def _report(
 
     if not as_json:
         common.note(f"{title}: {'watching' if dry_run else 'tuning'}; Ctrl-C ends it")
-    for snapshot in _looks(tuner, stop, every, length):
+    for snapshot in looks:
         if as_json:
             typer.echo(json.dumps(snapshot))
             sys.stdout.flush()
@@ -277,7 +299,10 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
         parts.append(f"would be {octets(socket['wanted'])}")
     drops = {reason: count for reason, count in socket["drops"].items() if count}
     if drops:
-        parts.append("drops " + ", ".join(f"{count} {reason}" for reason, count in drops.items()))
+        told = ", ".join(f"{count} ({LOST[reason]})" for reason, count in drops.items())
+        parts.append(f"packets lost {told}")
+    if socket["reason"] in WORTH_SAYING:
+        parts.append(WORTH_SAYING[socket["reason"]])
     if socket["refusal"] is not None:
         parts.append(f"watched only: {socket['refusal']['text']}")
     return "; ".join(parts)

@@ -1,0 +1,139 @@
+//! What size would have kept every packet.
+//!
+//! While a server has not caught up it is busy, and what it does would be the same had nothing been dropped: the
+//! dropped packets would stand on top of what is held. So a burst needs what is held at its last drop, which
+//! is the size, and the memory of all that it has lost. The kernel counts packets, not their memory, which is
+//! therefore bounded from both sides.
+//!
+//! Invariants: never below what was held; without drops exactly the most that was held; a burst ends when the
+//! server has caught up. What it would have had to do later for the packets that were lost is not counted, so
+//! bursts that follow soon on each other may need more.
+
+use crate::PACKET;
+use sojourn_units::{Bytes, Nanos};
+
+/// Memory of the smallest packet: `sk_buff` and a head of 512 bytes.
+pub const SMALLEST: Bytes = 768;
+
+/// What the bursts of one socket needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Need {
+    /// Bytes of memory that would have done at least, if all packets lost were the smallest.
+    pub least: Bytes,
+    /// The same if they were full Ethernet frames.
+    pub most: Bytes,
+    /// Bursts that lost something.
+    pub bursts: u64,
+    /// Packets lost in the worst of them.
+    pub worst: u64,
+    /// Longest time without having caught up in which something was lost, in nanoseconds.
+    pub longest: Nanos,
+}
+
+/// Sees one socket, look after look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meter {
+    need: Need,
+    /// Packets lost before the last look.
+    before: u64,
+    /// Packets that this burst has lost.
+    lost: u64,
+    /// When it had last caught up.
+    caught_up: Option<Nanos>,
+}
+
+impl Meter {
+    /// A look at `now`: the buffer has this `size` and holds `occupied`, `dropped` packets have found no room
+    /// so far, and a server that holds at most `little` has caught up.
+    pub fn look(&mut self, now: Nanos, size: Bytes, occupied: Bytes, dropped: u64, little: Bytes) {
+        let more = dropped.saturating_sub(self.before);
+        self.before = dropped;
+        let mut held = occupied;
+        if more > 0 {
+            self.need.bursts += u64::from(self.lost == 0);
+            self.lost += more;
+            self.need.worst = self.need.worst.max(self.lost);
+            held = held.max(size);
+        }
+        if more == 0 && occupied <= little {
+            (self.lost, self.caught_up) = (0, Some(now));
+        }
+        let caught_up = *self.caught_up.get_or_insert(now);
+        if self.lost > 0 {
+            self.need.longest = self.need.longest.max(now.saturating_sub(caught_up));
+        }
+        let with = |packet: Bytes| held.saturating_add(self.lost.saturating_mul(packet));
+        self.need.least = self.need.least.max(with(SMALLEST));
+        self.need.most = self.need.most.max(with(PACKET));
+    }
+
+    /// What has been needed so far.
+    pub fn need(&self) -> Need {
+        self.need
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sojourn_units::{MILLISECOND, SECOND};
+
+    /// A server that takes `speed` packets between two looks, before a buffer of `room` packets of `charge`
+    /// bytes; what its buffer would have held had it been without end, and what is found out.
+    fn serve(room: u64, speed: u64, charge: Bytes, arrivals: &[u64]) -> (u64, Need) {
+        let (mut held, mut all, mut dropped, mut most) = (0u64, 0u64, 0u64, 0u64);
+        let mut meter = Meter::default();
+        for (step, &come) in arrivals.iter().enumerate() {
+            let taken = come.min(room - held);
+            dropped += come - taken;
+            held += taken;
+            all += come;
+            most = most.max(all);
+            let now = step as Nanos * 10 * MILLISECOND;
+            meter.look(now, room * charge, held * charge, dropped, 0);
+            held = held.saturating_sub(speed);
+            all = all.saturating_sub(speed);
+        }
+        (most * charge, meter.need())
+    }
+
+    #[test]
+    fn one_burst_needs_what_it_brings() {
+        let (truth, need) = serve(90, 10, PACKET, &[0, 500, 0, 300, 0, 0]);
+        assert_eq!((truth, need.most), (780 * PACKET, 780 * PACKET));
+        assert_eq!((need.bursts, need.worst, need.longest), (1, 410 + 280, 50 * MILLISECOND));
+        assert!(need.least < truth);
+        let (truth, need) = serve(90, 10, SMALLEST, &[0, 500, 0, 300, 0, 0]);
+        assert_eq!(truth, need.least);
+    }
+
+    #[test]
+    fn bursts_are_told_apart_by_catching_up() {
+        let mut arrivals = vec![0; 100];
+        (arrivals[10], arrivals[60]) = (100, 200);
+        let (_, need) = serve(90, 10, PACKET, &arrivals);
+        assert_eq!((need.bursts, need.worst, need.most), (2, 110, 200 * PACKET));
+    }
+
+    #[test]
+    fn who_is_too_slow_never_catches_up() {
+        let (_, need) = serve(90, 10, PACKET, &[20; 600]);
+        assert_eq!(need.bursts, 1);
+        assert!(need.longest > 5 * SECOND);
+    }
+
+    proptest! {
+        #[test]
+        fn what_one_busy_time_needs_lies_between(
+            room in 1u64..200, speed in 1u64..20, charge in SMALLEST..=PACKET,
+            arrivals in proptest::collection::vec(0u64..100, 1..50),
+        ) {
+            // Never idle, since it has something to do from the start until the end.
+            let arrivals: Vec<u64> = arrivals.iter().map(|come| come.max(&speed) + 1).collect();
+            let (truth, need) = serve(room.max(speed + 2), speed, charge, &arrivals);
+            prop_assert!(need.least <= truth, "{} {truth}", need.least);
+            prop_assert!(truth <= need.most, "{truth} {}", need.most);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+"""What to set, from what a tuner has seen of sockets: in words, and for machines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
+PATIENCE = 3.0
+"""Seconds after which a burst is none: the server is too slow (`patience` of `elastic`)."""
+GREATEST = 1 << 30
+"""Larger than what a program can ask for: `SO_RCVBUF` is an int, and the kernel doubles it."""
+SHOWN = 8
+"""Sockets that are told of."""
+
+Verdict = Literal["enough", "larger", "too_slow", "unknown"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about one socket. Bytes are as the kernel counts, but for `so_rcvbuf`."""
+
+    local: str
+    process: str
+    verdict: Verdict
+    drops: dict[str, int]
+    """Packets by reason."""
+    bursts: int
+    worst: int
+    """Packets lost in the worst burst."""
+    seconds: float
+    """Longest time without having caught up in which something was lost."""
+    held: int
+    size: int | None
+    """What it has without a tuner."""
+    needed: tuple[int, int]
+    so_rcvbuf: int | None
+    """What to give to `setsockopt`, if that would help; the kernel doubles it."""
+
+
+def advise(socket: dict[str, Any]) -> Advice:
+    """About one socket of a snapshot."""
+    need = socket["need"]
+    seconds = need["longest"] / 1e9
+    lost = socket["drops"]["buffer"]
+    wanted = generous((need["most"] + 1) // 2)
+    verdict: Verdict = "larger"
+    if not lost:
+        verdict = "enough"
+    elif seconds > PATIENCE or wanted > GREATEST:
+        verdict = "too_slow"
+    elif socket["size"] is None:
+        verdict = "unknown"
+    before = socket["before"]
+    return Advice(
+        local=socket["local"],
+        process=socket["process"],
+        verdict=verdict,
+        drops=socket["drops"],
+        bursts=need["bursts"],
+        worst=need["worst"],
+        seconds=seconds,
+        held=socket["peak_occupied"],
+        size=socket["size"] if before is None else before,
+        needed=(need["least"], need["most"]),
+        so_rcvbuf=wanted if verdict == "larger" else None,
+    )
+
+
+def generous(size: int) -> int:
+    """The next of 64 KiB, 96 KiB, 128 KiB, 192 KiB, ... that is not below."""
+    step = 64 << 10
+    while step < size:
+        if step // 2 * 3 >= size:
+            return step // 2 * 3
+        step *= 2
+    return step
+
+
+class Seen:
+    """The last that was known of each socket, those included that are gone."""
+
+    def __init__(self, most: int = 4096) -> None:
+        self._most = most
+        self._known: dict[int, dict[str, Any]] = {}
+        self.last: dict[str, Any] | None = None
+
+    def update(self, snapshot: dict[str, Any]) -> None:
+        """Takes in what a tuner knows; the longest unseen are forgotten."""
+        self.last = snapshot
+        for socket in snapshot["sockets"]:
+            self._known.pop(socket["inode"], None)
+            self._known[socket["inode"]] = socket
+        while len(self._known) > self._most:
+            self._known.pop(next(iter(self._known)))
+
+    def advice(self) -> list[Advice]:
+        """About all of them, those that lost most first."""
+        found = [advise(socket) for socket in self._known.values()]
+        return sorted(found, key=lambda one: sum(one.drops.values()), reverse=True)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The same for machines."""
+        return [asdict(one) for one in self.advice()]
+
+
+def rmem_max() -> int | None:
+    """What a program without rights may ask for."""
+    try:
+        return int(RMEM_MAX.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def tell(seen: Seen, allowed: int | None) -> list[str]:
+    """What was seen and what to set, in lines for people; `allowed` is `net.core.rmem_max`."""
+    found = seen.advice()
+    lines = []
+    for one in found[:SHOWN]:
+        lines += _tell(one)
+    if len(found) > SHOWN:
+        rest = sum(one.drops["buffer"] for one in found[SHOWN:])
+        lines.append(f"and {len(found) - SHOWN} more sockets, which lost {rest} packets")
+    wanted = max((one.so_rcvbuf or 0 for one in found), default=0)
+    if wanted:
+        if allowed is not None and wanted > allowed:
+            lines.append(
+                f"first: sysctl -w net.core.rmem_max={wanted} (it is {allowed}, more is cut to it)"
+            )
+        lines.append(
+            "SO_RCVBUF is an option of the server; it costs memory only for packets that wait. "
+            "The kernel counts twice as much."
+        )
+    last = seen.last
+    if last is not None and last["late"] * 20 > last["looks"]:
+        lines.append(
+            f"{last['late']} of {last['looks']} looks came late: this machine is busy, and what "
+            "short bursts needed is known less well"
+        )
+    return lines
+
+
+def _tell(one: Advice) -> list[str]:
+    from sojourn.lab.watch import octets
+
+    who = f"{one.local} ({one.process or 'nobody known'})"
+    size = "of unknown size" if one.size is None else f"of {octets(one.size)}"
+    lost = one.drops["buffer"]
+    bursts = (
+        f"in {one.bursts} bursts, {one.worst} in the worst" if one.bursts > 1 else "in one burst"
+    )
+    least, most = map(octets, one.needed)
+    lines = []
+    match one.verdict:
+        case "enough":
+            lines.append(
+                f"{who}: lost nothing for want of room; held {octets(one.held)} at most "
+                f"in a buffer {size}"
+            )
+        case "too_slow":
+            lines.append(f"{who}: {lost} packets found a buffer {size} full")
+            lines.append(
+                f"  it had not caught up after {one.seconds:.1f} s: it stood still, or more comes "
+                "than it takes, and then a larger buffer only makes packets wait; it needs more "
+                "speed, or more workers"
+            )
+        case "unknown":
+            lines.append(f"{who}: {lost} packets lost {bursts}; its size cannot be seen")
+        case "larger":
+            lines.append(f"{who}: {lost} packets found a buffer {size} full, {bursts}")
+            assert one.so_rcvbuf is not None
+            lines.append(
+                f"  that burst takes {least} to {most}: set SO_RCVBUF to {one.so_rcvbuf} "
+                f"({_short(one.so_rcvbuf)})"
+            )
+    if one.drops["memory"]:
+        lines.append(
+            f"  {one.drops['memory']} packets lost for want of UDP memory (net.ipv4.udp_mem): "
+            "no buffer helps"
+        )
+    others = one.drops["checksum"] + one.drops["other"]
+    if others:
+        lines.append(f"  {others} packets lost for other reasons: checksums, filters")
+    return lines
+
+
+def _short(size: int) -> str:
+    """As most servers write it: `1536k`, `4m`."""
+    return f"{size >> 20}m" if size % (1 << 20) == 0 else f"{size >> 10}k"
