@@ -59,7 +59,13 @@ pub(crate) fn quantity_error(
             format!("{what} needs its unit, such as {example}; found `{text}`")
         }
         QuantityError::UnknownUnit => {
-            format!("unknown unit in `{text}`: {what} is written like {example}")
+            let units = match what {
+                "a time" => "; units are s, ms, us and ns",
+                "a rate above zero" => "; units are kbit, mbit and gbit, or kbps, ... for bytes",
+                "a size" => "; units are b, kb, mb and gb",
+                _ => "",
+            };
+            format!("unknown unit in `{text}`: {what} is written like {example}{units}")
         }
         QuantityError::TooLarge => format!("`{text}` is too large for {what}"),
         QuantityError::NotANumber => {

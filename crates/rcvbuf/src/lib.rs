@@ -2,7 +2,7 @@
 //!
 //! A policy of `sojourn_control::buffer` decides; this crate lets it see the sockets of programs that know
 //! nothing of it, and carries out what it decides. [`tuner::Tuner`] follows a server; [`own::Adaptive`]
-//! does the same for a socket of one's own.
+//! does the same for a socket of one's own (`examples/server.rs`).
 //!
 //! # How it sees and acts
 //! The kernel tells of sockets by `sock_diag` ([`diag`]), from inside their network namespace. A descriptor
@@ -17,6 +17,9 @@
 //! * Growth answers drops at the socket's own buffer only ([`drops`]).
 //!
 //! Sizes are the kernel's own: bytes of memory charged, twice what a program asks for.
+
+/// The policies and their words.
+pub use sojourn_control::buffer;
 
 pub mod budget;
 mod core;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// # use sojourn_rcvbuf::own::Buffer;
-/// # use sojourn_control::buffer::Params;
+/// # use sojourn_rcvbuf::buffer::Params;
 /// let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
 /// let mut buffer = Buffer::new(&socket, &Params::parse("elastic ceiling 16mb").unwrap())?;
 /// let start = std::time::Instant::now();

@@ -122,10 +122,10 @@ impl Files {
                 let name = std::str::from_utf8(rest).map_err(|_| Code::Refused)?;
                 check_name(name).map_err(|_| Code::Refused)?;
                 if number != UNKNOWN && number > self.quota {
-                    return Err(Code::Refused);
+                    return Err(Code::Quota);
                 }
                 if rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                    return Err(Code::Refused);
+                    return Err(Code::Exists);
                 }
                 let partial = self.partial(id).map_err(failed)?;
                 if partial.name.replace((name.to_owned(), number)).is_some() {
@@ -139,7 +139,7 @@ impl Files {
                 let before = self.partial.get(&id).map_or(0, |partial| partial.end);
                 let more = end.saturating_sub(before);
                 if more > self.quota - self.used {
-                    return Err(Code::Refused);
+                    return Err(Code::Quota);
                 }
                 let partial = self.partial(id).map_err(failed)?;
                 partial.file.write_all_at(rest, number).map_err(failed)?;
@@ -167,7 +167,7 @@ impl Files {
             Ok(digest)
         };
         let digest = keep().map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Code::Refused,
+            io::ErrorKind::AlreadyExists => Code::Exists,
             _ => Code::Failed,
         })?;
         let length = partial.end;

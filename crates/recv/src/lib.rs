@@ -4,11 +4,17 @@
 //! `sojourn_control::buffer` stands before a handler. [`server`] and [`sender`] are the two sides
 //! without clock, sockets and randomness; the rest gives them these.
 //!
+//! A server is a [`serve::Running`] with a [`serve::Handler`]; a client is [`send::send`]. `examples/messages.rs` is
+//! both in one program, and [`files`] the handler of `sojourn udp serve`.
+//!
 //! Encryption is out of scope: who can read or write the path can read or write the messages. The
 //! number of a connection is random, so that nobody else can guess it; the address of a client is
 //! validated by a stateless cookie before anything is kept of it.
 #![allow(clippy::doc_markdown, reason = "SipHash and NewReno are names, not code")]
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
+
+/// The policies and their words.
+pub use sojourn_control::buffer;
 
 mod cookie;
 mod outgoing;

@@ -39,17 +39,29 @@ pub enum Code {
     Busy,
     /// The handler refused what was sent.
     Refused,
-    /// The handler failed: disk full, quota, ...
+    /// The handler failed: disk full, ...
     Failed,
     /// The connection is not known (any more).
     Unknown,
     /// The client's fragments are too long or too short for this server.
     Chunk,
+    /// The server has something of that name already.
+    Exists,
+    /// More than the server takes in all.
+    Quota,
 }
 
 impl Code {
-    const ALL: [Self; 6] =
-        [Self::Done, Self::Busy, Self::Refused, Self::Failed, Self::Unknown, Self::Chunk];
+    const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Busy,
+        Self::Refused,
+        Self::Failed,
+        Self::Unknown,
+        Self::Chunk,
+        Self::Exists,
+        Self::Quota,
+    ];
 
     fn read(byte: u8) -> Option<Self> {
         Self::ALL.get(usize::from(byte)).copied()
@@ -64,6 +76,10 @@ impl Code {
             Self::Failed => "the server could not keep what was sent",
             Self::Unknown => "the server does not know the connection (any more)",
             Self::Chunk => "the server does not take datagrams of this length",
+            Self::Exists => {
+                "the server has a file of that name already, and replaces none (`--name` gives another)"
+            }
+            Self::Quota => "this is more than the server takes in all (its `--quota`)",
         }
     }
 }

@@ -48,7 +48,9 @@ impl std::fmt::Display for SendError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Silence => f.write_str("the server does not answer"),
+            Self::Silence => {
+                f.write_str("the server does not answer (is `sojourn udp serve` running there?)")
+            }
             Self::Server(code) => f.write_str(code.text()),
             Self::TooLong(most) => {
                 write!(f, "the server takes messages of up to {most} bytes only")

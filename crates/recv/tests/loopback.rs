@@ -79,18 +79,23 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     std::os::unix::fs::symlink("nowhere", folder.join("dangling")).unwrap();
     let files = Files::new(&folder, 100_000).unwrap();
     let running = Running::start(&serving("elastic"), files).unwrap();
-    let refused =
-        |messages: Vec<Vec<u8>>| match send_all(running.address(), Sending::default(), messages) {
-            Err(SendError::Server(code)) => assert_eq!(code, Code::Refused),
-            other => panic!("{other:?}"),
-        };
-    for name in
-        ["there", "link", "dangling", "/tmp/x", "../x", "a/b", "..", ".", "", ".hidden", "a\nb"]
-    {
+    let ends = |why: Code, messages: Vec<Vec<u8>>| match send_all(
+        running.address(),
+        Sending::default(),
+        messages,
+    ) {
+        Err(SendError::Server(code)) => assert_eq!(code, why),
+        other => panic!("{other:?}"),
+    };
+    let refused = |messages| ends(Code::Refused, messages);
+    for name in ["there", "link", "dangling"] {
+        ends(Code::Exists, file_messages(name, b"new"));
+    }
+    for name in ["/tmp/x", "../x", "a/b", "..", ".", "", ".hidden", "a\nb"] {
         refused(file_messages(name, b"new"));
     }
     // Over the quota; holes that claim more than came; no name; two names; an unknown kind.
-    refused(file_messages("big", &vec![0; 100_001]));
+    ends(Code::Quota, file_messages("big", &vec![0; 100_001]));
     refused(vec![header("hole", Some(90_000)), piece(80_000, &[0; 10_000])]);
     refused(vec![header("far", None), piece(u64::MAX - 5, b"12345678")]);
     refused(vec![piece(0, b"no name")]);
@@ -100,7 +105,7 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     // What was refused gave its part of the quota back.
     send_all(running.address(), Sending::default(), file_messages("last", &vec![1; 100_000]))
         .unwrap();
-    refused(file_messages("over", b"1"));
+    ends(Code::Quota, file_messages("over", b"1"));
     drop(running);
     let mut left: Vec<String> = std::fs::read_dir(&folder)
         .unwrap()

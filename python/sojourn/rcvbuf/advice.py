@@ -142,7 +142,7 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
 
 
 def _tell(one: Advice) -> list[str]:
-    from sojourn.lab.watch import octets
+    from sojourn.lab.wire.watch import octets
 
     who = f"{one.local} ({one.process or 'nobody known'})"
     size = "of unknown size" if one.size is None else f"of {octets(one.size)}"

@@ -50,13 +50,19 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
         labels=(*LABELS, "reason"),
     )  # fmt: skip
     changes = CounterMetricFamily(PREFIX + "changes", "Changes of its size.", labels=LABELS)
+    needed = GaugeMetricFamily(
+        PREFIX + "needed_bytes", "What its worst burst would have needed; packets lost are taken "
+        "for the smallest (least) and for full frames (most).", labels=(*LABELS, "bound"),
+    )  # fmt: skip
     for one in sockets:
         labels = _labels(one)
+        for bound in ("least", "most"):
+            needed.add_metric([*labels, bound], one["need"][bound])
         tunable.add_metric(labels, float(one["refusal"] is None))
         changes.add_metric(labels, one["changes"])
         for reason, count in one["drops"].items():
             drops.add_metric([*labels, reason], count)
-    yield from (tunable, drops, changes)
+    yield from (tunable, drops, changes, needed)
     for name, text, number in (
         ("sockets", "Sockets that are followed.", len(sockets)),
         ("left_out", "Sockets beyond the limit, which are not.", snapshot["left_out"]),

@@ -1,0 +1,26 @@
+//! A server that counts datagrams on port 5140 and has its receive buffer adapt; Ctrl-C ends it.
+
+use sojourn_rcvbuf::buffer::Params;
+use sojourn_rcvbuf::own::Adaptive;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+const LOOK: u64 = 10_000_000; // nanoseconds
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let socket = UdpSocket::bind("127.0.0.1:5140")?;
+    let policy = Params::parse("elastic ceiling 16mb")?;
+    let buffer = Adaptive::start(&socket, &policy, LOOK)?;
+
+    let mut datagram = [0; 65_536];
+    let (mut count, mut told) = (0, Instant::now());
+    loop {
+        socket.recv(&mut datagram)?;
+        count += 1;
+        if told.elapsed() > Duration::from_secs(1) {
+            told = Instant::now();
+            let now = buffer.stats();
+            println!("{count} received, {} lost, buffer of {} bytes", now.drops, now.size);
+        }
+    }
+}
