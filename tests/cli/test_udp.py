@@ -59,7 +59,7 @@ def test_commands_move_files(tmp_path: Path) -> None:
             assert (outcome["sha256"], outcome["bytes"]) == (digest, len(data))
             again = send(str(tmp_path / "data.bin"), address)
             assert again.returncode == 2
-            assert b"refused" in again.stderr
+            assert b"of that name already" in again.stderr
             assert send("-", address, given=b"x").returncode == 2, "no name"
             outside = send("-", address, "--name", "../x", given=b"x")
             assert outside.returncode == 2
@@ -99,8 +99,10 @@ def test_bindings(tmp_path: Path) -> None:
 
         with pytest.raises(RuntimeError, match="no more"):
             _core.udp_send(server.address, "b", broken)
-        with pytest.raises(ConnectionError, match="refused"):
+        with pytest.raises(ConnectionError, match="more than the server takes in all"):
             _core.udp_send(server.address, "c", lambda _: b"", length=1 << 30)
+        with pytest.raises(ConnectionError, match=r"of that name already.*--name"):
+            _core.udp_send(server.address, "a", lambda _: b"")
         for bad in ({"mode": "fast"}, {"congestion": "vegas"}, {"datagram": 9}, {"piece": 0}):
             with pytest.raises(ValueError, match=r"found|there are"):
                 _core.udp_send(server.address, "d", lambda _: b"", **bad)

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let policy = Params::parse("elastic ceiling 16mb")?;
     let buffer = Adaptive::start(&socket, &policy, LOOK)?;
 
-    let mut datagram = [0; 65_536];
+    let mut datagram = vec![0; 65_536];
     let (mut count, mut told) = (0, Instant::now());
     loop {
         socket.recv(&mut datagram)?;

@@ -223,7 +223,10 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
 def _nobody(port: int | None) -> str:
     """Why there may have been no sockets, and who knows more."""
     if port is None:
-        return "no UDP socket with a port was seen; `ss -ulpn` lists who has which"
+        return (
+            "no UDP socket with a port was seen; `ss -ulpn` lists who has which, and --port PORT "
+            "watches without rights"
+        )
     return (
         f"nobody had UDP port {port} in this network namespace; `ss -ulpn` lists who has which. "
         "A container's server has a namespace of its own: name it by --pid."
@@ -283,9 +286,13 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
             say("none", "no UDP sockets yet")
         for socket in snapshot["sockets"]:
             say(socket["inode"], _line(socket, dry_run))
+            if socket["refusal"] is not None:
+                text = f"  watched only: {socket['refusal']['text']}"
+                say((socket["inode"], "refusal"), text)
         known = {socket["inode"] for socket in snapshot["sockets"]}
         for inode in [key for key in said if isinstance(key, int) and key not in known]:
             del said[inode]
+            said.pop((inode, "refusal"), None)
 
 
 def _line(socket: dict[str, Any], dry_run: bool) -> str:
@@ -303,8 +310,6 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
         parts.append(f"packets lost {told}")
     if socket["reason"] in WORTH_SAYING:
         parts.append(WORTH_SAYING[socket["reason"]])
-    if socket["refusal"] is not None:
-        parts.append(f"watched only: {socket['refusal']['text']}")
     return "; ".join(parts)
 
 

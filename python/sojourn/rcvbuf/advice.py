@@ -133,7 +133,7 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
             "The kernel counts twice as much."
         )
     last = seen.last
-    if last is not None and last["late"] * 20 > last["looks"]:
+    if found and last is not None and last["late"] * 20 > last["looks"]:
         lines.append(
             f"{last['late']} of {last['looks']} looks came late: this machine is busy, and what "
             "short bursts needed is known less well"
@@ -170,8 +170,9 @@ def _tell(one: Advice) -> list[str]:
         case "larger":
             lines.append(f"{who}: {lost} packets found a buffer {size} full, {bursts}")
             assert one.so_rcvbuf is not None
+            takes = least if least == most else f"{least} to {most}"
             lines.append(
-                f"  that burst takes {least} to {most}: set SO_RCVBUF to {one.so_rcvbuf} "
+                f"  that burst takes {takes}: set SO_RCVBUF to {one.so_rcvbuf} "
                 f"({_short(one.so_rcvbuf)})"
             )
     if one.drops["memory"]:
