@@ -175,7 +175,7 @@ class Client:
             self._socket.settimeout(patience)
         except BlockingIOError as error:
             self._socket.close()
-            raise LabError(f"the wire at {path} does not answer") from error
+            raise LabError(f"the wire at {path} does not answer: try again, or end it") from error
         except OSError as error:
             self._socket.close()
             if error.errno in (errno.ECONNREFUSED, errno.ENOENT):
@@ -212,7 +212,8 @@ class Client:
         try:
             line = self._lines.readline(ANSWER_BYTES)
         except TimeoutError as error:
-            raise LabError(f"the wire at {self._path} does not answer") from error
+            told = f"the wire at {self._path} does not answer: try again, or end it"
+            raise LabError(told) from error
         except ConnectionResetError as error:
             raise Ended from error
         if not line.endswith(b"\n"):
