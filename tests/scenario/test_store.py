@@ -47,6 +47,28 @@ def test_a_mesh_joins_all_and_clients_to_all() -> None:
     )
 
 
+def test_links_between_sites_are_others() -> None:
+    sites = {
+        "topology.sites": [["node1", "node2", "client1"], ["node3", "node4", "client2"]],
+        "topology.between": {"netem": "delay 40ms", "reverse": {"netem": "delay 60ms"}},
+    }
+    scenario = Scenario.from_toml(EDGE).replace(sites)
+    delay = {
+        link["name"]: link["params"]["delay"] // 1_000_000 for link in scenario.plan()["links"]
+    }
+    assert (delay["node1-node2"], delay["node3-node4"]) == (20, 20)
+    assert (delay["node1-node3"], delay["node1-node3.reverse"]) == (40, 60)
+    assert (delay["client1-node2"], delay["client1-node3"], delay["client2-node3"]) == (10, 40, 10)
+    for change, says in (
+        ({"topology.between": None}, "go together"),
+        ({"topology.sites": None}, "go together"),
+        ({"topology.sites": [["node1"], ["nodes"]]}, "`node1` stands in a site twice"),
+        ({"topology.sites": [["node1"], ["node9"]]}, "no link ends at `node9`"),
+    ):
+        with pytest.raises(ScenarioError, match=says):
+            scenario.replace(change)
+
+
 def test_it_runs_and_its_requests_add_up() -> None:
     run = edge(replication=3, workload="ycsb-a", records=100).run(seed=3)
     m = run.metrics

@@ -306,6 +306,16 @@ class MeshClients(Part):
     reverse: Direction = Field(Direction(), description="Only from nodes to clients.")
 
 
+class MeshBetween(Part):
+    """What links between the sites of a mesh have that others have not."""
+
+    rate: Rate | None = Field(None, description="Rate of both directions.")
+    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the forward direction.")
+    forward: Direction = Field(Direction(), description="Only from lower to higher numbers.")
+    reverse: Direction = Field(Direction(), description="Only from higher to lower numbers.")
+
+
 class Mesh(Part):
     """Hosts `node1`, `node2`, …, each joined to every other by a link of its own, `node1-node2`, ….
 
@@ -318,6 +328,13 @@ class Mesh(Part):
         3, description="Number of nodes."
     )
     clients: MeshClients | None = Field(None, description="Clients joined to every node.")
+    sites: list[Names] = Field(
+        [],
+        description="Hosts that stand in one place, a list for each place: those of different "
+        "places have the links of `between`.",
+        max_length=limits.MESH,
+    )
+    between: MeshBetween | None = Field(None, description="Links between hosts of two sites.")
     rate: Rate = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the forward direction.")

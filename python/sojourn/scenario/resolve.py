@@ -19,7 +19,7 @@ from sojourn.scenario.balancers import (
 )
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import Flow, Model
+from sojourn.scenario.models import Flow, Mesh, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.store import STORE_PLACES, store_of
 from sojourn.scenario.topology import (
@@ -117,9 +117,23 @@ class _Resolver:
             said = (change, change.forward, change.reverse)
             if all(one.rate is None and one.netem is None for one in said):
                 self.complain(path, "changes nothing: give a rate or netem's words")
+        if isinstance(self.model.topology, Mesh):
+            self.check_sites(self.model.topology)
         for name in self.model.links:
             if name in self.link_aliases or name in self.media:
                 self.complain(("links", name), f"`{name}` is the template's name for several links")
+
+    def check_sites(self, mesh: Mesh) -> None:
+        if bool(mesh.sites) != (mesh.between is not None):
+            key = "sites" if mesh.sites else "between"
+            self.complain(("topology", key), "`sites` and `between` go together")
+        seen: set[int] = set()
+        for i, names in enumerate(mesh.sites):
+            for host in self.hosts(("topology", "sites", i), names):
+                if host in seen:
+                    where = ("topology", "sites", i)
+                    self.complain(where, f"`{self.nodes[host]}` stands in a site twice")
+                seen.add(host)
 
     def link(self, link: OneWay) -> Json:
         capacity, rate = self.capacity(link)

@@ -201,11 +201,20 @@ def _mesh_links(t: Mesh) -> list[tuple[str, str]]:
 
 def _mesh(t: Mesh) -> list[OneWay]:
     mesh: Layer = (t, ("topology",))
+    names = aliases_of_mesh(t)
+    site = {
+        host: number
+        for number, hosts in enumerate(t.sites)
+        for name in hosts
+        for host in names.get(name, [name])
+    }
     links = []
     for a, b in _mesh_links(t):
         layers = [mesh]
         if t.clients is not None and a.startswith("client"):
             layers = [(t.clients, ("topology", "clients")), mesh]
+        if t.between is not None and a in site and b in site and site[a] != site[b]:
+            layers = [(t.between, ("topology", "between")), *layers]
         links += _both(f"{a}-{b}", (a, b), layers)
     return links
 
@@ -254,6 +263,14 @@ def media_of(model: Model) -> dict[str, tuple[str, Path]]:
     return {}
 
 
+def aliases_of_mesh(t: Mesh) -> dict[str, list[str]]:
+    """Names that stand for several hosts of a mesh."""
+    kinds = {"nodes": _named("node", t.nodes)}
+    if t.clients:
+        kinds["clients"] = _named("client", t.clients.hosts)
+    return kinds
+
+
 def aliases_of(model: Model) -> dict[str, list[str]]:
     """Names that stand for several hosts of a template."""
     match model.topology:
@@ -277,10 +294,7 @@ def aliases_of(model: Model) -> dict[str, list[str]]:
                 "servers": _named("server", t.servers),
             }
         case Mesh() as t:
-            kinds = {"nodes": _named("node", t.nodes)}
-            if t.clients:
-                kinds["clients"] = _named("client", t.clients.hosts)
-            return kinds
+            return aliases_of_mesh(t)
         case _:
             return {}
 
