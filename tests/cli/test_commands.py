@@ -23,6 +23,7 @@ from sojourn.cli import main
 from sojourn.cli.arguments import spread
 from sojourn.cli.compare import of_policies
 from sojourn.cli.verify import scenarios
+from sojourn.cli.words import CONSISTENCY, COORDINATORS
 from sojourn.scenario import Scenario
 from tests.conftest import ROOT
 from tests.scenario.texts import HOME
@@ -252,6 +253,14 @@ def test_output_that_cannot_be_written(home: Path) -> None:
         assert done.stderr.startswith("standard output: No space left on device; ")
 
 
+def test_words_of_stores_are_explained() -> None:
+    assert set(CONSISTENCY) == set(_core.store_words("consistency"))
+    assert set(COORDINATORS) == set(_core.store_words("coordinator"))
+    assert "each data centre" in sojourn("explain", "each_quorum").out
+    assert "95 % read, 5 % update" in sojourn("explain", "ycsb-b").out
+    assert "Pydantic" not in sojourn("explain", "store").out
+
+
 def test_compare(home: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     common = ["compare", str(home), "--queues", "pfifo limit 300p", "codel", "--out", out]
@@ -330,6 +339,9 @@ def test_list_and_explain() -> None:
         "balancer",
         "profile",
         "preset",
+        "consistency",
+        "coordinator",
+        "workload",
         "metric",
         "template",
         "table",

@@ -18,11 +18,12 @@ import pytest
 
 from sojourn.lab import Host, LabError, Sandbox, Unavailable
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
-from sojourn.lab.cassandra.client import load_driver, outcome_of
+from sojourn.lab.cassandra.client import _paced, load_driver, outcome_of
 from sojourn.lab.cassandra.cluster import Cluster, Node
 from sojourn.lab.engine import LabRecord, WireEngine
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
+from sojourn.lab.store.findings import table_options
 from sojourn.scenario import Scenario
 from tests.lab.conftest import started
 
@@ -173,6 +174,51 @@ def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() ->
 
 def _file(record: LabRecord, name: str) -> str:
     return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).read(name).decode()
+
+
+@pytest.mark.usefixtures("_cassandra")
+def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() -> None:
+    between = {"from": "e1", "to": "w1", "rate": "1gbit", "netem": "delay 5ms"}
+    links = {"between": between} | {
+        f"client-{node}": {"from": "client", "to": node, "rate": "1gbit"} for node in ("e1", "w1")
+    }
+    store = {
+        **STORE,
+        "nodes": ["e1", "w1"],
+        "data_centres": {"east": ["e1", "client"], "west": ["w1"]},
+        "replication": {"east": 1, "west": 1},
+        "consistency": "local_one",
+        "coordinator": "token-dc-aware",
+        "workload": "ycsb-a",
+        "records": 20,
+        "requests": 60,
+        "speculative": "30ms",
+        "read_repair": False,
+    }
+    wanted = Scenario.from_dict({"duration": "60s", "links": links, "store": store})
+    found, record = real(wanted)
+    assert found["store.acknowledged"] == 60
+    assert (found["store.e1.coordinated"], found["store.w1.coordinated"]) == (60, 0)
+    (checked,) = record.real["store"]["checked"]
+    assert checked["keys"] > 0
+    assert checked["lost"] == checked["violations"] == checked["unread"] == 0
+
+
+def test_a_tables_options_are_the_plans_not_cassandras() -> None:
+    def options(**store: Any) -> dict[str, str]:
+        return table_options(scenario(**store).plan()["store"])
+
+    assert options() == {"speculative_retry": "NONE"}
+    given = options(speculative="2500us", read_repair=False)
+    assert given == {"speculative_retry": "2.5ms", "read_repair": "NONE"}
+
+
+def test_a_rate_is_kept_and_nothing_left_out() -> None:
+    begin = time.monotonic()
+    assert [list(batch) for batch in _paced(range(5), 20)] == [[0, 1], [2, 3], [4]]
+    assert time.monotonic() - begin >= 0.25
+    assert [list(batch) for batch in _paced(range(5), None)] == [[0, 1, 2, 3, 4]]
+    assert list(_paced([], 20)) == list(_paced([], None)) == []
 
 
 def test_what_a_real_store_cannot_have_is_refused() -> None:

@@ -131,9 +131,7 @@ def measure(
     # Whoever ends it lets it drop the keyspace.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with common.waiting("asking", scenario.plan()["duration"] / 1e9):
-        columns, about = ask(
-            scenario.plan_json, seed, running, lambda name: common.note(f"asks in keyspace {name}")
-        )
+        columns, about = ask(scenario.plan_json, seed, running, common.note)
     found = values(columns)
     if as_json:
         common.print_json({"metrics": found, "store": about})

@@ -27,16 +27,46 @@ KINDS = {
     "balancer": "policies that choose a server for a new flow",
     "profile": "TCP profiles",
     "preset": "application presets",
+    "consistency": "consistency levels of a store",
+    "coordinator": "ways to choose the node that a client of a store asks",
+    "workload": "workloads of a store",
     "metric": "metrics",
     "template": "topology templates",
     "table": "tables of a scenario file",
 }
 
 
+CONSISTENCY = {
+    "one": "One replica has answered.",
+    "two": "Two replicas have answered.",
+    "three": "Three replicas have answered.",
+    "quorum": "More than half of all replicas have answered, wherever they stand.",
+    "local_one": "One replica in the coordinator's data centre has answered.",
+    "local_quorum": "More than half of the replicas in the coordinator's data centre answered.",
+    "each_quorum": "More than half of the replicas in each data centre have answered.",
+    "all": "All replicas have answered.",
+}
+COORDINATORS = {
+    "round-robin": "All nodes in turn.",
+    "dc-aware": "The nodes of the client's data centre in turn.",
+    "token-aware": "A replica of the record; then all others in turn.",
+    "token-dc-aware": "A replica in the client's data centre; then its other nodes in turn.",
+}
+
+
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Everything with a name, by kind."""
     from sojourn import _core
-    from sojourn.scenario.models import TEMPLATES, Balancer, Flow, Link, Model, Observe, Store
+    from sojourn.scenario.models import (
+        TEMPLATES,
+        WORKLOADS,
+        Balancer,
+        Flow,
+        Link,
+        Model,
+        Observe,
+        Store,
+    )
 
     tables = {
         "scenario": Model,
@@ -59,10 +89,21 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "balancer": known["balancer"],
         "profile": known["profiles"],
         "preset": known["presets"],
+        "consistency": _meanings(CONSISTENCY),
+        "coordinator": _meanings(COORDINATORS),
+        "workload": _meanings({name: _shares(of) for name, of in WORKLOADS.items()}),
         "metric": [{**m, "summary": m["definition"]} for m in known["metrics"]],
         "template": [_keys(name, model) for name, model in TEMPLATES.items()],
         "table": [_keys(name, model) for name, model in tables.items()],
     }
+
+
+def _meanings(words: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name, "summary": meaning} for name, meaning in words.items()]
+
+
+def _shares(workload: dict[str, float]) -> str:
+    return ", ".join(f"{100 * share:g} % {kind}" for kind, share in workload.items())
 
 
 def _keys(name: str, model: Any) -> dict[str, Any]:
@@ -72,7 +113,9 @@ def _keys(name: str, model: Any) -> dict[str, Any]:
             "name": field.alias or key,
             "kind": "key",
             "required": field.is_required(),
-            "default": "" if field.is_required() else _default(field.default),
+            "default": ""
+            if field.is_required()
+            else _default(field.get_default(call_default_factory=True)),
             "doc": field.description or "",
         }
         for key, field in model.model_fields.items()
@@ -84,7 +127,7 @@ def _keys(name: str, model: Any) -> dict[str, Any]:
 def _default(value: Any) -> str:
     from pydantic import BaseModel
 
-    if value is None or isinstance(value, BaseModel):
+    if value is None or value == {} or isinstance(value, BaseModel):
         return ""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 

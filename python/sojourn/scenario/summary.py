@@ -54,18 +54,21 @@ _BALANCER = (
     ("decision_mean", "decision"),
     ("decision_p99", "99 %"),
 )
-_STORE = (
-    ("requests", "requests"),
+_OUTCOMES = (
     ("acknowledged", "acknowledged"),
     ("unavailable", "unavailable"),
     ("errors", "failed"),
     ("timed_out", "timed out"),
     ("pending", "pending"),
-    ("latency_mean", "latency, mean"),
+)
+_LATENCY = (
+    ("latency_mean", "mean"),
     ("latency_p50", "50 %"),
     ("latency_p95", "95 %"),
     ("latency_p99", "99 %"),
     ("latency_max", "max"),
+)
+_STORE = (
     ("retransmissions", "sent again"),
     ("speculations", "speculative reads"),
     ("mismatches", "reads that differed"),
@@ -73,8 +76,7 @@ _STORE = (
     ("unconverged", "records that differ at the end"),
 )
 _QUIET = {
-    *("unavailable", "errors", "timed_out", "pending", "speculations", "mismatches", "hints"),
-    "unconverged",
+    *("speculations", "mismatches", "hints", "unconverged"),
     "choices_refused",
     *("goodput", "udp_goodput", "retransmissions", "marks"),
     *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement", "abandoned"),
@@ -121,27 +123,43 @@ def summarise(run: Run) -> str:
     scenario, plan = run.scenario, run.scenario.plan()
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
-    lines = [
-        f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}",
-        "",
-        f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}",
-    ]
-    lines += _row(run, "", _LINK)
+    lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
+    links = ["", f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}", *_row(run, "", _LINK)]
+    if "store" in plan:  # what was asked about comes first
+        lines += _store(run, plan["store"]["name"])
+    lines += links
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
         lines += _row(run, f"{name}.", _BALANCER)
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", _GROUP)
-    if "store" in plan:
-        name = plan["store"]["name"]
-        lines += ["", f"{name}:", *_row(run, f"{name}.", _STORE)]
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
         + (f", trace {run.trace_hash}" if run.trace_hash and plan["observe"]["trace_hash"] else ""),
     ]
     return "\n".join(lines)
+
+
+def _store(run: Run, name: str) -> list[str]:
+    """What became of a store's requests, and the latency of those that were acknowledged."""
+    lines = ["", f"{name}:"]
+    kinds = [f"{name}.{kind}" for kind in ("reads", "writes", "scans")]
+    kinds = [kind for kind in kinds if run.metrics.get(f"{kind}.requests")]
+    for prefix in (name, *(kinds if len(kinds) > 1 else [])):
+        number = int(run.metrics.get(f"{prefix}.requests") or 0)
+        what = "requests" if prefix == name else prefix.rpartition(".")[2]
+        ended = []
+        for metric, label in _OUTCOMES:
+            count = run.metrics.get(f"{prefix}.{metric}") or 0
+            if count or metric == "acknowledged":
+                share = f" ({100 * count / number:.3g} %)" if number else ""
+                ended.append(f"{label} {format_value(count, '')}{share}")
+        lines += ["  " + line for line in _wrap([f"{what} {format_value(number, '')}", *ended], 92)]
+        whose = "latency of the acknowledged: " if prefix == name else "latency: "
+        lines += _row(run, f"{prefix}.", _LATENCY, whose)
+    return lines + _row(run, f"{name}.", _STORE)
 
 
 def _rates(plan: dict[str, Any]) -> str:
@@ -170,7 +188,7 @@ def rates_of(link: dict[str, Any], duration: int) -> set[int]:
     return {first, *(change["rate"] for change in changes)}
 
 
-def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str]:
+def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...], first: str = "") -> list[str]:
     parts: list[str] = []
     for metric, label in wanted:
         value = run.metrics.get(prefix + metric)
@@ -180,6 +198,8 @@ def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...]) -> list[str
             continue
         text = format_value(value, run.units.get(prefix + metric, ""), metric)
         parts.append(f"{label} {text}")
+    if parts:
+        parts[0] = first + parts[0]
     return ["  " + line for line in _wrap(parts, 92)]
 
 

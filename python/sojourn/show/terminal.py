@@ -371,10 +371,11 @@ def print_claims(
 
     console = console or _console()
     console.print(claims(judgements, units))
-    counts = [
-        f"{sum(j.verdict == verdict for j in judgements)} {word}"
-        for verdict, (word, _) in BADGES.items()
-    ]
+    counts = []
+    for verdict, (word, _) in BADGES.items():
+        number = sum(j.verdict == verdict for j in judgements)
+        plural = {"holds": "hold", "does not hold": "do not hold"}.get(word, word)
+        counts.append(f"{number} {word if number == 1 else plural}")
     console.print(Text(f"{len(judgements)} claims: {', '.join(counts)}."))
     told = confidence(judgements)
     if told:

@@ -17,11 +17,11 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from string import Template
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 Json = dict[str, Any]
 Outcome = Literal["acknowledged", "unavailable", "error", "timed_out"]
@@ -32,10 +32,14 @@ ANSWERED = "== {} =="
 WRITE = "INSERT INTO $table (id, value) VALUES (?, ?)"
 READ = "SELECT value FROM $table WHERE id = ?"
 SCAN = "SELECT id FROM $table WHERE token(id) >= token(?) LIMIT ?"
+PEERS = "SELECT data_center, tokens FROM system.peers"
 NODE_LOCAL = 11
 """The level of a query that a node answers from what it has itself (CASSANDRA-7296)."""
+BATCH_SECONDS = 0.1
+"""Where a rate is kept, requests are made in batches of so long."""
 READ_AT_ONCE = 64
 """Keys that are looked for at a time."""
+T = TypeVar("T")
 SCHEMA_SECONDS = 60
 """Nodes have at most this long to agree on a table."""
 PROBES = 16
@@ -74,6 +78,16 @@ class Request:
     """Records of a scan."""
 
 
+def _paced(items: Sequence[T], rate: float | None) -> Iterator[Sequence[T]]:
+    """All items in batches, so that there are at most `rate` a second; in one without a rate."""
+    size = max(1, round(rate * BATCH_SECONDS)) if rate else max(1, len(items))
+    begin = time.monotonic()
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
+        if rate:
+            time.sleep(max(0.0, begin + (first + size) / rate - time.monotonic()))
+
+
 class Client:
     """A session with a store."""
 
@@ -84,13 +98,20 @@ class Client:
 
         self.given = given
         self.log = log
+        # A node in another data centre, of which a client that is aware of them knows nothing, is
+        # asked too when all nodes are to be seen.
+        coordinator = given["coordinator"]
+        looking = "round-robin" if given.get("sees_all") else coordinator
         profile, patient = (
             ExecutionProfile(
-                load_balancing_policy=_policy(given),
+                load_balancing_policy=_policy(name, given["data_centre"]),
                 retry_policy=FallthroughRetryPolicy(),
                 request_timeout=seconds,
             )
-            for seconds in (given["patience_seconds"], CHECK_SECONDS)
+            for name, seconds in (
+                (coordinator, given["patience_seconds"]),
+                (looking, CHECK_SECONDS),
+            )
         )
         self.cluster = Cluster(
             given["contact_points"],
@@ -131,6 +152,21 @@ class Client:
         ]
         return {"hosts": sorted(known, key=lambda host: str(host["address"]))}
 
+    def peers(self, _: Json) -> Json:
+        """How many others each node has a place on the ring for; fewer if it does not answer.
+
+        A node that knows too few refuses a keyspace of data centres that it has not heard of.
+        """
+        from cassandra import DriverException
+        from cassandra.cluster import NoHostAvailable
+
+        known = dict.fromkeys((host.address for host in self.cluster.metadata.all_hosts()), 0)
+        for host in self.cluster.metadata.all_hosts():
+            with suppress(DriverException, NoHostAvailable):
+                rows = self.session.execute(PEERS, timeout=PROBE_SECONDS, host=host)
+                known[host.address] = sum(bool(row.data_center and row.tokens) for row in rows)
+        return {"peers": known}
+
     def schema(self, order: Json) -> Json:
         """A keyspace and a table of our own; an error if there is such a keyspace already.
 
@@ -145,6 +181,8 @@ class Client:
             self.made = True
             self.session.execute(self._cql(make), timeout=order["seconds"])
             table = "CREATE TABLE $table (id bigint PRIMARY KEY, value blob)"
+            options = [f"{name} = '{value}'" for name, value in order["options"].items()]
+            table += f" WITH {' AND '.join(options)}"
             self.session.execute(self._cql(table), timeout=order["seconds"])
             self.ready({**order, "level": "ONE"})
             return self.prepare(order)
@@ -222,10 +260,11 @@ class Client:
 
         value = bytes(self.given["value_bytes"])
         rows = [(self.key_of(record), value) for record in range(first, first + count)]
-        execute_concurrent_with_args(
-            self.session, self._prepared["load"], rows, concurrency=READ_AT_ONCE,
-            execution_profile=PATIENT,
-        )  # fmt: skip
+        for batch in _paced(rows, order.get("rate")):
+            execute_concurrent_with_args(
+                self.session, self._prepared["load"], batch, concurrency=READ_AT_ONCE,
+                execution_profile=PATIENT,
+            )  # fmt: skip
         return {}
 
     def script(self, order: Json) -> Json:
@@ -258,7 +297,8 @@ class Client:
         for _ in range(CHECK_TIMES if order["replicas"] else 0):
             held |= self._held([key for key in keys if key not in held])
         for _ in range(CHECK_TIMES):
-            together |= self._at_all([key for key in keys if together.get(key) is None])
+            left = [key for key in keys if together.get(key) is None]
+            together |= self._at_all(left, order.get("rate"))
         most, need = order["most"], order["need"]
         lost = [key for key in keys if together[key] is False]
         few = [key for key, (here, _) in held.items() if 0 < here < need]
@@ -294,18 +334,19 @@ class Client:
                     held[key] = (sum(found), len(found))
         return held
 
-    def _at_all(self, keys: Sequence[int]) -> dict[int, bool | None]:
+    def _at_all(self, keys: Sequence[int], rate: float | None) -> dict[int, bool | None]:
         """Whether each key is there, read at ALL; `None` if it could not be read."""
         from cassandra.concurrent import execute_concurrent_with_args
 
-        found = execute_concurrent_with_args(
-            self.session, self._prepared["all"], [(key,) for key in keys],
-            concurrency=READ_AT_ONCE, raise_on_first_error=False, execution_profile=PATIENT,
-        )  # fmt: skip
-        return {
-            key: bool(list(rows)) if success else None
-            for key, (success, rows) in zip(keys, found, strict=True)
-        }
+        there: dict[int, bool | None] = {}
+        for batch in _paced(keys, rate):
+            found = execute_concurrent_with_args(
+                self.session, self._prepared["all"], [(key,) for key in batch],
+                concurrency=READ_AT_ONCE, raise_on_first_error=False, execution_profile=PATIENT,
+            )  # fmt: skip
+            for key, (success, rows) in zip(batch, found, strict=True):
+                there[key] = bool(list(rows)) if success else None
+        return there
 
     def leave(self, _: Json) -> Json:
         """The session ends."""
@@ -458,18 +499,18 @@ def outcome_of(error: Exception | None) -> Outcome:
     return "error"
 
 
-def _policy(given: Mapping[str, Any]) -> Any:
+def _policy(coordinator: str, data_centre: str) -> Any:
     from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
 
-    match given["coordinator"]:
+    match coordinator:
         case "round-robin":
             return RoundRobinPolicy()
         case "token-aware":
             return TokenAwarePolicy(RoundRobinPolicy())
         case "dc-aware":
-            return DCAwareRoundRobinPolicy(given["data_centre"])
+            return DCAwareRoundRobinPolicy(data_centre)
         case "token-dc-aware":
-            return TokenAwarePolicy(DCAwareRoundRobinPolicy(given["data_centre"]))
+            return TokenAwarePolicy(DCAwareRoundRobinPolicy(data_centre))
         case other:
             raise ValueError(f"no such coordinator policy: {other}")
 

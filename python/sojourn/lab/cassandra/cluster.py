@@ -174,17 +174,23 @@ class Cluster:
             each.wait()
 
     def agree(self, clients: Sequence[Asker]) -> float:
-        """Waits until every client knows every node to be up; the seconds that took."""
+        """Waits until every client knows every node to be up, and every node all others.
+
+        Returns the seconds that took.
+        """
         begin = time.monotonic()
         wanted = sorted(each.member.address for each in self.nodes)
         for client in clients:
             while True:
                 found: Sequence[Mapping[str, Any]] = client.ask("hosts")["hosts"]
-                if sorted(host["address"] for host in found if host["up"]) == wanted:
+                up = sorted(host["address"] for host in found if host["up"])
+                if up == wanted:
+                    peers: Mapping[str, int] = client.ask("peers")["peers"]
+                    up = [address for address in up if peers[address] >= len(wanted) - 1]
+                if up == wanted:
                     break
                 self.check()
                 if time.monotonic() - begin > AGREE_SECONDS:
-                    up = [host["address"] for host in found if host["up"]]
                     raise LabError(f"the store's nodes do not know each other: {up} of {wanted}")
                 time.sleep(0.2)
         return time.monotonic() - begin

@@ -152,6 +152,17 @@ def replication(store: Mapping[str, Any]) -> dict[str, str]:
     return {"class": "NetworkTopologyStrategy", **named}
 
 
+def table_options(store: Mapping[str, Any]) -> dict[str, str]:
+    """A table's options, in CQL's words: Cassandra's own defaults are others than a plan's.
+
+    Stores of other versions know no `read_repair`, so that it is left out where it is as always.
+    """
+    patience = store["patience"]
+    wait = patience["speculate"]
+    options = {"speculative_retry": "NONE" if wait is None else f"{wait / 1e6:.10g}ms"}
+    return options if patience["read_repair"] else {**options, "read_repair": "NONE"}
+
+
 def keyspace() -> str:
     """A name that nobody else's keyspace has."""
     return f"sojourn_{secrets.token_hex(6)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.lab.cassandra.client import Client
 from sojourn.lab.errors import LabError, Unavailable
-from sojourn.lab.store.findings import keyspace, level, replication, summary_of
+from sojourn.lab.store.findings import keyspace, level, replication, summary_of, table_options
 
 if TYPE_CHECKING:
     from sojourn.study.engine import Column
@@ -50,8 +50,8 @@ def measure(
 
     One client asks what the plan's first client does. The keyspace that is made goes at the end,
     whatever happens to the client but `kill -9`; nothing else there is touched. `tell` hears the
-    keyspace's name before it is made. Raises `Unavailable` if the store cannot be reached,
-    `LabError` if it refuses.
+    keyspace's name before it is made, and what takes long. Raises `Unavailable` if the store
+    cannot be reached, `LabError` if it refuses.
     """
     plan: Json = json.loads(plan_json)
     store = plan.get("store")
@@ -77,11 +77,16 @@ def measure(
             where = ", ".join(running.contact_points)
             raise Unavailable(f"no store answers at {where}: {error}") from error
         stack.callback(client.leave, {})
-        tell(client.keyspace)
+        tell(f"asks in keyspace {client.keyspace}")
         try:
             stack.callback(client.drop, {"seconds": 60})
-            client.schema({"replication": replication(store), "seconds": 60})
-            client.load({"first": 0, "count": store["workload"]["records"]})
+            options = table_options(store)
+            asked = {"replication": replication(store), "options": options, "seconds": 60}
+            client.schema(asked)
+            records, rate = store["workload"]["records"], running.rate
+            if records > rate:
+                tell(f"writes {records} records first, {records / rate:.0f} s")
+            client.load({"first": 0, "count": records, "rate": rate})
             most = store["load"]["requests"] or SCRIPT
             client.script({"script": parts.script(0, min(most, SCRIPT))})
             now = time.monotonic_ns()
@@ -92,7 +97,8 @@ def measure(
                     "least_gap": int(1e9 / running.rate),
                 }
             )  # fmt: skip
-            checked = client.verify({"need": parts.write_need, "replicas": False, "most": 20})
+            wanted = {"need": parts.write_need, "replicas": False, "most": 20, "rate": rate}
+            checked = client.verify(wanted)
         except Unavailable:
             raise
         except Exception as error:

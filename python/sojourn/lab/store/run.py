@@ -34,7 +34,7 @@ from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
-from sojourn.lab.store.findings import keyspace, level, replication, with_store
+from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
 
@@ -238,13 +238,15 @@ class StoreRun:
             value_bytes=self.store["workload"]["value"],
             load=self.store["load"],
             first_key=self.parts.first_key,
+            sees_all=True,
         )
         return made
 
     def prepare(self, clients: Sequence[Asker]) -> None:
         """Makes the table and its first records, and warms the nodes; clients learn what to ask."""
         first = clients[0]
-        first.ask("schema", replication=replication(self.store), seconds=120)
+        options = table_options(self.store)
+        first.ask("schema", replication=replication(self.store), options=options, seconds=120)
         first.ask("ready", level="ALL", seconds=120)
         for other in clients[1:]:
             other.ask("prepare")

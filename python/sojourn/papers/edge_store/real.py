@@ -171,10 +171,11 @@ class Outcome:
         ]
         if not self.judgements:
             lines.append("no claim is judged, for want of the cells that they are about")
-        good = len(self.size.cells) - len(self.outside)
+        cells = len(self.size.cells)
+        good = cells - len(self.outside)
         lines.append(
-            f"real and simulated means are within {ROOM:.0%} in {good} of {len(self.size.cells)} "
-            "cells" + (f"; not in: {'; '.join(self.outside)}" if self.outside else "")
+            f"real and simulated means are within {100 * ROOM:.0f} % in {good} of {cells} cells"
+            + (f"; not in: {'; '.join(self.outside)}" if self.outside else "")
         )
         return [*lines, *told(self.doubts, len(self.real))]
 

@@ -95,15 +95,15 @@ class Outcome:
         table = self.explanations()
         means = self.mechanism.groupby("variant")["excess"].mean()
         whole = means["as it was"]
-        left = {name: means[name] / whole for name in ("min_rto 20ms", "32 at a time")}
+        left = {name: 100 * means[name] / whole for name in ("min_rto 20ms", "32 at a time")}
         fit = table[["phi", "order statistics", "simulated"]].corr()["simulated"]
-        error = (table["order statistics"] / table["simulated"] - 1).abs()
+        error = 100 * (table["order statistics"] / table["simulated"] - 1).abs()
         worst = table.to_dict("records")[int(error.to_numpy().argmax())]
         return [
             (
                 f"RF2's excess at high loss and {WHERE[1]} ms is {whole:.0f} ms; with a least "
-                f"timeout of 20 ms {left['min_rto 20ms']:.0%} of it are left, with 32 writes at a "
-                f"time {left['32 at a time']:.0%}. phi is the same in all three."
+                f"timeout of 20 ms {left['min_rto 20ms']:.0f} % of it is left, with 32 writes at a "
+                f"time {left['32 at a time']:.0f} %. phi is the same in all three."
             ),
             (
                 f"Over {len(table)} cells of consistency levels and replication factors, latency "
@@ -111,8 +111,8 @@ class Outcome:
                 f"retransmission timeouts by {fit['order statistics']:.2f}."
             ),
             (
-                f"The order-statistics model is off by {error.median():.1%} in the median and by "
-                f"{error.max():.0%} at most, at {worst['level'].upper()} RF{worst['rf']}: it "
+                f"The order-statistics model is off by {error.median():.1f} % in the median and by "
+                f"{error.max():.0f} % at most, at {worst['level'].upper()} RF{worst['rf']}: it "
                 "doubles the timeout from the first retransmission on, where Linux sends a probe "
                 "first, and it knows nothing of messages that wait behind a lost one."
             ),
