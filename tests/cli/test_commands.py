@@ -362,6 +362,8 @@ def test_list_and_explain() -> None:
     for part in ("s3-threshold", "names for preset", "f8", "names for published", "wall-clock"):
         assert part in shown
     assert "Unit: s" in sojourn("explain", "sojourn_p95").out
+    assert sojourn("explain", "calls.delay_p99").out == sojourn("explain", "delay_p99").out
+    assert sojourn("explain", "calls.codel").status == 2
 
 
 def test_schema() -> None:

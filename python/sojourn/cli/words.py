@@ -171,6 +171,11 @@ def explain(
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
     ]
+    if not found:  # a metric of a link or group, as columns have it: `calls.mos`
+        metric = name.rpartition(".")[2]
+        found = [
+            ("metric", item) for item in known["metric"] if "." in name and item["name"] == metric
+        ]
     if not found:
         _unknown("name", name, [i["name"] for items in known.values() for i in items], as_json)
     if as_json:
