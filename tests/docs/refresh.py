@@ -38,7 +38,7 @@ WIDEST = 900
 """Dots across."""
 
 # A slow machine says how far it is.
-_PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .* left\n", re.MULTILINE)
+_PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .*\n", re.MULTILINE)
 _FIGURE = re.compile(r"^% figure: (\S+) (\S+) (\S+)$", re.MULTILINE)
 
 

@@ -121,6 +121,15 @@ def test_conditions_of_every_kind() -> None:
     assert none.answer().startswith("No queue meets the condition")
 
 
+def test_what_a_condition_costs_is_told() -> None:
+    dear = run(subject_to="goodput >= 9.5mbit")
+    assert [e.choice for e in dear.winners] == ["pfifo"]
+    assert "Without that, codel would lead with 19.8 ms" in dear.answer()
+    assert "codel would lead" not in run(subject_to="goodput <= 9.42mbit").answer()
+    # What is out is worse besides: nothing is lost.
+    assert "would lead" not in run().answer()
+
+
 def test_borderline_is_told() -> None:
     found = run(subject_to="goodput >= 9.4mbit")
     entry = found.entry("codel")

@@ -203,10 +203,26 @@ def _outs(c: Comparison) -> str:
             reason = f"missed: {' and '.join(broken)}" if broken else f"{c.by} was not measured"
             groups.setdefault(reason, []).append(names[e.choice])
     parts = [f"{listed(found)} ({reason})" for reason, found in groups.items()]
-    text = f"Out of the ranking: {'; '.join(parts)}." if parts else ""
+    text = f"Out of the ranking: {'; '.join(parts)}.{_price(c)}" if parts else ""
     if edge:
         text += f" For {listed(edge)} that is a close call, which more seeds may decide otherwise."
     return text.strip()
+
+
+def _price(c: Comparison) -> str:
+    """Say what a condition costs, if one that it rules out is better by ten per cent or more."""
+    out = next((e for e in c.entries if not e.feasible), None)  # the best of them comes first
+    if out is None or not c.winners:
+        return ""
+    mine, best = out.value.estimate, c.winners[0].value.estimate
+    gain = (best - mine) * (1.0 if c.better == "lower" else -1.0)
+    if not gain >= 0.1 * abs(best):
+        return ""
+    value = quantities.value(mine, c.table.units.get(c.by, ""), c.by)
+    return (
+        f" Without that, {c.short[out.choice]} would lead with {value}: which counts for more is "
+        "for you to say (`--subject-to`)."
+    )
 
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:
