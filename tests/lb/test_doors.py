@@ -26,6 +26,23 @@ def test_a_dry_run_changes_nothing(fresh: Bench) -> None:
     assert [line.split(" actions=")[1] for line in fresh.rules("0x77")] == before
 
 
+def test_rules_stay_until_they_are_removed(fresh: Bench, tmp_path: Path) -> None:
+    before = [line.split(" actions=")[1] for line in fresh.rules("0x77")]
+    state = ["--state", str(tmp_path / "flows")]
+    fresh.start(*state)
+    assert set(fresh.once(count=2)) == {"s1", "s2"}
+    fresh.stop()
+    assert len(fresh.rules()) >= 4, "those of flows go by themselves, when these are silent"
+    # The wire that its backlogs were read from may be gone: that matters no more.
+    gone = ["--backlog", "wire:/nowhere:a,b", "--remove"]
+    process = fresh.start(*state, *gone, policy="iqlb", ready=False)
+    assert process.wait(40) == 0, process.errors()
+    assert json.loads(process.output())["removed"] >= 4
+    assert not fresh.rules()
+    assert not (tmp_path / "flows").exists()
+    assert [line.split(" actions=")[1] for line in fresh.rules("0x77")] == before
+
+
 def test_the_page(fresh: Bench) -> None:
     fresh.start("--status", "8099")
     fresh.once(count=3)
@@ -46,6 +63,8 @@ def test_the_page(fresh: Bench) -> None:
     assert "s1" in page
     assert "10.0.0.12" in page
     assert json.loads(status)["decisions"]["made"] == 3
+    assert "backlog" not in page, "round-robin looks at none"
+    assert 'class="wide"' in page
     assert codes == ["403", "501"], "by this machine's name only, and read-only"
 
 

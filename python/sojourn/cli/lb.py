@@ -144,6 +144,12 @@ def serve(
         bool,
         typer.Option("--dry-run", help="Say what would be written to the switch; change nothing."),
     ] = False,
+    remove: Annotated[
+        bool,
+        typer.Option(
+            "--remove", help="Only remove this balancer's rules from the switch, and end."
+        ),
+    ] = False,
     seed: common.Seed = 1,
     as_json: common.AsJson = False,
 ) -> None:
@@ -151,8 +157,8 @@ def serve(
 
     The switch must be told to ask here (Open vSwitch: set-controller, connection-mode=out-of-band,
     fail-mode=secure). Only rules with our own cookie, in one table, are ever written or removed;
-    they stay in the switch when this ends, and are taken over by the next. With `--json` there is a
-    line a second.
+    they stay in the switch when this ends, and are taken over by the next, or removed by the same
+    command with `--remove`. With `--json` there is a line a second.
     """
     from sojourn import _core
     from sojourn.lb.serve import Showing, require_os_ken
@@ -160,6 +166,8 @@ def serve(
 
     require_os_ken()
     _core.parse_balancer(policy)
+    if remove:  # which rules there are does not depend on who chose, and his queues may be gone
+        policy, backlog = "round-robin", None
     host, port = _where(listen, as_json)
     servers = [_server(text, as_json) for text in server]
     if backlog is not None:
@@ -194,12 +202,12 @@ def serve(
             "tls": tls,
             "datapaths": [_datapath(text, as_json) for text in datapath or ()],
         },
-        dry_run=dry_run,
+        dry_run=dry_run or remove,
     )
     if state != "none":
         place = Path(state) if state is not None else _state_file(service)
         service = service.model_copy(update={"state": place})
-    run(service, Showing(watch=watch, as_json=as_json, page=status))
+    run(service, Showing(watch=watch, as_json=as_json, page=status, remove=remove))
 
 
 def _service(as_json: bool, **values: Any) -> Service:
@@ -211,9 +219,21 @@ def _service(as_json: bool, **values: Any) -> Service:
         return Service.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
         text = first["msg"].removeprefix("Value error, ")
-        common.fail(f"{place}: {text}" if place else text, as_json=as_json)
+        common.fail(f"{_place(first['loc'], values)}{text}", as_json=as_json)
+
+
+def _place(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+    """Which option a fault is in, as the user wrote it, and what was found there."""
+    match where:
+        case ("servers", int(number), *rest):
+            server = values["servers"][number]
+            found = "".join(f"{part}={server.get(part)}" for part in rest)
+            return f"--server {server['name']}: {found}: "
+        case (str(option), *_) if values.get(option) is not None and option != "listen":
+            return f"--{option.replace('_seconds', '').replace('_', '-')} {values[option]}: "
+        case _:
+            return f"{'.'.join(map(str, where))}: " if where else ""
 
 
 def _state_file(service: Service) -> Path:

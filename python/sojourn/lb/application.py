@@ -93,6 +93,8 @@ class Connection:
     """Flows by the barrier that confirms them."""
     written: OrderedDict[int, tuple[Key, Kind]] = field(default_factory=OrderedDict)
     """What our latest rules were for, by message."""
+    removing: int | None = None
+    """The barrier behind the removal of all our rules, until the switch has reached it."""
     standing_at: float = 0.0
     missing: bool = False
     """Whether somebody removed rules that are always there."""
@@ -484,10 +486,18 @@ class LoadBalancer(OSKenApp):
             connection.written.popitem(last=False)
         self._send(back, forth, barrier)
 
+    def remove_all(self, connection: Connection) -> None:
+        """Has the switch remove all our rules; nobody must be writing any (a dry run)."""
+        barrier = parser.OFPBarrierRequest(connection.datapath)
+        connection.removing = connection.datapath.set_xid(barrier)
+        self._send(connection.rules.remove_all(), barrier)
+
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier(self, event: Any) -> None:
         """The switch has done what stands before the barrier."""
         connection = self._of(event)
+        if connection is not None and connection.removing == event.msg.xid:
+            connection.removing = None
         flow = None if connection is None else connection.unconfirmed.pop(event.msg.xid, None)
         if flow is not None:
             self.flows.confirm(flow)

@@ -199,6 +199,19 @@ class Rules:
             match=parser.OFPMatch(),
         )
 
+    def remove_all(self) -> Any:
+        """Removes all our rules."""
+        return parser.OFPFlowMod(
+            self.datapath,
+            cookie=self.service.cookie,
+            cookie_mask=COOKIE_MASK,
+            table_id=self.service.table,
+            command=of.OFPFC_DELETE,
+            out_port=of.OFPP_ANY,
+            out_group=of.OFPG_ANY,
+            match=parser.OFPMatch(),
+        )
+
     def meter(self, command: int, number: int, rate: int) -> Any:
         """A meter that drops what is above so many packets a second."""
         burst = max(rate // 4, 10)

@@ -17,6 +17,7 @@ from sojourn.lb.service import Service
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
+    from sojourn.lb.application import Connection
     from sojourn.lb.server import Controller
     from sojourn.lb.status import Status
 
@@ -34,6 +35,8 @@ class Showing:
     as_json: bool = False
     page: int | None = None
     """Port of the status page."""
+    remove: bool = False
+    """Whether only the rules are to be removed; with a service that is a dry run."""
 
 
 def require_os_ken() -> None:
@@ -71,6 +74,9 @@ def serve(service: Service, showing: Showing) -> None:
         url = None
         if showing.page is not None:
             url = stack.enter_context(Page(status, showing.page)).url
+        if showing.remove:
+            _remove(controller, over, showing)
+            return
         if service.dry_run:
             _dry_run(controller, over)
             return
@@ -81,6 +87,12 @@ def serve(service: Service, showing: Showing) -> None:
             page = "" if url is None else f", status at {url}"
             print(f"waiting for a switch at {where}{page}; Ctrl-C ends it", file=sys.stderr)
         _show(status, showing, over)
+        if controller.application.connection is not None and not showing.as_json:
+            print(
+                "the rules stay in the switch: flows that have some go on, new ones wait for the "
+                "next `sojourn lb serve`; the same command with --remove takes them away",
+                file=sys.stderr,
+            )
 
 
 def _log(showing: Showing) -> None:
@@ -133,20 +145,50 @@ def _repeat(over: threading.Event, act: Callable[[], None]) -> None:
         every = min(2 * every, SAY_EVERY)
 
 
+def _connected(controller: Controller, over: threading.Event, what: str) -> Connection | None:
+    """Waits for the first switch and returns it; None if this was ended before."""
+    application = controller.application
+    where = f"{controller.service.listen.host}:{controller.port}"
+    print(f"waiting for a switch at {where}; {what}", file=sys.stderr)
+    deadline = time.monotonic() + DRY_RUN_SECONDS
+    while (connection := application.connection) is None or not connection.ready:
+        if over.wait(0.05):
+            return None
+        if time.monotonic() > deadline:
+            raise LabError(f"no switch has connected to {where} in {DRY_RUN_SECONDS:g} s")
+    return connection
+
+
+def _remove(controller: Controller, over: threading.Event, showing: Showing) -> None:
+    """Removes this balancer's rules from the first switch that connects, and its flows' notes."""
+    connection = _connected(controller, over, "only this balancer's rules will be removed")
+    if connection is None:
+        return
+    application = controller.application
+    found = len(connection.found)
+    application.remove_all(connection)
+    deadline = time.monotonic() + DRY_RUN_SECONDS
+    while connection.removing is not None:
+        if application.connection is not connection or time.monotonic() > deadline:
+            raise LabError("the switch has not confirmed that the rules are gone: try again")
+        if over.wait(0.05):
+            return
+    if controller.service.state is not None:
+        controller.service.state.unlink(missing_ok=True)
+    if showing.as_json:
+        _line({"switch": f"{connection.datapath.id:016x}", "removed": found})
+    else:
+        print(f"{found} rules removed from switch {connection.datapath.id:016x}", file=sys.stderr)
+
+
 def _dry_run(controller: Controller, over: threading.Event) -> None:
     """Says what would be written into the first switch that connects."""
     from sojourn.lb.flows import Flow, Key
 
-    application = controller.application
-    where = f"{controller.service.listen.host}:{controller.port}"
-    print(f"waiting for a switch at {where}; nothing will be changed", file=sys.stderr)
-    deadline = time.monotonic() + DRY_RUN_SECONDS
-    while application.connection is None or not application.connection.ready:
-        if over.wait(0.05):
-            return
-        if time.monotonic() > deadline:
-            raise LabError(f"no switch has connected to {where} in {DRY_RUN_SECONDS:g} s")
-    connection, service = application.connection, application.service
+    connection = _connected(controller, over, "nothing will be changed")
+    if connection is None:
+        return
+    service = controller.service
     key = Key(6, service.address, 12345, 80)
     example = Flow(key, service.servers[0].name, "02:00:00:00:00:01", 1)
     server, port = service.servers[0], connection.servers[0]

@@ -93,7 +93,7 @@ class Listen(_Model):
     def _safe(self) -> Listen:
         if not self.local and (self.tls is None or not self.datapaths):
             raise ValueError(
-                f"listening at {self.host}, needs TLS (--tls-key, --tls-cert, "
+                f"at {self.host} needs TLS (--tls-key, --tls-cert, "
                 "--tls-ca) and the switches that are let in (--datapath): whoever reaches this "
                 "port could read and steer all traffic"
             )

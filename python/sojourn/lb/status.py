@@ -13,6 +13,8 @@ from sojourn.lab.errors import LabError
 from sojourn.lab.wire.watch import bits, duration, octets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Group
 
     from sojourn.lb.application import LoadBalancer
@@ -126,6 +128,7 @@ def _percentile(values: list[float], share: float) -> float | None:
 
 
 COLUMNS = ("server", "address", "port", "state", "chosen", "open", "sends", "backlog", "age", "why")
+NUMBERS = ("port", "chosen", "open", "sends", "backlog", "age")
 
 
 def rows(look: Json) -> list[list[str]]:
@@ -148,6 +151,12 @@ def rows(look: Json) -> list[list[str]]:
             ]
         )
     return out
+
+
+def columns(look: Json) -> list[str]:
+    """Those of which there is something to show: who looks at no queue has no backlogs."""
+    reads = any(server["backlog_packets"] is not None for server in look["servers"])
+    return [column for column in COLUMNS if reads or column not in ("backlog", "age")]
 
 
 def headline(look: Json) -> str:
@@ -183,10 +192,12 @@ def notes(look: Json) -> list[str]:
 
 def choice_text(choice: Json) -> str:
     """A choice in a line."""
-    age = "" if choice["age"] is None else f", read {duration(choice['age'])} before"
+    age = f", read {duration(choice['age'])} before" if choice["age"] else ""
+    seconds = choice["ago"]
+    ago = duration(seconds) if seconds < 100 else f"{seconds / 60:.0f} min"
     return (
-        f"{duration(choice['ago'])} ago: {choice['protocol']} {choice['client']} to port "
-        f"{choice['to']} -> {choice['server']} ({choice['reason']}{age})"
+        f"{ago} ago: {choice['protocol']} {choice['client']} to port {choice['to']} → "
+        f"{choice['server']} ({choice['reason']}{age})"
     )
 
 
@@ -198,11 +209,12 @@ def render(look: Json) -> Group:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    numbers = ("chosen", "open", "sends", "backlog", "age")
-    for column in COLUMNS:
-        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)
-    for row in rows(look):
-        table.add_row(*map(Text, row), style="" if row[3] == "up" else "red")
+    shown = columns(look)
+    for column in shown:
+        table.add_column(column, justify="right" if column in NUMBERS else "left", no_wrap=True)
+    for server, row in zip(look["servers"], rows(look), strict=True):
+        cells = [row[COLUMNS.index(column)] for column in shown]
+        table.add_row(*map(Text, cells), style="" if server["up"] else "red")
     foot = [Text(text, style="yellow") for text in notes(look)]
     last = [Text(choice_text(choice), style="dim") for choice in reversed(look["choices"][-6:])]
     return _Group(Text(headline(look), style="bold", no_wrap=True), table, *foot, *last)
@@ -215,6 +227,7 @@ h1 { font-size: 1.25rem; } h2 { font-size: 1rem; margin-top: 1.6rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid #d9dee7;
   font-variant-numeric: tabular-nums; }
+th.n, td.n { text-align: right; } td { white-space: nowrap; } .wide { overflow-x: auto; }
 .down { color: #a31621; } .note { color: #8a4b00; } li { font-variant-numeric: tabular-nums; }
 @media (prefers-color-scheme: dark) { body { color: #e6e9ef; background: #14171c; }
   th, td { border-color: #333a45; } .down { color: #ff8a8a; } .note { color: #ffc46b; } }
@@ -223,12 +236,16 @@ th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px so
 
 def page(look: Json) -> str:
     """The page."""
+    shown = columns(look)
 
-    def cells(texts: list[str], tag: str = "td") -> str:
-        return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+    def cells(texts: Sequence[str], tag: str = "td") -> str:
+        kinds = (' class="n"' if column in NUMBERS else "" for column in shown)
+        pairs = zip(kinds, (texts[COLUMNS.index(column)] for column in shown), strict=True)
+        return "".join(f"<{tag}{kind}>{html.escape(text)}</{tag}>" for kind, text in pairs)
 
     body = "".join(
-        f'<tr class="{"" if row[3] == "up" else "down"}">{cells(row)}</tr>' for row in rows(look)
+        f'<tr class="{"" if server["up"] else "down"}">{cells(row)}</tr>'
+        for server, row in zip(look["servers"], rows(look), strict=True)
     )
     told = "".join(f'<p class="note">{html.escape(text)}</p>' for text in notes(look))
     choices = "".join(
@@ -237,10 +254,12 @@ def page(look: Json) -> str:
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta http-equiv="refresh" content="2"><title>sojourn lb</title>'
         f"<style>{STYLE}</style></head><body><h1>Balancer</h1>"
         f"<p>{html.escape(headline(look))}</p>{told}"
-        f"<table><thead><tr>{cells(list(COLUMNS), 'th')}</tr></thead><tbody>{body}</tbody></table>"
+        f'<div class="wide"><table><thead><tr>{cells(COLUMNS, "th")}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
         f"<h2>Last choices</h2><ul>{choices or '<li>none yet</li>'}</ul>"
         "</body></html>"
     )
