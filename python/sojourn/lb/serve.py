@@ -89,7 +89,8 @@ def serve(service: Service, showing: Showing) -> None:
         _show(status, showing, over)
         if controller.application.connection is not None and not showing.as_json:
             print(
-                "the rules stay in the switch: flows that have some go on, new ones wait for the "
+                ("\n" if showing.watch else "")
+                + "the rules stay in the switch: flows that have some go on, new ones wait for the "
                 "next `sojourn lb serve`; the same command with --remove takes them away",
                 file=sys.stderr,
             )

@@ -217,7 +217,7 @@ def render(look: Json) -> Group:
         table.add_row(*map(Text, cells), style="" if server["up"] else "red")
     foot = [Text(text, style="yellow") for text in notes(look)]
     last = [Text(choice_text(choice), style="dim") for choice in reversed(look["choices"][-6:])]
-    return _Group(Text(headline(look), style="bold", no_wrap=True), table, *foot, *last)
+    return _Group(Text(headline(look), style="bold"), table, *foot, *last)
 
 
 STYLE = """

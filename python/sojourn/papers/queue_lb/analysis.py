@@ -204,6 +204,11 @@ def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) 
     return Alarms(tests, significant)
 
 
+def percent(share: float, places: int = 1) -> str:
+    """A share, as all of the page has it."""
+    return f"{100 * share:.{places}f} %"
+
+
 def why(frame: pd.DataFrame) -> str:
     """What the gains follow from, in numbers of this study."""
     two = frame[frame["policy"].isin(["random", "IQLB"])]
@@ -211,9 +216,10 @@ def why(frame: pd.DataFrame) -> str:
     used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
     return (
         "TCP fills both ports whoever is where: they are busy, idle moments between rounds "
-        f"counted, {used['random']:.1%} of the time with random and {used['IQLB']:.1%} with IQLB, "
-        f"so little is left to gain. UDP loses {lost['random']:.1%} with random and "
-        f"{lost['IQLB']:.1%} with IQLB: there, not overloading a port is throughput."
+        f"counted, {percent(used['random'])} of the time with random and "
+        f"{percent(used['IQLB'])} with IQLB, so little is left to gain. UDP loses "
+        f"{percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB: "
+        "there, not overloading a port is throughput."
     )
 
 
@@ -223,8 +229,9 @@ def herding(frame: pd.DataFrame) -> str:
     repeated, age = means["lb.choices_repeated"], means["lb.age_mean"]
     return (
         f"QTM goes by what is {age['QTM']:.2g} s old on the mean, so that clients that start "
-        f"within a second get one server: {repeated['QTM']:.0%} of its choices repeat the one "
-        f"before, {repeated['IQLB']:.0%} of IQLB's, {repeated['random']:.0%} of random's. The "
+        f"within a second get one server: {percent(repeated['QTM'], 0)} of its choices repeat "
+        f"the one before, {percent(repeated['IQLB'], 0)} of IQLB's, "
+        f"{percent(repeated['random'], 0)} of random's. The "
         "paper may have started its clients further apart; the table of other starts shows what "
         "that does."
     )
