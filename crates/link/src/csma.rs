@@ -95,11 +95,11 @@ impl Params {
             gap: given.integer("gap").map_or(default.gap, |n| n.min(MOST_GAP + 1) as u32),
         };
         if params.slot == 0 || params.slot > LONGEST_SLOT {
-            return Err(given.error("slot", "`slot` lies above 0, up to 1s"));
+            return Err(given.error("slot", "`slot` must be above 0, up to 1s"));
         }
         if u64::from(params.gap) > MOST_GAP {
             let most = format_size(MOST_GAP);
-            return Err(given.error("gap", format!("`gap` is at most {most}")));
+            return Err(given.error("gap", format!("`gap` must be at most {most}")));
         }
         Ok(params)
     }

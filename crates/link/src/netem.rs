@@ -271,9 +271,7 @@ fn read_loss(reader: &mut Reader<'_>) -> Result<Loss, WordError> {
     }
     let named = reader.next_if(|word| word == "random").is_some();
     match reader.tokens.first() {
-        Some(token)
-            if !named && !token.text.starts_with(|c: char| c.is_ascii_digit() || c == '.') =>
-        {
+        Some(token) if !named && token.text.starts_with(char::is_alphabetic) => {
             let allowed = ["random", "gemodel", "1%"].map(str::to_owned).to_vec();
             Err(token.error(
                 format!("unknown loss model `{}`; known: random, gemodel", token.text),

@@ -110,12 +110,12 @@ impl Balancer {
         }
         for (field, span) in [("delay", self.delay), ("decision", self.decision)] {
             if span > LONGEST {
-                return fail(at(field), "is at most 60s");
+                return fail(at(field), "must be at most 60s");
             }
         }
         if let Some(period) = self.policy.needs().fresh.period().filter(|&period| period > 0) {
             if period < SHORTEST_PERIOD {
-                return fail(at("policy"), "`period` is at least 10us");
+                return fail(at("policy"), "`period` must be at least 10us");
             }
             if self.delay / period > READINGS {
                 return fail(
@@ -140,7 +140,7 @@ impl Balancer {
                 return fail(at("port"), format!("there is no link {}", server.port));
             }
             if server.weight == 0 {
-                return fail(at("weight"), "is at least 1");
+                return fail(at("weight"), "must be at least 1");
             }
             if let Some(Err(why)) = server.service.map(|service| service.check()) {
                 let text = server.service.map(|service| service.format(Unit::Time));
@@ -153,10 +153,10 @@ impl Balancer {
     fn check_faults(&self, i: usize) -> Result<(), PlanError> {
         let at = |field: &str| format!("balancers[{i}].{field}");
         if self.probes.every < SHORTEST_PROBES || self.probes.every > LONGEST {
-            return fail(at("probes"), "lie 1ms to 60s apart");
+            return fail(at("probes"), "must be 1ms to 60s apart");
         }
         if self.probes.misses == 0 || self.probes.misses > MISSES {
-            return fail(at("misses"), format!("are 1 to {MISSES}"));
+            return fail(at("misses"), format!("must be 1 to {MISSES}"));
         }
         at_most(&at("faults"), "faults", self.faults.len(), FAULTS)?;
         for (j, fault) in self.faults.iter().enumerate() {

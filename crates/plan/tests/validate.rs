@@ -124,7 +124,7 @@ fn each_mistake_is_named_with_its_place() {
                 p.media[0].access.slot = 0;
             },
             "media[0].access",
-            "`slot` lies above 0",
+            "`slot` must be above 0",
         ),
         (|p| p.links[1].name = "up".into(), "links[1].name", "`up` is taken"),
         (|p| p.links[0].params.delay = u64::MAX, "links[0].params.delay", "one hour"),

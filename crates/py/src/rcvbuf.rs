@@ -81,7 +81,7 @@ impl RcvbufTuner {
             return fail("`interval` is 1 ms to 1 s, `rescan` 50 ms to 60 s");
         }
         if !(share > 0.0 && share <= 1.0) {
-            return fail("`share` lies above 0, up to 1");
+            return fail("`share` must be above 0, up to 1");
         }
         if !(1..=65_536).contains(&sockets) {
             return fail("`sockets` is 1 to 65536");

@@ -62,7 +62,7 @@ pub(crate) const DROP_BATCH: Word = Word {
 pub(crate) fn quantum(given: &Given) -> Result<Option<u32>, WordError> {
     let quantum = crate::tc::above_zero(given, "quantum", size)?;
     if quantum.is_some_and(|quantum| quantum > 1 << 20) {
-        return Err(given.error("quantum", "`quantum` is at most 1mb"));
+        return Err(given.error("quantum", "`quantum` must be at most 1mb"));
     }
     Ok(quantum)
 }

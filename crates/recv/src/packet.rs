@@ -71,9 +71,9 @@ impl Code {
     pub fn text(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Busy => "the server has as many connections as it takes",
+            Self::Busy => "the server has as many connections as it takes: try again later",
             Self::Refused => "the server refused what was sent",
-            Self::Failed => "the server could not keep what was sent",
+            Self::Failed => "the server could not keep what was sent; its own messages say why",
             Self::Unknown => "the server does not know the connection (any more)",
             Self::Chunk => "the server does not take datagrams of this length",
             Self::Exists => {

@@ -472,24 +472,31 @@ impl Params {
 
     fn check(&self, given: &Given) -> Result<(), WordError> {
         if !(64..=65_000).contains(&self.mss) {
-            return Err(given.error("mss", "`mss` is from 64 to 65000 bytes"));
+            return Err(given.error(
+                "mss",
+                format!("`mss` must be from 64 to 65000 bytes; found {}", self.mss),
+            ));
         }
         if self.min_rto == 0 || self.min_rto > self.max_rto {
-            return Err(given.error("min_rto", "`min_rto` is above 0 and not above `max_rto`"));
+            return Err(given.error("min_rto", "`min_rto` must be above 0, and at most `max_rto`"));
         }
         if self.initial_rto == 0 || self.initial_rto > self.max_rto {
             return Err(
-                given.error("initial_rto", "`initial_rto` is above 0 and not above `max_rto`")
+                given.error("initial_rto", "`initial_rto` must be above 0, and at most `max_rto`")
             );
         }
         if self.receive_window < u64::from(self.mss) {
-            return Err(given.error("rwnd", "`rwnd` is at least one `mss`"));
+            return Err(given
+                .error("rwnd", format!("`rwnd` must be at least one `mss`, {} bytes", self.mss)));
         }
         if self.receive_window > congestion::MAX_WINDOW {
-            return Err(given.error("rwnd", "`rwnd` is at most 1 GiB (RFC 7323)"));
+            return Err(given.error("rwnd", "`rwnd` must be at most 1 GiB (RFC 7323)"));
         }
         if self.send_buffer < u64::from(self.mss) {
-            return Err(given.error("sndbuf", "`sndbuf` is at least one `mss`"));
+            return Err(given.error(
+                "sndbuf",
+                format!("`sndbuf` must be at least one `mss`, {} bytes", self.mss),
+            ));
         }
         Ok(())
     }

@@ -190,7 +190,9 @@ impl Params {
             Self::PeakEwma(p) => p.check(),
             Self::LeastBandwidth(least_bandwidth::Params { period: 0 })
             | Self::LeastPackets(least_packets::Params { period: 0 })
-            | Self::Qtm(qtm::Params { period: 0, .. }) => Err("`period` lies above 0s".to_owned()),
+            | Self::Qtm(qtm::Params { period: 0, .. }) => {
+                Err("`period` must be above 0s".to_owned())
+            }
             _ => Ok(()),
         }
     }

@@ -50,7 +50,7 @@ impl Params {
 
     pub(super) fn check(self) -> Result<(), String> {
         if self.table < 2 || self.table > MOST {
-            return Err(format!("`table` lies from 2 up to {MOST}"));
+            return Err(format!("`table` must be from 2 to {MOST}; found {}", self.table));
         }
         if is_prime(self.table) {
             return Ok(());

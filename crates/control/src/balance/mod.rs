@@ -444,7 +444,7 @@ fn period(given: &Given, default: Nanos, least: Nanos) -> Result<Nanos, WordErro
     let value = given.time("period").unwrap_or(default);
     if value < least || value > LONGEST {
         let from = if least == 0 { "from 0s" } else { "above 0s" };
-        return Err(given.error("period", format!("`period` lies {from} up to 1h")));
+        return Err(given.error("period", format!("`period` must be {from} up to 1h")));
     }
     Ok(value)
 }

@@ -63,7 +63,7 @@ impl Params {
         let span = |word: &'static str, default: Nanos| {
             let value = given.time(word).unwrap_or(default);
             if value == 0 || value > super::LONGEST {
-                return Err(given.error(word, format!("`{word}` lies above 0s up to 1h")));
+                return Err(given.error(word, format!("`{word}` must be above 0s, up to 1h")));
             }
             Ok(value)
         };
@@ -76,7 +76,7 @@ impl Params {
 
     pub(super) fn check(&self) -> Result<(), String> {
         if self.decay == 0 || !(1..=16).contains(&self.d) {
-            return Err("`decay` lies above 0s, `d` from 1 up to 16".to_owned());
+            return Err("`decay` must be above 0s, `d` from 1 to 16".to_owned());
         }
         Ok(())
     }

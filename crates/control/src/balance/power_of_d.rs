@@ -67,7 +67,7 @@ impl Params {
 
     pub(super) fn check(&self) -> Result<(), String> {
         if self.d == 0 || self.d > MOST || self.memory > MOST {
-            return Err(format!("`d` lies from 1, `memory` from 0 up to {MOST}"));
+            return Err(format!("`d` must be from 1 to {MOST}, `memory` from 0 to {MOST}"));
         }
         Ok(())
     }

@@ -252,7 +252,7 @@ fn size(given: &Given, word: &'static str, default: Bytes) -> Result<Bytes, Word
     let value = given.integer(word).unwrap_or(default);
     if value == 0 || value > GREATEST {
         let most = format_size(GREATEST);
-        return Err(given.error(word, format!("`{word}` lies above 0, up to {most}")));
+        return Err(given.error(word, format!("`{word}` must be above 0, up to {most}")));
     }
     Ok(value)
 }
@@ -262,7 +262,7 @@ fn span(given: &Given, word: &'static str, default: Nanos) -> Result<Nanos, Word
     const LONGEST: Nanos = 3600 * sojourn_units::SECOND;
     let value = given.time(word).unwrap_or(default);
     if value == 0 || value > LONGEST {
-        return Err(given.error(word, format!("`{word}` lies above 0, up to 1h")));
+        return Err(given.error(word, format!("`{word}` must be above 0, up to 1h")));
     }
     Ok(value)
 }

@@ -125,7 +125,10 @@ impl Params {
             return Err(given.error("limit", "`choke` needs `limit`, such as limit 200p"));
         }
         if self.limit > MAX_LIMIT {
-            return Err(given.error("limit", format!("`limit` is at most {MAX_LIMIT}")));
+            return Err(given.error(
+                "limit",
+                format!("`limit` must be at most {MAX_LIMIT}p; found {}p", self.limit),
+            ));
         }
         set(&mut self.max, above_zero(given, "max", packets)?);
         set(&mut self.min, above_zero(given, "min", packets)?);
@@ -136,7 +139,7 @@ impl Params {
         self.harddrop |= given.has("harddrop");
         if let Some(p) = given.real("probability") {
             if probability_q32(p) == 0 {
-                return Err(given.error("probability", "`probability` is too small"));
+                return Err(given.error("probability", "`probability` must be at least 2^-32"));
             }
             self.max_p = kernel_probability(p);
         }

@@ -184,7 +184,7 @@ impl Params {
         self.flags(given)?;
         match given.real("probability") {
             Some(p) if probability_q32(p) == 0 => {
-                return Err(given.error("probability", "`probability` is too small"));
+                return Err(given.error("probability", "`probability` must be at least 2^-32"));
             }
             Some(p) => self.set_probability(p),
             None if fresh => self.set_probability(0.02),

@@ -355,7 +355,7 @@ impl Distribution {
     /// An unknown name, a wrong number of arguments, an argument without its unit or out of range.
     pub fn parse(text: &str, unit: Unit) -> Result<Self, DistributionError> {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
-            return Ok(Self::Const { value: argument(text, ("value", true), unit)? });
+            return Ok(Self::Const { value: argument(text, ("", true), unit)? });
         }
         let (name, rest) = text.split_once('(').unwrap_or((text, ""));
         let Some(form) = FORMS.iter().position(|(known, _)| *known == name) else {
@@ -420,8 +420,10 @@ fn argument(
         ),
         _ => (plain_number(text), "a number", "1.2"),
     };
+    // A bare value has no name of its own.
+    let place = if name.is_empty() { String::new() } else { format!("`{name}` ") };
     value.ok_or_else(|| DistributionError {
-        message: format!("`{name}` needs {what}, such as {example}; found `{text}`"),
+        message: format!("{place}needs {what}, such as {example}; found `{text}`"),
         found: text.to_owned(),
         allowed: vec![example.to_owned()],
         nearest: None,
