@@ -118,7 +118,10 @@ def advise(
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
     if len(store["data_centres"]) > 1:
-        raise AdviceError("a store of several data centres: vary `store.replication` in a study")
+        raise AdviceError(
+            "a store of several data centres: `sojourn compare FILE` ranks its consistency levels, "
+            "and `--vary 'store.replication={a=3,b=3},{a=2,b=2}'` other numbers of replicas"
+        )
     nodes, name = len(store["nodes"]), store["name"]
     listed = candidates(nodes, asked)
     if not listed:
