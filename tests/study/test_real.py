@@ -155,6 +155,8 @@ def test_other_settings_than_queues_are_compared(tmp_path: Path) -> None:
     assert found.to_dict()["choices"][0]["levels"] == {"store.consistency": "one"}
     assert "Which choice of" in (text := render(page_of(Results.open(tmp_path))))
     assert "--vary store.consistency=one,all" in text
+    assert "Distribution of the latency at store.writes" in text
+    assert "queueing delay at" not in text
     assert "Put it to work" not in text
 
 

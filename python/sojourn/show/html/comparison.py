@@ -10,6 +10,7 @@ from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Te
 from sojourn.study import quantities
 from sojourn.study.answer import blind, table_metrics, words
 from sojourn.study.errors import StudyError
+from sojourn.study.metrics import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,6 +172,13 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
             plots.intervals(f"m{at}", metric, units.get(metric, ""), found(metric), names)
         )
     groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
+    store = store_of(c.by, c.table.metrics)
+    if store is not None:  # nobody asked about its links' queues
+        for kind in ("reads", "writes", "scans"):
+            drawn = plots.cdf(f"cdf-{kind}", groups, names, "latency", f"{store}.{kind}", "s")
+            if drawn is not None:
+                blocks.append(drawn)
+        return blocks
     place = results.bottleneck
     spread = plots.cdf("cdf", groups, names, "sojourn", place, "s")
     if spread is not None:
