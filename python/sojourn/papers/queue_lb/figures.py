@@ -124,7 +124,7 @@ def ages(outcome: Outcome) -> Figure:
                     axes.plot(
                         part["period s"].clip(lower=least), part[column], label=policy,
                         color=style.colour(i), marker=style.marker(i),
-                        markersize=6.5 - 1.5 * i, linewidth=max(3.4 - 1.2 * i, 1.0),
+                        markersize=max(6 - 2.5 * i, 3), linewidth=max(2.8 - 1.7 * i, 1),
                     )  # fmt: skip
                 else:
                     axes.axhline(
