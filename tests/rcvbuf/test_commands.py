@@ -179,11 +179,11 @@ def test_the_view(server: Server, tmp_path: Path) -> None:
     view = View(f"port {server.port}")
     with rcvbuf.Tuner(POLICY, pid=server.pid, state=tmp_path) as tuner:
 
-        def drawn() -> str:
+        def drawn(width: int = 140) -> str:
             server.burst(100)
             view.update(tuner.snapshot())
-            console = Console(width=140, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
-            console.print(view.render(140, 20))
+            console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
+            console.print(view.render(width, 20))
             console.file.close()
             return console.export_text()
 
@@ -192,6 +192,12 @@ def test_the_view(server: Server, tmp_path: Path) -> None:
         assert f"127.0.0.1:{server.port}" in text
         assert "CPU" in text
         assert re.search(r"[▁▂▃▄▅▆▇█]{2}", text)
+        # In a narrow terminal the numbers are what is left.
+        rows = drawn(60).splitlines()
+        (row,) = [row for row in rows if f"127.0.0.1:{server.port} " in row]
+        assert "MB" in row
+        assert "213 kB" in row
+        assert "…" not in row
 
 
 def test_the_unit_file(tmp_path: Path) -> None:

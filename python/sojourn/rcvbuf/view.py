@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 FRAME = 7
 """Lines of the screen that are not rows."""
+NARROW = 90
+"""Columns of a terminal below which numbers are all that there is room for."""
 QUARTERS = 4
 """Moments of the sparkline in a second."""
 
@@ -37,19 +39,23 @@ class View:
         now = self.snapshot
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         table.add_column("socket", no_wrap=True, overflow="ellipsis")
-        table.add_column("process", no_wrap=True, overflow="ellipsis", max_width=20)
+        wide = width >= NARROW
+        if wide:
+            table.add_column("process", no_wrap=True, overflow="ellipsis", max_width=20)
         for name in ("holds", "size", "before", "drops", "now"):
             table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("occupancy", no_wrap=True)
-        table.add_column("why", overflow="fold")
+        if wide:
+            table.add_column("occupancy", no_wrap=True)
+            table.add_column("why", overflow="fold")
         sockets = now["sockets"]
         shown = _chosen(sockets, max(1, height - FRAME - len(now.get("notes", []))))
         for socket in shown:
-            table.add_row(*map(Text, self._cells(socket)))
+            local, holder, *numbers, line, why = self._cells(socket)
+            cells = [local, holder, *numbers, line, why] if wide else [local, *numbers]
+            table.add_row(*map(Text, cells))
         foot = [Text(text, style="yellow") for text in lines(now)]
         if len(shown) < len(sockets):
             foot.append(Text(f"and {len(sockets) - len(shown)} more sockets", style="dim"))
-        del width
         return _Group(Text(self._head(), style="bold", no_wrap=True), table, *foot)
 
     def _head(self) -> str:
