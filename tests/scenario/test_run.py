@@ -13,6 +13,7 @@ import pytest
 
 from sojourn import _core
 from sojourn.scenario import Run, Scenario
+from sojourn.suites.disciplines import every
 from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 SHORT = {"duration": "6s", "warmup": "2s"}
@@ -164,23 +165,14 @@ def test_captures_are_read_by_tshark(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "queue",
     [
+        # Presets 2 and 3 of dAQM drop most of what they get.
+        *(q for name, q in every(20_000_000, 300).items() if name not in ("daqm_c2", "daqm_c3")),
         "pfifo limit 50p",
         "bfifo limit 60kb",
         "red limit 400kb min 15kb max 45kb avpkt 1000 probability 0.1",
         "red limit 300p min 15p max 45p avpkt 1000 unit packets gentle",
-        "blue",
-        "codel",
-        "fq_codel",
-        "pie",
-        "fq_pie",
-        "cobalt",
-        "fq_cobalt",
-        "daqm",
         "daqm as-published",
-        "cake",
         "cake bandwidth 18mbit besteffort ack-filter",
-        "pi2",
-        "dualpi2",
     ],
 )
 def test_every_queue_runs(queue: str) -> None:

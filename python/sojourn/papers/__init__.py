@@ -12,14 +12,16 @@ def doors(study: str) -> Callable[[str], Any]:
     """What a study's package offers, loaded when it is used: its figures bring large libraries.
 
     `run` makes the runs and judges the findings, `show` writes figures and report, `real` does both
-    with real programs, for studies that have such a part.
+    with real programs, for studies that have such a part. A study without a `report.py` has the
+    plain page.
     """
 
     def attribute(name: str) -> Any:
         if name == "run":
             return import_module(f"{study}.study").run
         if name == "show":
-            return import_module(f"{study}.report").show
+            own = find_spec(f"{study}.report")
+            return import_module(f"{study}.report" if own else "sojourn.papers.plain").show
         if name == "real" and find_spec(f"{study}.real"):
             return import_module(f"{study}.real")
         raise AttributeError(f"module {study!r} has no attribute {name!r}")

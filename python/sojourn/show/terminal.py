@@ -376,7 +376,8 @@ def print_claims(
         number = sum(j.verdict == verdict for j in judgements)
         plural = {"holds": "hold", "does not hold": "do not hold"}.get(word, word)
         counts.append(f"{number} {word if number == 1 else plural}")
-    console.print(Text(f"{len(judgements)} claims: {', '.join(counts)}."))
+    claimed = f"{len(judgements)} claim{'' if len(judgements) == 1 else 's'}"
+    console.print(Text(f"{claimed}: {', '.join(counts)}."))
     told = confidence(judgements)
     if told:
         console.print(Text(told, style="dim"))

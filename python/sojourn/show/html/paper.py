@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
-from sojourn.show.terminal import here
+from sojourn.show.terminal import confidence, here
 from sojourn.study import quantities
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def page(
     lead: list[Block] = [
         Text(reference, "note"),
         Text(
-            f"Of {len(judgements)} findings, {counts['holds']} hold here, "
+            f"Of {len(judgements)} finding{'' if len(judgements) == 1 else 's'}, "
+            f"{counts['holds']} hold here, "
             f"{counts['does not hold']} do not, and for {counts['cannot be told']} it cannot be "
             "told from these runs.",
             "answer",
@@ -103,7 +104,8 @@ def _findings(judgements: Sequence[Judgement], units: Mapping[str, str]) -> list
             "A finding holds if the confidence interval of its quantity lies wholly inside the "
             "predicted region, does not hold if wholly outside, and cannot be told otherwise. Runs "
             "are paired by seed; alpha is 0.05 over all findings together (Holm). Where a finding "
-            "is about several quantities, the decisive one is shown; all are below.",
+            "is about several quantities, the decisive one is shown; all are below. "
+            + confidence(judgements),
             "note",
         ),
     ]
