@@ -29,7 +29,7 @@ def test_comparison_lines_up(comparison: Comparison) -> None:
     console, out = printed()
     print_comparison(comparison, console)
     lines = out.getvalue().splitlines()
-    rows = [line for line in lines if "±" in line and "Mean over" not in line]
+    rows = [line for line in lines if "±" in line and " of " not in line and "Mean" not in line]
     assert len(rows) == 4
     places = {tuple(i for i, c in enumerate(row) if c == "±") for row in rows}
     assert len(places) == 1  # every column's signs stand below each other
