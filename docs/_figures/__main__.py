@@ -17,6 +17,7 @@ from typing import Any
 import balancers
 import buffers
 import queues
+import small
 import tcp
 import traffic
 
@@ -33,13 +34,13 @@ SECTIONS = {
 
 
 def _save(figure: Any, path: Path) -> None:
-    """As a PNG of few colours: twice as fine as it is shown, and small."""
+    """As a PNG of few colours, twice as fine as it is shown."""
     from PIL import Image
 
     drawn = io.BytesIO()
     with style.styled():
         figure.savefig(drawn, format="png", dpi=190, metadata={"Software": None})
-    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+    small.save(Image.open(drawn), path)
 
 
 def main(wanted: list[str]) -> None:

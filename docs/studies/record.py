@@ -17,6 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_figures"))
+
+import small
+
 DOCS = Path(__file__).resolve().parents[1]
 
 # The figures that the page shows, of those that the study draws.
@@ -60,8 +64,7 @@ def image(source: Path, target: Path, width: int = 1400) -> None:
     drawn = Image.open(source).convert("RGB")
     if drawn.width > width:
         drawn = drawn.resize((width, round(drawn.height * width / drawn.width)), Image.LANCZOS)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    drawn.quantize(128).save(target, optimize=True)
+    small.save(drawn, target)
 
 
 def main() -> None:

@@ -19,26 +19,26 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_figures"))
+
+import small
 
 from sojourn.show import publish, style
 from sojourn.study.results import Results
+from tests.docs import output
 from tests.docs.test_docs import DOCS, MAIN, Block, blocks, pages
 
-WIDTH = 100
 DOTS = 200
 """Per inch, of figures; a wide one has fewer."""
 WIDEST = 900
 """Dots across."""
 
-# A slow machine says how far it is.
-_PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .*\n", re.MULTILINE)
 _FIGURE = re.compile(r"^% figure: (\S+) (\S+) (\S+)$", re.MULTILINE)
 
 
@@ -54,31 +54,10 @@ def run(block: Block, folder: Path) -> str:
             text=True,
             encoding="utf-8",
             check=False,
-            env={**os.environ, "NO_COLOR": "1", "COLUMNS": "160"},
+            env={**os.environ, **output.ENVIRONMENT},
         )
-        shown += _PROGRESS.sub("", done.stdout)
+        shown += output.lasting(done.stdout)
     return shown
-
-
-def fitted(text: str, width: int, most: int | None) -> str:
-    """The text within `width` columns and `most` lines."""
-    lines: list[str] = []
-    for line in map(str.rstrip, text.splitlines()):
-        if len(line) <= width:
-            lines.append(line)
-        elif re.search(r"─|\s{3}", line.strip()):
-            # A table: what columns fit.
-            whole = re.match(r"(.*\S)\s{2,}", line[: width - 1])
-            lines.append(f"{whole[1] if whole else line[: width - 2]} …")
-        else:
-            lines += textwrap.wrap(line, width, break_on_hyphens=False)
-    while lines and not lines[0]:
-        lines.pop(0)
-    while lines and not lines[-1]:
-        lines.pop()
-    if most is not None and len(lines) > most:
-        lines = [*lines[:most], "…"]
-    return "\n".join(lines)
 
 
 def draw(page: Path, folder: Path) -> None:
@@ -91,8 +70,7 @@ def draw(page: Path, folder: Path) -> None:
             width = made[name].get_size_inches()[0]
             drawn = io.BytesIO()
             made[name].savefig(drawn, format="png", dpi=min(DOTS, WIDEST / width))
-        # Few colours, which makes it small.
-        Image.open(drawn).convert("RGB").quantize(64).save(page.parent / target, optimize=True)
+        small.save(Image.open(drawn), page.parent / target)
 
 
 def refresh(page: Path) -> bool:
@@ -123,15 +101,12 @@ def refresh(page: Path) -> bool:
                         exec(compile(block.text, block.where, "exec"), names)
                     shown = out.getvalue()
                 case "output":
-                    numbers = [int(n) for n in block.argument.split()]
-                    width = numbers[0] if numbers else WIDTH
-                    most = numbers[1] if len(numbers) > 1 else None
-                    replaced.append((block, fitted(shown, width, most)))
+                    replaced.append((block, output.fitted(shown, block.argument)))
         draw(page, folder)
-    for block, output in reversed(replaced):
+    for block, new_text in reversed(replaced):
         first = block.line  # the line after the fence, counted from 0
         last = first + (len(block.text.splitlines()) if block.text.strip() else 0)
-        lines[first:last] = output.splitlines()
+        lines[first:last] = new_text.splitlines()
     new = "\n".join(lines) + "\n"
     if new != text:
         page.write_text(new, encoding="utf-8")

@@ -8,7 +8,8 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
     % test: exec           Python, run in the page's folder; names live on from block to block
                            (`exec; OLD -> NEW; ...` replaces texts, likewise)
-    % test: output ...     what the block before printed; not compared, see refresh.py
+    % test: output ...     what the block before printed, made by refresh.py: compared, or if the
+                           run is made shorter, what has no numbers in it
     % test: not: REASON    not run, for this reason; its commands are parsed, with all options
 
 Blocks of one page share a folder and run in the order of the page. On pages that others than Sphinx
@@ -19,6 +20,7 @@ exist.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -32,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.docs import commands, links
+from tests.docs import commands, links, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +172,7 @@ def test_mentions_that_are_wrong_are_noticed(line: str) -> None:
 
 
 def _tested(page: Path) -> list[Block]:
-    return [b for b in blocks(page) if b.kind not in (None, "output", "not")]
+    return [b for b in blocks(page) if b.kind not in (None, "not")]
 
 
 @pytest.mark.parametrize("page", [p for p in pages() if _tested(p)], ids=_id)
@@ -180,16 +182,23 @@ def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for shown in ("crates", "examples"):
         (tmp_path / shown).symlink_to(DOCS.parent / shown)
     names: dict[str, Any] = {"__name__": "__docs__"}
+    shown, whole = "", True
     for block in _tested(page):
         match block.kind:
             case "file":
                 _file(block, tmp_path)
+                whole = whole and ";" not in block.argument
             case "fragment":
                 tomllib.loads(block.text)
             case "run":
-                _run(block, tmp_path)
+                shown = _run(block, tmp_path)
+                whole = whole and not block.argument
             case "exec":
-                _exec(block, names)
+                shown = _exec(block, names)
+                whole = whole and ";" not in block.argument
+            case "output":
+                wrong = output.differences(block.text, shown, block.argument, whole)
+                assert not wrong, f"{block.where}: not printed any more (refresh.py): {wrong}"
 
 
 def _file(block: Block, folder: Path) -> None:
@@ -217,16 +226,21 @@ def _changed(block: Block, changes: list[str]) -> str:
     return text
 
 
-def _exec(block: Block, names: dict[str, Any]) -> None:
+def _exec(block: Block, names: dict[str, Any]) -> str:
+    """What it prints."""
     if "duckdb" in block.text:
         pytest.importorskip("duckdb")
     text = _changed(block, block.argument.split("; ")[1:])
     code = compile("\n" * block.line + text, block.where, "exec")
-    with contextlib.redirect_stdout(None):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         exec(code, names)
+    return printed.getvalue()
 
 
-def _run(block: Block, folder: Path) -> None:
+def _run(block: Block, folder: Path) -> str:
+    """What its commands print, on both channels."""
+    printed = ""
     added = shlex.split(block.argument)
     commands = block.commands()
     assert commands, f"{block.where}: no line begins with `$ `"
@@ -237,17 +251,30 @@ def _run(block: Block, folder: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", MAIN, *words[1:], *added],
             cwd=folder,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
             timeout=120,
             check=False,
-            env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100"},
+            env={**os.environ, **output.ENVIRONMENT},
         )
         assert done.returncode == 0, (
             f"{block.where}: {shlex.join(words + added)} gave {done.returncode}\n"
-            f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+            f"{done.stdout[-4000:]}"
         )
+        printed += output.lasting(done.stdout)
+    return printed
+
+
+def test_outputs_that_changed_are_noticed() -> None:
+    table = "rank  queue  delay …\n───\n1     codel  5.0 ms\n"
+    real = "rank  queue  delay  loss\n───\n1     pie    7.1 ms  0 %\n"
+    assert not output.differences(table, real, "20", whole=False)
+    assert output.differences(table.replace("queue", "name"), real, "20", whole=False)
+    assert output.differences(table, real, "20", whole=True)
+    assert not output.differences("5 runs in 3 s\n", "5 runs in 14 s\n", "", whole=True)
+    assert output.differences("5 runs in 3 s\n", "6 runs in 3 s\n", "", whole=True)
 
 
 @pytest.mark.timeout(1200)  # half a minute on a machine of its own

@@ -74,6 +74,12 @@ def _expand(frame: pd.DataFrame, each: str | None, *cells: Cell) -> list[tuple[s
     return out
 
 
+def _pair(claim: Ratio | Difference, sign: str, where: str) -> str:
+    """The two cells in words; the level of `each` is told once."""
+    a, b = ({k: v for k, v in cell.items() if k != claim.each} for cell in (claim.a, claim.b))
+    return describe_pair(a, sign, b, where)
+
+
 Scale = Literal["mean", "geometric"]
 """What a ratio is of: of means, or the geometric mean of the seeds' own ratios."""
 
@@ -128,7 +134,7 @@ class Ratio(Claim):
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
-            label = describe_pair(self.a, "/", self.b, where)
+            label = _pair(self, "/", where)
             found.append(_ratio(label, self.region, x, y, n, self.scale))
         return found
 
@@ -148,7 +154,7 @@ class Difference(Claim):
         found: list[Component] = []
         for where, (a, b) in _expand(frame, self.each, self.a, self.b):
             (x, y), n = aligned(by_seed(frame, self.metric, a), by_seed(frame, self.metric, b))
-            label = describe_pair(self.a, "-", self.b, where)
+            label = _pair(self, "-", where)
             found.append(DifferenceComponent(label, self.region, x - y, n))
         return found
 

@@ -58,6 +58,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -
             yerr=[[s.estimate - s.low for s in spans], [s.high - s.estimate for s in spans]],
             label=name,
             color=style.colour(i),
+            linestyle=style.line(i),
             linewidth=1,
         )
 

@@ -123,19 +123,19 @@ def ages(outcome: Outcome) -> Figure:
                     # The first is widest: it is seen beneath one that does as well.
                     axes.plot(
                         part["period s"].clip(lower=least), part[column], label=policy,
-                        color=style.colour(i), marker=style.marker(i),
+                        color=style.colour(i), linestyle=style.line(i), marker=style.marker(i),
                         markersize=max(6 - 2.5 * i, 3), linewidth=max(2.8 - 1.7 * i, 1),
                     )  # fmt: skip
                 else:
                     axes.axhline(
                         float(part[column].iloc[0]), label=policy, color=style.colour(i),
-                        linestyle="--", linewidth=0.9,
+                        linestyle=style.line(i), linewidth=0.9,
                     )  # fmt: skip
-            axes.set_xscale("log")
+            style.logarithmic(axes, "x")
             axes.set_xlabel("Period (s); left: each choice")
             axes.set_ylabel(label)
             if "FCT" in column:
-                axes.set_yscale("log")
+                style.logarithmic(axes, "y")
             else:
                 axes.set_ylim(bottom=0)
         style.legend_above(figure, panels[0], 6)

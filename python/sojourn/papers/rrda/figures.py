@@ -27,6 +27,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> 
             means.to_numpy(),
             label=str(name),
             color=style.colour(i),
+            linestyle=style.line(i),
             marker=style.marker(i),
             markersize=3,
         )
@@ -55,7 +56,8 @@ def _pairs(
             _lines(axes, part, metric, over, by)
             axes.set_title(f"acknowledged when {reading}")
             axes.set_ylabel(title)
-            axes.set_ylim(bottom=0)
+            # Also where all lines are one and level.
+            axes.set_ylim(0, 1.08 * axes.dataLim.ymax or None)
         style.legend_above(figure, panels[0], 6)
     return figure
 

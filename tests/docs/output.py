@@ -1,0 +1,71 @@
+"""What programs print, as the pages show it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+WIDTH = 100
+ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "160"}
+
+# A slow machine says how far it is.
+_PROGRESS = re.compile(r"^.*: \d+/\d+ runs, .*\n", re.MULTILINE)
+_TIMES = re.compile(r"\b[\d.]+ (s|min|h)\b")
+
+
+def lasting(text: str) -> str:
+    """The text without what a slow machine says of its progress."""
+    return _PROGRESS.sub("", text)
+
+
+def fitted(text: str, size: str) -> str:
+    """The text within the columns and lines that `size` asks for, `[WIDTH] [LINES]`."""
+    numbers = [int(n) for n in size.split()]
+    width = numbers[0] if numbers else WIDTH
+    most = numbers[1] if len(numbers) > 1 else None
+    lines: list[str] = []
+    for line in map(str.rstrip, text.splitlines()):
+        if len(line) <= width:
+            lines.append(line)
+        elif re.search(r"─|\s{3}", line.strip()):
+            # A table: what columns fit.
+            whole = re.match(r"(.*\S)\s{2,}", line[: width - 1])
+            lines.append(f"{whole[1] if whole else line[: width - 2]} …")
+        else:
+            lines += textwrap.wrap(line, width, break_on_hyphens=False)
+    while lines and not lines[0]:
+        lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
+    if most is not None and len(lines) > most:
+        lines = [*lines[:most], "…"]
+    return "\n".join(lines)
+
+
+def differences(documented: str, real: str, size: str, whole: bool) -> list[str]:
+    """Documented lines that are not what is printed, where `real` is from the same commands.
+
+    If they were made shorter (not `whole`) numbers differ, and ranks: only lines without numbers,
+    the heads of tables among them, must be there.
+    """
+    if whole:
+        shown, found = (_plain(t) for t in (documented, fitted(real, size)))
+        return [] if shown == found else [line for line in shown if line not in found] or found
+    printed = {" ".join(line.split()) for line in real.splitlines()}
+    return [line for line in _plain(documented) if _stands(line) and not _among(line, printed)]
+
+
+def _plain(text: str) -> list[str]:
+    """Lines with single spaces; how long a command took is nobody's business."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return [_TIMES.sub("0 s", line) for line in lines if line]
+
+
+def _stands(line: str) -> bool:
+    """Whether a line does not depend on what came out."""
+    return not re.search(r"\d|─|\.$", line) and line != "…"
+
+
+def _among(line: str, printed: set[str]) -> bool:
+    start = line.removesuffix(" …")
+    return any(other == line or (start != line and other.startswith(start)) for other in printed)
