@@ -25,6 +25,25 @@ def counts(claims: list[dict[str, Any]], key: str = "verdict") -> list[int]:
     return [sum(claim[key] == word for claim in claims) for word in WORDS]
 
 
+def columns(
+    claims: list[dict[str, Any]],
+) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
+    """Heads, rows and widths; with the verdicts on real runs, if there are any."""
+    real = any("real" in claim for claim in claims)
+    rows = [
+        (
+            claim["finding"],
+            claim["verdict"],
+            *([claim.get("real", "–")] if real else []),
+            claim["here"],
+            claim["paper"] or "–",
+        )
+        for claim in claims
+    ]
+    heads = ("finding", "verdict", *(["for real"] if real else []), "here", "the paper")
+    return heads, rows, (28, 12, 12, 30, 18) if real else (30, 14, 36, 20)
+
+
 class Recorded(SphinxDirective):
     """Something made of recorded verdicts."""
 
@@ -56,20 +75,7 @@ class Verdicts(Recorded):
             f"{'does' if not_ == 1 else 'do'} not, and {unsure} cannot be told. "
             f"{found['how']} The command is `{found['command']}`."
         )
-        real = any("real" in claim for claim in claims)
-        rows = [
-            (
-                claim["finding"],
-                claim["verdict"],
-                *([claim.get("real", "–")] if real else []),
-                claim["here"],
-                claim["paper"] or "–",
-            )
-            for claim in claims
-        ]
-        heads = ("finding", "verdict", *(["for real"] if real else []), "here", "the paper")
-        widths = (28, 12, 12, 30, 18) if real else (30, 14, 36, 20)
-        return [nodes.paragraph("", "", *inline(summary)), table(heads, rows, widths)]
+        return [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
 
 
 class Figure(Recorded):

@@ -67,6 +67,11 @@ def image(source: Path, target: Path, width: int = 1400) -> None:
     small.save(drawn, target)
 
 
+def real_verdicts(printed: str) -> dict[str, str]:
+    """The verdicts on real runs by claim, of what `sojourn paper NAME --real --json` printed."""
+    return {claim["id"]: claim["verdict"] for claim in json.loads(printed)["claims"]}
+
+
 def main() -> None:
     from sojourn import _core
     from sojourn.cli.common import stages
@@ -82,10 +87,7 @@ def main() -> None:
     with stages() as stage:
         outcome = study.run(asked.results, not asked.full, None, stage)
     written = {path.stem: path for path in study.show(outcome) if path.suffix == ".png"}
-    real = {}
-    if asked.real:
-        told = json.loads(asked.real.read_text(encoding="utf-8"))
-        real = {claim["id"]: claim["verdict"] for claim in told["claims"]}
+    real = real_verdicts(asked.real.read_text(encoding="utf-8")) if asked.real else {}
     record = {
         "study": asked.name,
         "command": f"sojourn paper {asked.name}{'' if asked.full else ' --quick'}",
