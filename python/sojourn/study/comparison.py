@@ -259,7 +259,7 @@ class Comparison:
 
     @cached_property
     def same(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of queues that did the same in every run: all that was measured is equal."""
+        """Groups of queues that did the same in every run, so that all that was measured is equal."""
         columns = list(self.table.metrics)
         runs = self._frame.sort_values("seed").set_index(_CHOICE)[columns]
         found: dict[bytes, list[str]] = {}
@@ -270,7 +270,7 @@ class Comparison:
 
     @cached_property
     def otherwise(self) -> tuple[Otherwise, ...]:
-        """Groups of flows of which the best queue is not the best: a trade to know of.
+        """Groups of flows of which the best queue is not the best, a trade to know of.
 
         By what those feel whom the group serves; told where another queue that meets the conditions
         is better by 5 % at least, and significantly.
