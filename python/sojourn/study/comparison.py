@@ -259,7 +259,7 @@ class Comparison:
 
     @cached_property
     def same(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of queues that did the same in every run, so that all that was measured is equal."""
+        """Groups of queues that did the same in every run, by all that was measured."""
         columns = list(self.table.metrics)
         runs = self._frame.sort_values("seed").set_index(_CHOICE)[columns]
         found: dict[bytes, list[str]] = {}
