@@ -177,7 +177,8 @@ fn a_bottleneck_of_several_links_is_their_sum() {
     let used = each("utilisation");
     let squares = used.iter().map(|u| u * u).sum::<f64>();
     let even = metric(&record, "utilisation_jain");
-    assert!((even - sum("utilisation").powi(2) / (4.0 * squares)).abs() < 1e-12);
+    let total = sum("utilisation");
+    assert!((even - total * total / (4.0 * squares)).abs() < 1e-12);
     assert!(even > 0.25 && even < 1.0 + 1e-12, "{even}");
     let weighted: f64 =
         each("sojourn_mean").iter().zip(each("departures")).map(|(mean, n)| mean * n).sum();
