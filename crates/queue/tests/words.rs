@@ -232,14 +232,14 @@ fn errors_help() {
     assert!(error("red limit 60000 min 500 max 5000").contains("at least one packet"));
     assert!(error("red limit 60kp unit packets").contains("a number of packets"));
     assert!(error("red limit 60q").contains("a size"));
-    assert!(error("red limit 60000 probability 0").contains("too small"));
+    assert!(error("red limit 60000 probability 0").contains("at least 2^-32"));
     assert!(error("choke").contains("needs `limit`"));
     assert!(error("choke limit 131072").contains("at most 131071"));
     assert!(error("choke limit 100 max 101").contains("above `limit`"));
     assert!(error("choke limit 100 min 25").contains("below `max`"));
     assert!(error("choke limit 100 min 20 max 30 burst 5").contains("try 21 or more"));
     assert!(error("choke limit 8").contains("at least one packet"));
-    assert!(error("choke limit 100 probability 0").contains("too small"));
+    assert!(error("choke limit 100 probability 0").contains("at least 2^-32"));
     assert!(error("choke limit 100 adaptive").contains("unknown word"));
     assert!(error("sfb rehash 600s").contains("whole number"));
     assert!(error("sfb increment 2").contains("too large"));
