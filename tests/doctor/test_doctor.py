@@ -6,6 +6,7 @@ import platform
 import re
 import threading
 import time
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,8 @@ def children() -> set[str]:
     """Process ids of this process's children, those of all its threads."""
     found: set[str] = set()
     for task in Path("/proc/self/task").iterdir():
-        found |= set((task / "children").read_text().split())
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            found |= set((task / "children").read_text().split())
     return found
 
 

@@ -28,8 +28,12 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], ["list", "--json"], ["run", "FILE"]])
-def test_a_reader_that_has_seen_enough(arguments: list[str], home: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_seen_enough(
+    arguments: list[str], unbuffered: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As `| head -1`: no message, and no failure."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     given = [str(home) if a == "FILE" else a for a in arguments]
     read, write = os.pipe()
     with subprocess.Popen([*SOJOURN, *given], stdout=write, stderr=subprocess.PIPE) as process:
@@ -58,13 +62,24 @@ def test_streams_that_are_closed(closed: tuple[int, ...], home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="not installed: a device that is full")
-def test_an_output_that_is_full_is_named(home: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments", [["run", "FILE"], ["run", "FILE", "--json"], ["list", "metric"]]
+)
+def test_an_output_that_is_full_is_named(arguments: list[str], unbuffered: str, home: Path) -> None:
+    """Once, whether it fails while something is printed or when all is done."""
+    given = [str(home) if a == "FILE" else a for a in arguments]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*SOJOURN, "run", str(home)], stdout=full, stderr=subprocess.PIPE, check=False
+            [*SOJOURN, *given],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 2
     assert done.stderr.startswith(b"standard output: No space left on device; make room")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_a_terminal_of_few_characters(home: Path) -> None:

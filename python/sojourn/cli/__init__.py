@@ -28,21 +28,23 @@ def _narrow() -> int | None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command that `arguments` (by default the process's) name."""
+    from sojourn.cli import common, streams
     from sojourn.cli.app import app
-    from sojourn.cli.streams import identity, prepare
 
-    output = prepare()
+    output = streams.prepare()
     try:
         app(
             spread(sys.argv[1:] if arguments is None else arguments),
             prog_name="sojourn",
             terminal_width=_narrow(),
         )
-    except SystemExit:
-        if output != identity():  # who read it has gone, as in `--help | head`: no fault of anybody
-            sys.exit(0)
+    except SystemExit as end:
+        if end.code != common.BAD_INPUT and (output != streams.identity() or not common.written()):
+            sys.exit(0)  # who read it has gone, as in `--help | head`: no fault of anybody
         raise
-    except Exception:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
+    except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
+        if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
+            common.unwritten(error)
         import traceback
 
         traceback.print_exc()

@@ -178,6 +178,29 @@ def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoRetu
     raise typer.Exit(BAD_INPUT)
 
 
+def written() -> bool:
+    """Writes what still waits for standard output; whether somebody reads it.
+
+    Ends the process if it cannot be written.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and streams.unread():
+            streams.silence()
+            return False
+        unwritten(error)
+    return True
+
+
+def unwritten(error: OSError) -> NoReturn:
+    """Ends the process: standard output took no more."""
+    streams.silence()
+    error.filename = "standard output"
+    note(explained(error))
+    sys.exit(BAD_INPUT)
+
+
 def command(function: Callable[P, R]) -> Callable[P, R]:
     """Turns what a user can cause into a message and an exit status."""
 
@@ -194,6 +217,8 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 # The reader, `head` perhaps, has seen enough.
                 streams.silence()
                 raise typer.Exit(OK) from None
+            if streams.printing(error):
+                streams.silence()  # else what waits would fail once more at the end
             fail(explained(error), as_json=as_json)
         except MemoryError:
             fail("out of memory: a shorter run, fewer flows or fewer --workers need less",

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pandas as pd
+
     from sojourn.study.engine import Column
+
+THREADS = False
+"""Whether Arrow may read and convert in threads of its own.
+
+One that still lets go of Python's memory when the interpreter ends brings the whole process down
+("terminate called without an active exception"); a run's tables are too small to gain by threads.
+"""
 
 _TYPES = {"f8": "<f8", "i8": "<i8", "?": "?"}
 
@@ -42,6 +51,12 @@ def parquet(table: pa.Table) -> bytes:
     return out.getvalue()
 
 
+def frame(table: pa.Table) -> pd.DataFrame:
+    """Return a table as a data frame."""
+    found: pd.DataFrame = table.to_pandas(use_threads=THREADS)
+    return found
+
+
 def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or those of its columns, or say what is wrong with it."""
     try:
@@ -50,7 +65,7 @@ def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
             file = pq.ParquetFile(opened, page_checksum_verification=True)
             there = file.schema_arrow.names
             wanted = None if names is None else [n for n in there if n in names]
-            return file.read(columns=wanted)
+            return file.read(columns=wanted, use_threads=THREADS)
     except FileNotFoundError:
         raise ResultsError(path, "the file is missing") from None
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -77,7 +77,7 @@ class StoredRun:
         if name in ASKED and not (self.folder / f"{name}.parquet").exists():
             raise StudyError(f"{self.folder}: its scenario did not ask for the table `{name}`")
         table = self._store.table(self.key, name)
-        frame: pd.DataFrame = table.to_pandas()
+        frame = columns.frame(table)
         frame.attrs["units"] = columns.units(table)
         return frame
 

@@ -51,9 +51,9 @@ class Table:
         results: Results | None = None,
     ) -> Table:
         """Return the table of a compacted summary."""
-        from sojourn.study.columns import units
+        from sojourn.study.columns import frame, units
 
-        return cls(table.to_pandas(), factors, units(table), bottleneck, results)
+        return cls(frame(table), factors, units(table), bottleneck, results)
 
     def __len__(self) -> int:
         return len(self.frame)
