@@ -39,12 +39,16 @@ def main(arguments: list[str] | None = None) -> None:
             terminal_width=_narrow(),
         )
     except SystemExit as end:
-        if end.code != common.BAD_INPUT and (output != streams.identity() or not common.written()):
-            sys.exit(0)  # who read it has gone, as in `--help | head`: no fault of anybody
+        if end.code == common.BAD_INPUT:
+            raise
+        if output != streams.identity():  # who read it has gone, as in `--help | head`
+            sys.exit(0)
+        if (failed := common.written()) is not None:
+            sys.exit(failed)
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
         if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
-            common.unwritten(error)
+            sys.exit(common.unwritten(error))
         import traceback
 
         traceback.print_exc()

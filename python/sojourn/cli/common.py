@@ -178,27 +178,27 @@ def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoRetu
     raise typer.Exit(BAD_INPUT)
 
 
-def written() -> bool:
-    """Writes what still waits for standard output; whether somebody reads it.
+def written() -> int | None:
+    """Writes what still waits for standard output; the exit status if it cannot be written.
 
-    Ends the process if it cannot be written.
+    That nobody reads it any more is no fault.
     """
     try:
         sys.stdout.flush()
     except OSError as error:
         if isinstance(error, BrokenPipeError) and streams.unread():
             streams.silence()
-            return False
-        unwritten(error)
-    return True
+            return OK
+        return unwritten(error)
+    return None
 
 
-def unwritten(error: OSError) -> NoReturn:
-    """Ends the process: standard output took no more."""
+def unwritten(error: OSError) -> int:
+    """Says that standard output took no more; the exit status."""
     streams.silence()
     error.filename = "standard output"
     note(explained(error))
-    sys.exit(BAD_INPUT)
+    return BAD_INPUT
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:

@@ -37,9 +37,10 @@ class View:
         from rich.text import Text
 
         now = self.snapshot
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        table.add_column("socket", no_wrap=True, overflow="ellipsis")
         wide = width >= NARROW
+        space = (0, 1) if wide else (0, 1, 0, 0)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=space, header_style="bold")
+        table.add_column("socket", no_wrap=True, overflow="ellipsis")
         if wide:
             table.add_column("process", no_wrap=True, overflow="ellipsis", max_width=20)
         for name in ("holds", "size", "before", "drops", "now"):
