@@ -6,8 +6,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The crates whose code a run executes.
-const DECIDING: [&str; 10] =
-    ["units", "random", "measure", "queue", "control", "link", "tcp", "traffic", "plan", "sim"];
+const DECIDING: [&str; 13] = [
+    "units",
+    "random",
+    "measure",
+    "queue",
+    "congestion",
+    "buffer",
+    "balance",
+    "replication",
+    "link",
+    "tcp",
+    "traffic",
+    "plan",
+    "sim",
+];
 const SHARED: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
 /// FNV-1a on 128 bits: no dependency, and nobody attacks a fingerprint.

@@ -6,7 +6,6 @@ use nix::sys::socket::{setsockopt, sockopt};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt as options};
 use rustix::time::{ClockId, clock_gettime};
-use sojourn_control::congestion;
 use sojourn_plan::address;
 use sojourn_tcp::params::Pacing;
 use sojourn_units::{EPOCH, Nanos, SECOND};
@@ -197,13 +196,13 @@ pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     }
 }
 
-fn congestion_name(params: &congestion::Params) -> &'static str {
+fn congestion_name(params: &sojourn_congestion::Params) -> &'static str {
     match params {
-        congestion::Params::Reno => "reno",
-        congestion::Params::Cubic(_) => "cubic",
-        congestion::Params::Bbr(_) => "bbr",
-        congestion::Params::Dctcp(_) => "dctcp",
-        congestion::Params::Prague(_) => "prague",
+        sojourn_congestion::Params::Reno => "reno",
+        sojourn_congestion::Params::Cubic(_) => "cubic",
+        sojourn_congestion::Params::Bbr(_) => "bbr",
+        sojourn_congestion::Params::Dctcp(_) => "dctcp",
+        sojourn_congestion::Params::Prague(_) => "prague",
     }
 }
 

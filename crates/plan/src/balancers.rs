@@ -3,7 +3,7 @@
 use crate::validate::{PlanError, at_most, fail, limits};
 use crate::{Plan, Transport};
 use serde::{Deserialize, Serialize};
-use sojourn_control::balance::{self, MOST_SERVERS};
+use sojourn_balance::MOST_SERVERS;
 use sojourn_random::{Distribution, Unit};
 use sojourn_units::{Nanos, SECOND};
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ pub struct Balancer {
     /// Its name, which flows have for a destination.
     pub name: String,
     /// How it chooses.
-    pub policy: balance::Params,
+    pub policy: sojourn_balance::Params,
     /// The servers behind it.
     pub servers: Vec<Server>,
     /// From the switch to the controller, and the same back.

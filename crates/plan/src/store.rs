@@ -3,8 +3,8 @@
 use crate::Plan;
 use crate::validate::PlanError;
 use serde::{Deserialize, Serialize};
-use sojourn_control::store::{Level, MOST_TOKENS, Member, Placement, Policy, Ring, ring};
 use sojourn_random::{Distribution, Key};
+use sojourn_replication::{Level, MOST_TOKENS, Member, Placement, Policy, Ring, ring};
 use sojourn_units::{Bytes, Nanos, SECOND};
 use std::collections::BTreeSet;
 

@@ -4,9 +4,7 @@ use crate::errors::word_error;
 use crate::parse::json;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use sojourn_control::balance::{
-    self, Backlog, Counters, Fresh, Limit, MOST_SERVERS, Params, Reading,
-};
+use sojourn_balance::{self, Backlog, Counters, Fresh, Limit, MOST_SERVERS, Params, Reading};
 use sojourn_random::Stream;
 use sojourn_units::Rate;
 use std::collections::BTreeMap;
@@ -46,10 +44,10 @@ enum Server {
 #[pyclass(module = "sojourn._core")]
 pub(crate) struct Balancer {
     params: Params,
-    inner: balance::Balancer,
+    inner: sojourn_balance::Balancer,
     names: Vec<String>,
     draws: Stream,
-    last: Option<balance::Choice>,
+    last: Option<sojourn_balance::Choice>,
 }
 
 impl Balancer {
@@ -101,12 +99,12 @@ impl Balancer {
                     "there are two servers called `{name}`"
                 )));
             }
-            known.push(balance::Server::new(&name, weight));
+            known.push(sojourn_balance::Server::new(&name, weight));
             names.push(name);
         }
         Ok(Self {
             params,
-            inner: balance::Balancer::new(&params, &known),
+            inner: sojourn_balance::Balancer::new(&params, &known),
             names,
             draws: Stream::new(seed, "balancer", "choice"),
             last: None,
@@ -227,7 +225,8 @@ impl Balancer {
     /// is to be had. `flow` is what all its packets have in common: addresses, protocol and ports.
     #[pyo3(signature = (now, flow=None))]
     fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> Option<usize> {
-        let flow = balance::Flow { hash: balance::hash_of(flow.unwrap_or_default()) };
+        let flow =
+            sojourn_balance::Flow { hash: sojourn_balance::hash_of(flow.unwrap_or_default()) };
         let draws = &mut self.draws;
         self.last = self.inner.choose(now, &flow, &mut |n| draws.below(n));
         self.last.map(|choice| choice.server)

@@ -3,7 +3,7 @@
 use crate::errors::word_error;
 use crate::parse::json;
 use pyo3::prelude::*;
-use sojourn_control::buffer::{Memory, Observation, Params, Policy, Reason};
+use sojourn_buffer::{Memory, Observation, Params, Policy, Reason};
 use std::collections::BTreeMap;
 
 fn read(py: Python<'_>, text: &str) -> PyResult<Params> {

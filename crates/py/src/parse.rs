@@ -145,7 +145,7 @@ pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (kind, /))]
 pub(crate) fn store_words(kind: &str) -> PyResult<Vec<&'static str>> {
-    use sojourn_control::store::{Level, Policy};
+    use sojourn_replication::{Level, Policy};
     match kind {
         "consistency" => Ok(Level::NAMES.iter().map(|(name, _)| *name).collect()),
         "coordinator" => Ok(Policy::NAMES.iter().map(|(name, _)| *name).collect()),

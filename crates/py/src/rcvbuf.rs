@@ -5,7 +5,6 @@ use crate::parse::json;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json as object;
-use sojourn_control::buffer;
 use sojourn_rcvbuf::journal::default_folder;
 use sojourn_rcvbuf::own::Adaptive;
 use sojourn_rcvbuf::restore::restore;
@@ -27,8 +26,8 @@ fn raise(error: &io::Error) -> PyErr {
     }
 }
 
-fn policy(py: Python<'_>, text: &str) -> PyResult<buffer::Params> {
-    buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
+fn policy(py: Python<'_>, text: &str) -> PyResult<sojourn_buffer::Params> {
+    sojourn_buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
 }
 
 fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {

@@ -7,8 +7,7 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json as object;
-use sojourn_control::buffer;
-use sojourn_control::congestion::{self, bbr, cubic};
+use sojourn_congestion::{bbr, cubic};
 use sojourn_recv::files::{Files, Received, check_name, header};
 use sojourn_recv::fleet;
 use sojourn_recv::packet::DATA_HEADER;
@@ -33,8 +32,8 @@ fn described<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn policy(py: Python<'_>, text: &str) -> PyResult<buffer::Params> {
-    buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
+fn policy(py: Python<'_>, text: &str) -> PyResult<sojourn_buffer::Params> {
+    sojourn_buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -112,7 +111,8 @@ impl UdpServer {
     /// What it counts and measures, as JSON: bytes, seconds.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = py.detach(|| self.running().stats());
-        let count = |c: buffer::store::Count| object!({"messages": c.packets, "bytes": c.bytes});
+        let count =
+            |c: sojourn_buffer::store::Count| object!({"messages": c.packets, "bytes": c.bytes});
         let known = |value: f64| value.is_finite().then_some(value);
         json(&object!({
             "arrived": count(stats.buffer.arrived),
@@ -214,9 +214,9 @@ pub(crate) fn udp_send(
         }
     };
     let congestion = match congestion {
-        "reno" => congestion::Params::Reno,
-        "cubic" => congestion::Params::Cubic(cubic::Params::default()),
-        "bbr" => congestion::Params::Bbr(bbr::Params::default()),
+        "reno" => sojourn_congestion::Params::Reno,
+        "cubic" => sojourn_congestion::Params::Cubic(cubic::Params::default()),
+        "bbr" => sojourn_congestion::Params::Bbr(bbr::Params::default()),
         _ => {
             return fail(format!(
                 "unknown congestion control `{congestion}`; there are cubic, reno, bbr"

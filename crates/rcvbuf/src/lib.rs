@@ -1,6 +1,6 @@
 //! Receive buffers of running UDP servers, watched and adapted from outside.
 //!
-//! A policy of `sojourn_control::buffer` decides; this crate lets it see the sockets of programs that know
+//! A policy of `sojourn_buffer` decides; this crate lets it see the sockets of programs that know
 //! nothing of it, and carries out what it decides. [`tuner::Tuner`] follows a server; [`own::Adaptive`]
 //! does the same for a socket of one's own (`examples/server.rs`).
 //!
@@ -19,7 +19,7 @@
 //! Sizes are the kernel's own: bytes of memory charged, twice what a program asks for.
 
 /// The policies and their words.
-pub use sojourn_control::buffer;
+pub use sojourn_buffer as buffer;
 
 pub mod budget;
 mod core;

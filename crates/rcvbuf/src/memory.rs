@@ -1,7 +1,7 @@
 //! How much memory sockets may take: of the machine, of UDP, of the servers' control groups.
 
 use crate::procfs;
-use sojourn_control::buffer::Memory;
+use sojourn_buffer::Memory;
 use sojourn_units::Bytes;
 use std::collections::BTreeSet;
 use std::fs::read_to_string;

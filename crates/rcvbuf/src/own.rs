@@ -6,7 +6,7 @@ use crate::PACKET;
 use crate::drops::{Counters, split};
 use crate::memory::Places;
 use crate::socket::{self, GREATEST, Setting};
-use sojourn_control::buffer::{Decision, Memory, Observation, Params, Policy};
+use sojourn_buffer::{Decision, Memory, Observation, Params, Policy};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

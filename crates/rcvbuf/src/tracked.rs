@@ -6,7 +6,7 @@ use crate::drops::Split;
 use crate::need::Meter;
 use crate::refusal::Refusal;
 use crate::socket::{GREATEST, Setting};
-use sojourn_control::buffer::{Memory, Observation, Params, Policy, Reason};
+use sojourn_buffer::{Memory, Observation, Params, Policy, Reason};
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
 

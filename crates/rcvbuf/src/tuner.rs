@@ -9,7 +9,7 @@ use crate::restore::{self, Outcome};
 use crate::target::{Target, Who};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use sojourn_control::buffer::Params;
+use sojourn_buffer::Params;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::net::SocketAddr;

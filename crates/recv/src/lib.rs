@@ -1,7 +1,7 @@
 //! A UDP transport whose receive buffer adapts.
 //!
 //! Messages of any size go in fragments from clients to a server, where a buffer under a policy of
-//! `sojourn_control::buffer` stands before a handler. [`server`] and [`sender`] are the two sides
+//! `sojourn_buffer` stands before a handler. [`server`] and [`sender`] are the two sides
 //! without clock, sockets and randomness; the rest gives them these.
 //!
 //! A server is a [`serve::Running`] with a [`serve::Handler`]; a client is [`send::send`]. `examples/messages.rs` is
@@ -14,7 +14,7 @@
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocol")]
 
 /// The policies and their words.
-pub use sojourn_control::buffer;
+pub use sojourn_buffer as buffer;
 
 mod cookie;
 mod outgoing;

@@ -1,6 +1,6 @@
 //! Memory of this machine, or of the control group that this process runs in, whichever is less.
 
-use sojourn_control::buffer::Memory;
+use sojourn_buffer::Memory;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 //! No clock, no I/O and no randomness. Each datagram has a number of its own; a fragment that is lost
 //! goes again under a new one. Loss is found by three later datagrams or by 9/8 of the round-trip
 //! time (RFC 9002); a timeout sends a probe and, the second time in a row, starts anew with one datagram.
-//! The window is that of `sojourn_control::congestion`, the code that the simulator runs; datagrams
+//! The window is that of `sojourn_congestion`, the code that the simulator runs; datagrams
 //! are paced, in bursts of up to a millisecond. A datagram asks for its acknowledgement when an eighth
 //! of the window has been sent since the last that did, or nothing can follow it; the server keeps other
 //! acknowledgements for a while. With [`Mode::StopAndWait`] one message is under way at a time, as in the
@@ -13,9 +13,7 @@ use crate::outgoing::Outgoing;
 use crate::packet::{self, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
 use crate::server::{CHARGE, fragment, fragments};
-use sojourn_control::congestion::{
-    self, Ack, Cause, Congestion, Control, RateSample, Window, hystart,
-};
+use sojourn_congestion::{self, Ack, Cause, Congestion, Control, RateSample, Window, hystart};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;
 
@@ -55,7 +53,7 @@ pub struct Settings {
     /// How messages follow each other.
     pub mode: Mode,
     /// Congestion control.
-    pub congestion: congestion::Params,
+    pub congestion: sojourn_congestion::Params,
     /// Bytes that wait or are under way at most; less if the window needs less. A message always fits
     /// if nothing else does.
     pub queue: Bytes,
@@ -73,7 +71,9 @@ impl Default for Settings {
             // 1500 bytes less the headers of IPv6, UDP and ours.
             chunk: (1500 - 48 - DATA_HEADER) as u16,
             mode: Mode::Windowed,
-            congestion: congestion::Params::Cubic(congestion::cubic::Params::default()),
+            congestion: sojourn_congestion::Params::Cubic(
+                sojourn_congestion::cubic::Params::default(),
+            ),
             queue: 64 << 20,
             rate: None,
             timeout: 25 * MILLISECOND,

@@ -5,7 +5,7 @@ use crate::memory::memory;
 use crate::packet::{Code, DIGEST, Id};
 use crate::server::{Counters, Job, Limits, Message, Out, Server};
 use rustix::time::{ClockId, clock_gettime};
-use sojourn_control::buffer::{self, Reason, store};
+use sojourn_buffer::{Reason, store};
 use sojourn_measure::Histogram;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
@@ -43,7 +43,7 @@ pub struct Settings {
     /// Where it listens.
     pub bind: SocketAddr,
     /// Policy of the buffer.
-    pub policy: buffer::Params,
+    pub policy: sojourn_buffer::Params,
     /// Limits of clients.
     pub limits: Limits,
     /// The kernel's receive buffer that is asked for, in bytes; `net.core.rmem_max` bounds it.
@@ -52,7 +52,7 @@ pub struct Settings {
 
 impl Settings {
     /// A server with the usual limits.
-    pub fn new(bind: SocketAddr, policy: buffer::Params) -> Self {
+    pub fn new(bind: SocketAddr, policy: sojourn_buffer::Params) -> Self {
         Self { bind, policy, limits: Limits::default(), kernel_buffer: KERNEL_BUFFER }
     }
 }
@@ -272,7 +272,7 @@ impl Running {
     }
 
     /// Another policy from now on.
-    pub fn set_policy(&self, policy: buffer::Params) {
+    pub fn set_policy(&self, policy: sojourn_buffer::Params) {
         let now = self.shared.now();
         self.shared.core().server.store_mut().set_policy(now, policy);
     }

@@ -17,7 +17,7 @@ use crate::cookie::Baker;
 use crate::packet::{self, Code, DIGEST, Data, Id, Packet};
 use crate::ranges::Ranges;
 use crate::spare::Spare;
-use sojourn_control::buffer::{self, Store};
+use sojourn_buffer::Store;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -177,7 +177,7 @@ pub type Out = Vec<(SocketAddr, Vec<u8>)>;
 
 impl Server {
     /// A server; `key` must be random and secret.
-    pub fn new(limits: Limits, policy: buffer::Params, key: [u8; 16]) -> Self {
+    pub fn new(limits: Limits, policy: sojourn_buffer::Params, key: [u8; 16]) -> Self {
         Self {
             limits,
             baker: Baker::new(key),

@@ -1,6 +1,6 @@
 //! Real sockets over loopback: a server with its threads, a client, files.
 
-use sojourn_control::buffer::Params;
+use sojourn_buffer::Params;
 use sojourn_recv::files::{Files, PIECE_HEADER, header};
 use sojourn_recv::packet::{Code, Id};
 use sojourn_recv::send::{SendError, send};

@@ -1,8 +1,7 @@
 //! Both sides over a network of virtual time that loses, doubles, delays and reorders.
 
 use proptest::prelude::*;
-use sojourn_control::buffer::Params;
-use sojourn_control::congestion;
+use sojourn_buffer::Params;
 use sojourn_random::{Key, Stream};
 use sojourn_recv::packet::{self, Code, Data, Packet};
 use sojourn_recv::sender::{End, Mode, Sender, Settings};
@@ -246,9 +245,9 @@ fn messages_larger_than_the_buffer() {
 #[test]
 fn it_shares_with_every_congestion_control() {
     for control in [
-        congestion::Params::Reno,
-        congestion::Params::Cubic(congestion::cubic::Params::default()),
-        congestion::Params::Bbr(congestion::bbr::Params::default()),
+        sojourn_congestion::Params::Reno,
+        sojourn_congestion::Params::Cubic(sojourn_congestion::cubic::Params::default()),
+        sojourn_congestion::Params::Bbr(sojourn_congestion::bbr::Params::default()),
     ] {
         let settings = Settings { congestion: control, ..Settings::default() };
         let path = Path { loss: 0.01, delay: 10 * MILLISECOND, ..Path::CLEAN };

@@ -24,9 +24,7 @@
 
 use crate::engine::{Engine, NEVER, hash};
 use crate::flow::Driver;
-use sojourn_control::balance::{
-    Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known,
-};
+use sojourn_balance::{Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known};
 use sojourn_measure::{Histogram, Welford, jain};
 use sojourn_network::{Network, Row, Witness, node};
 use sojourn_plan::{Fault, Plan};

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{MS, app, line, metric, run, tcp};
-use sojourn_control::balance::Params;
+use sojourn_balance::Params;
 use sojourn_link::Loss;
 use sojourn_measure::Values;
 use sojourn_plan::{

@@ -6,11 +6,11 @@ mod common;
 
 use common::{MS, line, metric, run};
 use proptest::prelude::*;
-use sojourn_control::store::{Level, Placement, Policy};
 use sojourn_link::Loss;
 use sojourn_plan::store::{Arrivals, Fault, Host, Keys, Load, Patience, Service, What, Workload};
 use sojourn_plan::{Bottleneck, Link, Node, Observe, Plan, Store};
 use sojourn_random::Distribution;
+use sojourn_replication::{Level, Placement, Policy};
 use sojourn_units::{Nanos, SECOND};
 
 const CLIENT_DELAY: Nanos = 10 * MS;

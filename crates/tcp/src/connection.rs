@@ -17,7 +17,7 @@ use crate::recovery::Phase;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
 use crate::sender::{Counters, Output, Sender, timestamp};
-use sojourn_control::congestion::Congestion;
+use sojourn_congestion::Congestion;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 

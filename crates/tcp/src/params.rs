@@ -6,7 +6,7 @@
 use crate::profile::{self, Profile};
 use crate::segment::Flags;
 use serde::{Deserialize, Serialize};
-use sojourn_control::congestion::{self, bbr, cubic, dctcp, hystart, prague};
+use sojourn_congestion::{bbr, cubic, dctcp, hystart, prague};
 use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
 use sojourn_units::{Bytes, Nanos};
 
@@ -93,7 +93,7 @@ pub enum IdleRestart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// The congestion control.
-    pub congestion: congestion::Params,
+    pub congestion: sojourn_congestion::Params,
     /// How slow start ends without a loss, and how fast it may grow.
     pub slow_start: hystart::Params,
     /// Payload of a full segment without options.
@@ -338,14 +338,14 @@ fn set<T>(value: Option<T>, target: &mut T) {
 impl Params {
     /// The parameters of `profile` with another congestion control, and what belongs to it:
     /// DCTCP's and Prague's ECN, HyStart for CUBIC only.
-    pub fn with(profile: &Profile, congestion: congestion::Params) -> Self {
+    pub fn with(profile: &Profile, congestion: sojourn_congestion::Params) -> Self {
         let mut params = profile.params();
         match congestion {
-            congestion::Params::Dctcp(_) => params.ecn = Ecn::Accurate,
-            congestion::Params::Prague(_) => params.ecn = Ecn::L4s,
+            sojourn_congestion::Params::Dctcp(_) => params.ecn = Ecn::Accurate,
+            sojourn_congestion::Params::Prague(_) => params.ecn = Ecn::L4s,
             _ => {}
         }
-        if !matches!(congestion, congestion::Params::Cubic(_)) {
+        if !matches!(congestion, sojourn_congestion::Params::Cubic(_)) {
             params.slow_start.kind = hystart::Kind::None;
         }
         params.congestion = congestion;
@@ -360,7 +360,7 @@ impl Params {
         let (table, given) = words::describe("transport", &tables(), text)?;
         let profile = given.text("profile").and_then(Profile::named).unwrap_or(&profile::LINUX_6);
         let congestion = match table.name {
-            "reno" => congestion::Params::Reno,
+            "reno" => sojourn_congestion::Params::Reno,
             "cubic" => {
                 let mut p = cubic::Params { variant: profile.cubic(), ..cubic::Params::default() };
                 match given.text("variant") {
@@ -372,25 +372,25 @@ impl Params {
                 set(given.real("c"), &mut p.c);
                 switch(&given, "fast_convergence", &mut p.fast_convergence);
                 switch(&given, "reno_friendly", &mut p.reno_friendly);
-                congestion::Params::Cubic(p)
+                sojourn_congestion::Params::Cubic(p)
             }
             "bbr" => {
                 let mut p = bbr::Params::default();
                 set(given.time("min_rtt_window"), &mut p.min_rtt_window);
                 set(given.time("probe_rtt"), &mut p.probe_rtt);
-                congestion::Params::Bbr(p)
+                sojourn_congestion::Params::Bbr(p)
             }
             "dctcp" => {
                 let mut p = dctcp::Params::default();
                 set(given.integer("shift").map(|v| v as u32), &mut p.shift);
                 set(given.integer("initial_alpha"), &mut p.initial_alpha);
-                congestion::Params::Dctcp(p)
+                sojourn_congestion::Params::Dctcp(p)
             }
             _ => {
                 let mut p = prague::Params::default();
                 set(given.time("rtt_target"), &mut p.rtt_target);
                 set(given.integer("rtt_transition").map(|v| v as u32), &mut p.rtt_transition);
-                congestion::Params::Prague(p)
+                sojourn_congestion::Params::Prague(p)
             }
         };
         let mut params = Self::with(profile, congestion);
@@ -489,7 +489,7 @@ impl Params {
             return Err(given
                 .error("rwnd", format!("`rwnd` must be at least one `mss`, {} bytes", self.mss)));
         }
-        if self.receive_window > congestion::MAX_WINDOW {
+        if self.receive_window > sojourn_congestion::MAX_WINDOW {
             return Err(given.error("rwnd", "`rwnd` must be at most 1 GiB (RFC 7323)"));
         }
         if self.send_buffer < u64::from(self.mss) {
@@ -510,13 +510,13 @@ mod tests {
     #[test]
     fn reads_a_line() {
         let p = Params::parse("reno profile sack-2001 iw 3 min_rto 1s sack off").unwrap();
-        assert_eq!(p.congestion, congestion::Params::Reno);
+        assert_eq!(p.congestion, sojourn_congestion::Params::Reno);
         assert_eq!((p.initial_window, p.min_rto, p.sack), (3, SECOND, false));
         let p = Params::parse("cubic").unwrap();
         assert_eq!(p, Params::default());
         let p = Params::parse("cubic beta 0.5 hystart plus_plus delack_timeout 0").unwrap();
         assert!(
-            matches!(p.congestion, congestion::Params::Cubic(c) if (c.beta - 0.5).abs() < 1e-9)
+            matches!(p.congestion, sojourn_congestion::Params::Cubic(c) if (c.beta - 0.5).abs() < 1e-9)
         );
         assert_eq!(p.slow_start.kind, hystart::Kind::PlusPlus);
         assert_eq!(p.delayed_ack_timeout, 0);
@@ -524,7 +524,7 @@ mod tests {
         assert_eq!(Params::parse("dctcp ecn l4s").unwrap().ecn, Ecn::L4s);
         let p = Params::parse("prague rtt_target 10ms rtt_transition 0").unwrap();
         let expected = prague::Params { rtt_target: 10 * MILLISECOND, rtt_transition: 0 };
-        assert_eq!((p.ecn, p.congestion), (Ecn::L4s, congestion::Params::Prague(expected)));
+        assert_eq!((p.ecn, p.congestion), (Ecn::L4s, sojourn_congestion::Params::Prague(expected)));
         assert_eq!(Params::parse("prague ecn off").unwrap().ecn, Ecn::Off);
         assert_eq!(Params::parse("bbr min_rto 5ms").unwrap().min_rto, 5 * MILLISECOND);
     }

@@ -3,7 +3,7 @@
 //! Each field's comment says where its value comes from.
 
 use crate::params::{Ecn, IdleRestart, Pacing, Params, Recovery, RtoRule};
-use sojourn_control::congestion::{self, MAX_WINDOW, cubic, hystart};
+use sojourn_congestion::{MAX_WINDOW, cubic, hystart};
 use sojourn_units::{MILLISECOND, SECOND};
 
 /// A named set of parameters.
@@ -34,7 +34,7 @@ impl Profile {
     /// Whose CUBIC it runs, if it runs CUBIC.
     pub fn cubic(&self) -> cubic::Variant {
         match self.params().congestion {
-            congestion::Params::Cubic(params) => params.variant,
+            sojourn_congestion::Params::Cubic(params) => params.variant,
             _ => cubic::Variant::Rfc9438,
         }
     }
@@ -51,7 +51,7 @@ pub const LINUX_6: Profile = Profile {
     summary: "a Linux 6 host with the kernel's defaults",
     make: || Params {
         // net.ipv4.tcp_congestion_control = cubic
-        congestion: congestion::Params::Cubic(cubic::Params {
+        congestion: sojourn_congestion::Params::Cubic(cubic::Params {
             variant: cubic::Variant::Linux, // tcp_cubic
             beta: 0.7,                      // tcp_cubic: beta 717/1024
             c: 0.4,                         // tcp_cubic: bic_scale 41, C = 410/1024
@@ -101,7 +101,7 @@ pub const RFC: Profile = Profile {
     name: "rfc",
     summary: "the RFCs' recommendations, with Reno and SACK",
     make: || Params {
-        congestion: congestion::Params::Reno, // RFC 5681
+        congestion: sojourn_congestion::Params::Reno, // RFC 5681
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // RFC 5681
             limit: 2,                  // RFC 3465, section 2.3
@@ -145,7 +145,7 @@ pub const NS3_3_37: Profile = Profile {
     name: "ns3-3.37",
     summary: "ns-3.37 with its defaults (segment size set to Ethernet's)",
     make: || Params {
-        congestion: congestion::Params::Cubic(cubic::Params {
+        congestion: sojourn_congestion::Params::Cubic(cubic::Params {
             variant: cubic::Variant::Rfc9438, // CubicState follows RFC 8312
             beta: 0.7,                        // TcpCubic::Beta
             c: 0.4,                           // TcpCubic::C
@@ -195,7 +195,7 @@ pub const SACK_2001: Profile = Profile {
     name: "sack-2001",
     summary: "a SACK TCP of 2001: Reno's window, no later refinement",
     make: || Params {
-        congestion: congestion::Params::Reno, // RFC 2581
+        congestion: sojourn_congestion::Params::Reno, // RFC 2581
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // later than 2001
             limit: 1,                  // RFC 2581: one segment an ACK
@@ -239,7 +239,7 @@ pub const NS2_WEB: Profile = Profile {
     name: "ns2-web",
     summary: "ns-2's one-way TCP under its Web traffic: 1000-byte packets, every packet acknowledged",
     make: || Params {
-        congestion: congestion::Params::Reno, // Agent/TCP/Reno, Agent/TCP/Sack1
+        congestion: sojourn_congestion::Params::Reno, // Agent/TCP/Reno, Agent/TCP/Sack1
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // none
             limit: 1,                  // one packet an ACK

@@ -9,7 +9,7 @@
 //! Invariants: in recovery PRR sends no more than was delivered unless the flight is below ssthresh;
 //! what undo restores is never above what was held before.
 
-use sojourn_control::congestion::Window;
+use sojourn_congestion::Window;
 
 /// What the sender is doing about congestion (Linux's `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Our transport: `ours recv|send ADDRESS name=value ...`.
 
 use sojourn_bench_recv::{Reader, Words, Writer, report};
-use sojourn_control::buffer::Params;
+use sojourn_buffer::Params;
 use sojourn_recv::packet::{Code, DIGEST, Id};
 use sojourn_recv::send::send;
 use sojourn_recv::sender::Settings as Sending;

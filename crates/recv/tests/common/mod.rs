@@ -1,6 +1,6 @@
 //! An adversary: plays whatever its bytes say against a server and against a client.
 
-use sojourn_control::buffer::Params;
+use sojourn_buffer::Params;
 use sojourn_recv::packet::{self, Code, Cookie, DATA_HEADER, Data, Packet};
 use sojourn_recv::sender::{Mode, Sender, Settings};
 use sojourn_recv::server::{Job, Limits, Message, Out, Server};

@@ -16,7 +16,7 @@ pub mod handler;
 
 use handler::Handler;
 use serde::{Deserialize, Serialize};
-use sojourn_control::buffer::{self, Memory, Store};
+use sojourn_buffer::{Memory, Store};
 use sojourn_measure::histogram::Histogram;
 use sojourn_random::{Key, Stream};
 use sojourn_units::{Bytes, Nanos, SECOND};
@@ -101,8 +101,8 @@ const MOST_SLOTS: u128 = 1 << 20;
 const MOST_EVENTS: u128 = 2_000_000_000;
 
 impl Params {
-    fn check(&self) -> Result<buffer::Params, String> {
-        let policy = buffer::Params::parse(&self.policy).map_err(|e| e.to_string())?;
+    fn check(&self) -> Result<sojourn_buffer::Params, String> {
+        let policy = sojourn_buffer::Params::parse(&self.policy).map_err(|e| e.to_string())?;
         self.handler.check()?;
         let need = |good: bool, what: &str| if good { Ok(()) } else { Err(what.to_owned()) };
         need(self.duration > 0 && self.duration <= 86_400 * SECOND, "`duration` is up to a day")?;
@@ -257,7 +257,7 @@ pub fn run(params: &Params, seed: u64) -> Result<Outcome, String> {
 }
 
 impl<'a> Server<'a> {
-    fn new(params: &'a Params, policy: &buffer::Params, seed: u64) -> Self {
+    fn new(params: &'a Params, policy: &sojourn_buffer::Params, seed: u64) -> Self {
         let key = Key::new(seed, "server");
         let window = match params.load {
             Load::Open { .. } => 1,
@@ -362,7 +362,7 @@ impl<'a> Server<'a> {
         }
         self.now = end;
         self.weigh();
-        let sum = |f: fn(&buffer::store::Counters) -> u64| -> u64 {
+        let sum = |f: fn(&sojourn_buffer::store::Counters) -> u64| -> u64 {
             self.sockets.iter().map(|s| f(s.store.counters())).sum()
         };
         let busy = self.sockets.iter().map(|s| s.handler.busy).sum();

@@ -5,9 +5,9 @@ use super::script::{Asked, Kind};
 use super::{Event, Id, Message, Store};
 use crate::channel::Host;
 use crate::engine::Engine;
-use sojourn_control::store::{Chooser, Outcome};
 use sojourn_plan::store::Arrivals;
 use sojourn_random::Stream;
+use sojourn_replication::{Chooser, Outcome};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use super::replica::Task;
 use super::{Event, Id, Message, Store};
 use crate::channel::Host;
 use crate::engine::Engine;
-use sojourn_control::store::{Need, NodeId, Outcome, Tally, repair};
+use sojourn_replication::{Need, NodeId, Outcome, Tally, repair};
 use sojourn_units::Nanos;
 
 /// What a request does.

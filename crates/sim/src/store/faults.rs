@@ -7,9 +7,9 @@
 use super::Store;
 use crate::channel::Host;
 use crate::engine::Engine;
-use sojourn_control::store::NodeId;
 use sojourn_plan::Store as Params;
 use sojourn_plan::store::{Fault, What};
+use sojourn_replication::NodeId;
 use sojourn_units::{EPOCH, Nanos};
 
 const BEGINS: u8 = 0;

@@ -7,7 +7,7 @@
 //! some things at once and the rest in a queue.
 //!
 //! Who is where: [`client`] makes requests, [`coordinator`] sees them through, [`replica`] keeps data,
-//! [`faults`] takes nodes away; the decisions are those of `control::store`.
+//! [`faults`] takes nodes away; the decisions are those of `crates/replication`.
 //!
 //! Departures from Cassandra: the snitch does not learn who is fast; writes to another data centre go to
 //! each replica there, not by one of them; a scan reads the replicas of its first record; nodes learn of
@@ -29,10 +29,10 @@ use client::Client;
 use coordinator::Slots;
 use faults::Faults;
 use replica::{Replica, Task};
-use sojourn_control::store::{Hints, NodeId, Outcome, Placement, Ring, murmur3};
 use sojourn_measure::{Count, Imbalance, ledger::balance};
 use sojourn_plan::{Plan, PlanError, Store as Params};
 use sojourn_random::Key;
+use sojourn_replication::{Hints, NodeId, Outcome, Placement, Ring, murmur3};
 use sojourn_units::{EPOCH, Nanos};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

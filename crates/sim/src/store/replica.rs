@@ -3,8 +3,8 @@
 use super::{Event, Id, Message, Store};
 use crate::channel::Host;
 use crate::engine::Engine;
-use sojourn_control::store::{NodeId, Outcome};
 use sojourn_random::{Key, Stream};
+use sojourn_replication::{NodeId, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Something that a node does.

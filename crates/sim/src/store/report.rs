@@ -2,9 +2,9 @@
 
 use super::Store;
 use crate::engine::Engine;
-use sojourn_control::store::{Ledger, Outcome};
 use sojourn_measure::{Histogram, Table};
 use sojourn_network::{Row, append};
+use sojourn_replication::{Ledger, Outcome};
 use sojourn_units::{Nanos, SECOND, time::seconds};
 
 /// Kinds of requests: reads, writes, scans.
@@ -180,7 +180,7 @@ impl Store {
         let mut replicas = Vec::new();
         let mut behind = |key: u64, version: u64| {
             let bytes = self.base.wrapping_add(key).to_be_bytes();
-            let token = sojourn_control::store::murmur3::token(&bytes);
+            let token = sojourn_replication::murmur3::token(&bytes);
             self.placement.replicas(&self.ring, token, &mut replicas);
             replicas.iter().any(|&node| self.replicas[node as usize].version(key) < version)
         };

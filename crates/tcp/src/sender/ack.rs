@@ -7,7 +7,7 @@ use crate::receiver::NEVER;
 use crate::recovery::Phase;
 use crate::scoreboard::{DUP_THRESH, Tally};
 use crate::segment::{Flags, Segment};
-use sojourn_control::congestion::{Ack, Cause, Control, RateSample};
+use sojourn_congestion::{Ack, Cause, Control, RateSample};
 use sojourn_units::{MILLISECOND, Nanos};
 
 impl Sender {

@@ -7,7 +7,7 @@
 
 use super::Sender;
 use crate::recovery::Phase;
-use sojourn_control::congestion::Control;
+use sojourn_congestion::Control;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// The largest super-packet (`GSO_MAX_SIZE`).

@@ -21,7 +21,7 @@ use crate::receiver::NEVER;
 use crate::recovery::{Phase, Prr, Undo};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use sojourn_control::congestion::{Congestion, Control, Window};
+use sojourn_congestion::{Congestion, Control, Window};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// What has happened, since the connection began.

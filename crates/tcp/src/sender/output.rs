@@ -5,7 +5,7 @@ use crate::params::{IdleRestart, Recovery};
 use crate::receiver::NEVER;
 use crate::recovery::Phase;
 use crate::scoreboard::Snapshot;
-use sojourn_control::congestion::{self, Control};
+use sojourn_congestion::Control;
 use sojourn_units::{Nanos, SECOND};
 
 impl Sender {
@@ -143,7 +143,7 @@ impl Sender {
             IdleRestart::Rfc5681 => self.window.set_cwnd(restart),
             IdleRestart::Decay => {
                 let kept = self.window.cwnd - self.window.cwnd / 4;
-                if self.window.ssthresh < congestion::MAX_WINDOW {
+                if self.window.ssthresh < sojourn_congestion::MAX_WINDOW {
                     self.window.ssthresh = self.window.ssthresh.max(kept);
                 }
                 let halvings = (idle / rto).min(40) as u32;

@@ -5,7 +5,7 @@ use crate::params::Recovery;
 use crate::receiver::NEVER;
 use crate::recovery::{Phase, Prr, Undo};
 use crate::scoreboard::Tally;
-use sojourn_control::congestion::{Cause, Control};
+use sojourn_congestion::{Cause, Control};
 use sojourn_units::Nanos;
 
 impl Sender {

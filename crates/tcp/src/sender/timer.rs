@@ -4,7 +4,7 @@ use super::{Frto, Sender};
 use crate::params::Recovery;
 use crate::receiver::NEVER;
 use crate::recovery::{Phase, Undo};
-use sojourn_control::congestion::{Cause, Control};
+use sojourn_congestion::{Cause, Control};
 use sojourn_units::Nanos;
 
 impl Sender {

@@ -145,8 +145,8 @@ fn by_topology(ring: &Ring, token: Token, factors: &[u32], found: &mut Vec<NodeI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Member;
-    use crate::store::ring::even;
+    use crate::Member;
+    use crate::ring::even;
     use proptest::prelude::*;
 
     fn ring(places: &[(u32, u32)]) -> Ring {

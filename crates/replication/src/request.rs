@@ -171,7 +171,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Level, Placement};
+    use crate::{Level, Placement};
     use proptest::prelude::*;
 
     const THREE: [(NodeId, u32); 3] = [(0, 0), (1, 0), (2, 0)];

@@ -1,7 +1,7 @@
 //! Tokens and placements equal Cassandra's own, as recorded in `tests/cassandra`.
 
 use serde_json::Value;
-use sojourn_control::store::{Member, Placement, Ring, Token, murmur3};
+use sojourn_replication::{Member, Placement, Ring, Token, murmur3};
 
 fn recorded() -> Value {
     serde_json::from_str(include_str!("cassandra/recorded.json")).unwrap()
