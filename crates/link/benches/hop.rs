@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use sojourn_link::{Impairments, Link, Params, Sink};
-use sojourn_queue::{Device, Ecn, Packet};
+use sojourn_queue::{Device, Ecn, Packet, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 use std::hint::black_box;
@@ -62,6 +62,9 @@ impl Sink<Frame> for Count {
     fn delivered(&mut self, at: Nanos, packet: Frame) {
         self.delivered += 1;
         self.bytes ^= u64::from(packet.bytes) ^ at;
+    }
+    fn tcp(&self, _: &Frame) -> Option<TcpView> {
+        None
     }
 }
 

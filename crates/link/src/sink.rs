@@ -52,45 +52,10 @@ pub trait Sink<P> {
     #[inline]
     fn corrupted(&mut self, _at: Nanos, _packet: &mut P, _entropy: u32) {}
 
-    /// The TCP header of `packet`, which is at or in the queue, if it has one that can be read.
-    #[inline]
-    fn tcp(&self, _packet: &P) -> Option<TcpView> {
-        None
-    }
+    /// The TCP header of `packet`, which is at or in the queue, if it has one that can be read. The
+    /// queue's decisions depend on it, so there is no default.
+    fn tcp(&self, packet: &P) -> Option<TcpView>;
 
     /// `packet` is at the far end.
     fn delivered(&mut self, at: Nanos, packet: P);
-}
-
-/// Any sink, whose type the code that tells it is not compiled for.
-pub(crate) struct Erased<'a, P>(pub &'a mut dyn Sink<P>);
-
-impl<P> Sink<P> for Erased<'_, P> {
-    fn offered(&mut self, at: Nanos, packet: &P, before: Backlog) {
-        self.0.offered(at, packet, before);
-    }
-    fn dropped(&mut self, at: Nanos, packet: P, reason: DropReason, queued: bool) {
-        self.0.dropped(at, packet, reason, queued);
-    }
-    fn marked(&mut self, at: Nanos, packet: &P, reason: MarkReason) {
-        self.0.marked(at, packet, reason);
-    }
-    fn departed(&mut self, at: Nanos, packet: &P, after: Backlog) {
-        self.0.departed(at, packet, after);
-    }
-    fn abandoned(&mut self, at: Nanos, packet: P) {
-        self.0.abandoned(at, packet);
-    }
-    fn lost(&mut self, at: Nanos, packet: P) {
-        self.0.lost(at, packet);
-    }
-    fn duplicated(&mut self, at: Nanos, packet: &P) {
-        self.0.duplicated(at, packet);
-    }
-    fn corrupted(&mut self, at: Nanos, packet: &mut P, entropy: u32) {
-        self.0.corrupted(at, packet, entropy);
-    }
-    fn delivered(&mut self, at: Nanos, packet: P) {
-        self.0.delivered(at, packet);
-    }
 }

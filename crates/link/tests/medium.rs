@@ -4,7 +4,7 @@ mod common;
 use common::{Frame, params};
 use proptest::prelude::*;
 use sojourn_link::{Backlog, Medium, Params, Sink, Station, csma};
-use sojourn_queue::DropReason;
+use sojourn_queue::{DropReason, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
 
@@ -43,6 +43,9 @@ impl Sink<Frame> for Events {
     }
     fn delivered(&mut self, at: Nanos, frame: Frame) {
         self.delivered.push((at, frame.number));
+    }
+    fn tcp(&self, _: &Frame) -> Option<TcpView> {
+        None
     }
 }
 

@@ -6,7 +6,7 @@
 mod common;
 use common::{Frame, params};
 use sojourn_link::{Backlog, Link, Sink};
-use sojourn_queue::DropReason;
+use sojourn_queue::{DropReason, TcpView};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::{EPOCH, Nanos};
 
@@ -63,6 +63,9 @@ impl Sink<Frame> for Station {
         self.stay += stay;
         self.stays_beyond += u64::from(stay > self.beyond);
         self.served += 1;
+    }
+    fn tcp(&self, _: &Frame) -> Option<TcpView> {
+        None
     }
 }
 

@@ -8,7 +8,7 @@ use crate::port::Port;
 use crate::slab::Packet;
 use sojourn_link::{Backlog, Link, Sink};
 use sojourn_plan::{Plan, Schedule};
-use sojourn_queue::{DropReason, MarkReason};
+use sojourn_queue::{DropReason, MarkReason, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 use std::fmt;
 
@@ -149,6 +149,9 @@ impl Sink<Packet> for Scribe {
         self.0.happened(at, &packet, Happening::Lost);
     }
     fn delivered(&mut self, _at: Nanos, _packet: Packet) {}
+    fn tcp(&self, _packet: &Packet) -> Option<TcpView> {
+        None
+    }
 }
 
 /// Sends a journal's arrivals through a fresh link of the same plan and seed.

@@ -4,7 +4,7 @@ use sojourn_link::{Backlog, Impairments, Link, Params, Sink};
 use sojourn_network::journal::{Happening, Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
-use sojourn_queue::{Device, DropReason, MarkReason};
+use sojourn_queue::{Device, DropReason, MarkReason, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
@@ -24,6 +24,9 @@ impl Sink<Packet> for Scribe {
         self.0.happened(at, &packet, Happening::Dropped(reason));
     }
     fn delivered(&mut self, _: Nanos, _: Packet) {}
+    fn tcp(&self, _: &Packet) -> Option<TcpView> {
+        None
+    }
 }
 
 fn plan() -> Plan {

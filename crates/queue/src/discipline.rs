@@ -116,10 +116,8 @@ pub trait Sink<P> {
     fn marked(&mut self, packet: &P, reason: MarkReason);
 
     /// The TCP header of `packet`, which is arriving or queued, if it has one that can be read. Asked
-    /// only by what looks into packets, so that packets need not carry what it finds there.
-    fn tcp(&self, _packet: &P) -> Option<TcpView> {
-        None
-    }
+    /// only by disciplines that look into packets, so that packets need not carry what they find there.
+    fn tcp(&self, packet: &P) -> Option<TcpView>;
 }
 
 /// What may be read of a queue. Reading changes nothing.

@@ -81,6 +81,33 @@ fn filtered_acknowledgements_make_room() {
     assert!(metric(&filtered, "sojourn_p95") < metric(&without, "sojourn_p95"));
 }
 
+/// A transmit ring holds packets outside the queue, and so does the wait for a shared medium; the queue
+/// looks into those that it holds.
+#[test]
+fn a_ring_and_a_medium_leave_the_filter_on() {
+    for ring in [0, 1, 2] {
+        let mut plan = asymmetric("");
+        plan.links[1].params = line(100_000, 5 * MS, "cake unlimited ack-filter-aggressive");
+        plan.links[1].ring = ring;
+        let record = run(&plan, 1).unwrap();
+        let (arrivals, removed) =
+            (metric(&record, "arrivals"), metric(&record, "drops_ack_filter"));
+        assert!(removed > 0.2 * arrivals, "ring {ring}: {removed} of {arrivals}");
+    }
+    for filter in ["no-ack-filter", "ack-filter"] {
+        let mut plan = lan(4, 1, 0, &format!("cake bandwidth 450kbit {filter}"));
+        // The servers' station sends the data; the clients' acknowledgements wait for their shapers.
+        let server = plan.links.len() - 1;
+        plan.links[server].params = line(2_000_000_000, 0, "pfifo limit 200p");
+        let mut plan = with_clients(plan, "ftp", tcp("cubic"), "bulk");
+        for pair in &mut plan.groups[0].pairs {
+            *pair = (pair.1, pair.0);
+        }
+        let removed = metric(&run(&plan, 1).unwrap(), "drops_ack_filter");
+        assert_eq!(removed > 1000.0, filter == "ack-filter", "{filter}: {removed}");
+    }
+}
+
 /// The same once more is the same, bit by bit.
 #[test]
 fn it_repeats() {

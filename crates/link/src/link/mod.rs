@@ -77,14 +77,14 @@ fn followed(params: &Params) -> Option<&Trace> {
 const NO_TRANSMISSION: (u32, Nanos) = (u32::MAX, 0);
 
 /// Hands a discipline's verdicts on, with their time, and counts them.
-struct Tap<'a, S> {
+struct Tap<'a, S: ?Sized> {
     at: Nanos,
     backlog: &'a mut Backlog,
     counters: &'a mut Counters,
     sink: &'a mut S,
 }
 
-impl<P: Packet, S: Sink<P>> QueueSink<P> for Tap<'_, S> {
+impl<P: Packet, S: Sink<P> + ?Sized> QueueSink<P> for Tap<'_, S> {
     #[inline]
     fn dropped(&mut self, packet: P, reason: DropReason, queued: bool) {
         let bytes = packet.len();
@@ -122,7 +122,7 @@ impl<P: Packet + Clone> Link<P> {
         &mut self,
         now: Nanos,
         params: &Params,
-        sink: &mut impl Sink<P>,
+        sink: &mut (impl Sink<P> + ?Sized),
     ) -> Result<(), OtherDiscipline> {
         self.advance(now, sink);
         self.apply(now, params, sink)
@@ -132,7 +132,7 @@ impl<P: Packet + Clone> Link<P> {
         &mut self,
         now: Nanos,
         params: &Params,
-        sink: &mut impl Sink<P>,
+        sink: &mut (impl Sink<P> + ?Sized),
     ) -> Result<(), OtherDiscipline> {
         let mut tap =
             Tap { at: now, backlog: &mut self.backlog, counters: &mut self.counters, sink };
@@ -206,7 +206,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn set_wire(&mut self, now: Nanos, params: &Params, sink: &mut impl Sink<P>) {
+    pub fn set_wire(&mut self, now: Nanos, params: &Params, sink: &mut (impl Sink<P> + ?Sized)) {
         if let Some(before) = self.before(now) {
             self.advance(before, sink);
         }
@@ -225,7 +225,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn offer(&mut self, now: Nanos, packet: P, sink: &mut impl Sink<P>) -> Return {
+    pub fn offer(&mut self, now: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) -> Return {
         self.advance(now, sink);
         self.arrive(now, &packet, sink);
         let verdict =
@@ -238,7 +238,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// A packet comes to the queue.
     #[inline]
-    fn arrive(&mut self, now: Nanos, packet: &P, sink: &mut impl Sink<P>) {
+    fn arrive(&mut self, now: Nanos, packet: &P, sink: &mut (impl Sink<P> + ?Sized)) {
         let bytes = packet.len();
         self.counters.offered.add(bytes);
         sink.offered(now, packet, self.backlog);
@@ -251,7 +251,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink<P>) {
+    pub fn advance(&mut self, now: Nanos, sink: &mut (impl Sink<P> + ?Sized)) {
         self.set_clock(now);
         while self.due.min(self.line.head()) <= now {
             if self.line.head() <= self.due {
@@ -272,7 +272,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     }
 
     #[inline]
-    fn deliver_next(&mut self, sink: &mut impl Sink<P>) {
+    fn deliver_next(&mut self, sink: &mut (impl Sink<P> + ?Sized)) {
         let at = self.line.head();
         if let Some(packet) = self.line.pop() {
             self.counters.delivered.add(packet.len());
@@ -307,7 +307,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     }
 
     #[inline]
-    fn tap<S: Sink<P>, R>(
+    fn tap<S: Sink<P> + ?Sized, R>(
         &mut self,
         at: Nanos,
         sink: &mut S,
@@ -339,7 +339,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// Asks the queue for a packet and starts its transmission.
     #[inline]
-    fn transmit_next(&mut self, at: Nanos, sink: &mut impl Sink<P>) {
+    fn transmit_next(&mut self, at: Nanos, sink: &mut (impl Sink<P> + ?Sized)) {
         if self.rate.is_none() && !self.has_opportunity(at) {
             return;
         }
@@ -364,7 +364,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// A packet has left the queue.
     #[inline]
-    fn depart(&mut self, at: Nanos, packet: &P, sink: &mut impl Sink<P>) {
+    fn depart(&mut self, at: Nanos, packet: &P, sink: &mut (impl Sink<P> + ?Sized)) {
         let bytes = packet.len();
         self.counters.departed.add(bytes);
         self.backlog.packets -= 1;
@@ -374,7 +374,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// Starts the transmission of `packet` and says how long it takes.
     #[inline]
-    fn transmit(&mut self, at: Nanos, packet: P, sink: &mut impl Sink<P>) -> Nanos {
+    fn transmit(&mut self, at: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) -> Nanos {
         self.transmitting = true;
         let takes = self.transmission_time(packet.len());
         self.due = at + takes;
@@ -404,7 +404,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// Puts a packet on a wire that does more than delay it.
     #[inline(never)]
-    fn carry_impaired(&mut self, at: Nanos, mut packet: P, sink: &mut impl Sink<P>) {
+    fn carry_impaired(&mut self, at: Nanos, mut packet: P, sink: &mut (impl Sink<P> + ?Sized)) {
         let Some(mut impair) = self.impair.take() else { return };
         let (twice, lost) = (impair.duplicates(), impair.loses());
         if twice {
@@ -438,12 +438,18 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.impair = Some(impair);
     }
 
-    fn lose(&mut self, at: Nanos, packet: P, sink: &mut impl Sink<P>) {
+    fn lose(&mut self, at: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) {
         self.counters.lost.add(packet.len());
         sink.lost(at, packet);
     }
 
-    fn corrupt(&mut self, impair: &mut Impair, at: Nanos, packet: &mut P, sink: &mut impl Sink<P>) {
+    fn corrupt(
+        &mut self,
+        impair: &mut Impair,
+        at: Nanos,
+        packet: &mut P,
+        sink: &mut (impl Sink<P> + ?Sized),
+    ) {
         if let Some(entropy) = impair.corrupts() {
             self.counters.corrupted.add(packet.len());
             sink.corrupted(at, packet, entropy);

@@ -5,7 +5,7 @@ use crate::conservation::Count;
 use crate::csma::{Backoff, Medium};
 use crate::line::NEVER;
 use crate::params::Params;
-use crate::sink::{Erased, Sink};
+use crate::sink::Sink;
 use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{Dequeue, Discipline, Packet, Queue, Return};
 use sojourn_random::Key;
@@ -58,9 +58,8 @@ impl<P: Packet + Clone> Station<P> {
         medium: Option<&mut Medium>,
         sink: &mut dyn Sink<P>,
     ) -> Result<(), OtherDiscipline> {
-        let mut sink = Erased(sink);
-        self.run(now, medium, &mut sink);
-        self.link.apply(now, params, &mut sink)
+        self.run(now, medium, sink);
+        self.link.apply(now, params, sink)
     }
 }
 
@@ -76,13 +75,11 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         mut medium: Option<&mut Medium>,
         sink: &mut dyn Sink<P>,
     ) -> Return {
-        let mut sink = Erased(sink);
-        self.run(now, medium.as_deref_mut(), &mut sink);
-        self.link.arrive(now, &packet, &mut sink);
-        let verdict = self
-            .link
-            .tap(now, &mut sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
-        self.stir(now, medium, &mut sink);
+        self.run(now, medium.as_deref_mut(), sink);
+        self.link.arrive(now, &packet, sink);
+        let verdict =
+            self.link.tap(now, sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+        self.stir(now, medium, sink);
         verdict
     }
 
@@ -91,7 +88,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     pub fn advance(&mut self, now: Nanos, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
-        self.run(now, medium, &mut Erased(sink));
+        self.run(now, medium, sink);
     }
 
     /// As [`Link::set_wire`].
@@ -106,7 +103,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         sink: &mut dyn Sink<P>,
     ) {
         if let Some(before) = self.link.before(now) {
-            self.run(before, medium, &mut Erased(sink));
+            self.run(before, medium, sink);
         }
         self.link.set(now, params);
     }
@@ -120,7 +117,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         (next != NEVER).then_some(next)
     }
 
-    fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+    fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
         self.link.set_clock(now);
         loop {
             let acts = self.link.due.min(self.refill);
@@ -143,7 +140,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// Something may have come that the device can take.
-    fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+    fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
         if self.link.transmitting || self.backoff.is_waiting() {
             self.fill(at, sink);
         } else {
@@ -152,7 +149,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// Asks the queue for a packet.
-    fn dequeue(&mut self, at: Nanos, sink: &mut Erased<'_, P>) -> Dequeue<P> {
+    fn dequeue(&mut self, at: Nanos, sink: &mut dyn Sink<P>) -> Dequeue<P> {
         let next = self.link.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match &next {
             Dequeue::Packet(packet) => self.link.depart(at, packet, sink),
@@ -163,7 +160,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// Takes packets into the ring while there is room.
-    fn fill(&mut self, at: Nanos, sink: &mut Erased<'_, P>) {
+    fn fill(&mut self, at: Nanos, sink: &mut dyn Sink<P>) {
         self.refill = NEVER;
         while self.ring.len() < self.room {
             match self.dequeue(at, sink) {
@@ -179,7 +176,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
 
     /// The next packet to send, if there is one; if a queue without a ring shapes, `due` says when to
     /// ask again.
-    fn next_packet(&mut self, at: Nanos, sink: &mut Erased<'_, P>) -> Option<P> {
+    fn next_packet(&mut self, at: Nanos, sink: &mut dyn Sink<P>) -> Option<P> {
         if self.room > 0 {
             return self.ring.pop_front();
         }
@@ -194,7 +191,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// The transmitter is free: it sends the next packet, if there is one and the medium is free too.
-    fn attempt(&mut self, at: Nanos, mut medium: Option<&mut Medium>, sink: &mut Erased<'_, P>) {
+    fn attempt(&mut self, at: Nanos, mut medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
         self.link.transmitting = false;
         self.link.due = NEVER;
         loop {
@@ -223,13 +220,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         }
     }
 
-    fn begin(
-        &mut self,
-        at: Nanos,
-        packet: P,
-        medium: Option<&mut Medium>,
-        sink: &mut Erased<'_, P>,
-    ) {
+    fn begin(&mut self, at: Nanos, packet: P, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
         self.begun.add(packet.len());
         let mut occupied = self.link.transmit(at, packet, sink);
         if let Some(medium) = medium {

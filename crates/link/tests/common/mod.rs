@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use sojourn_link::{Backlog, Impairments, Link, Params, Sink, Station};
-use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet, Return};
+use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet, Return, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
@@ -105,6 +105,9 @@ impl Sink<Frame> for Log {
     }
     fn delivered(&mut self, at: Nanos, p: Frame) {
         self.0.push((at, p.number, What::Delivered));
+    }
+    fn tcp(&self, _: &Frame) -> Option<TcpView> {
+        None
     }
 }
 

@@ -1,0 +1,93 @@
+//! CAKE's ACK filter reads TCP headers through the sink, whatever transmits: a link, a transmit ring, a
+//! shared medium, with loss or without.
+
+mod common;
+use common::{Frame, params};
+use sojourn_link::{Link, Medium, Sink, Station, csma};
+use sojourn_queue::{DropReason, TcpView};
+use sojourn_random::Key;
+use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
+
+/// Counts acknowledgements of one connection: each frame acknowledges its number of segments.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    filtered: u32,
+    lost: u32,
+    delivered: u32,
+    /// The last one that arrived.
+    last: u32,
+}
+
+impl Sink<Frame> for Counts {
+    fn dropped(&mut self, _at: Nanos, _frame: Frame, reason: DropReason, queued: bool) {
+        assert_eq!((reason, queued), (DropReason::AckFilter, true));
+        self.filtered += 1;
+    }
+    fn lost(&mut self, _at: Nanos, _frame: Frame) {
+        self.lost += 1;
+    }
+    fn delivered(&mut self, _at: Nanos, frame: Frame) {
+        self.delivered += 1;
+        self.last = self.last.max(frame.number);
+    }
+    fn tcp(&self, frame: &Frame) -> Option<TcpView> {
+        let ack = 1000 * frame.number;
+        Some(TcpView { ack, flags: TcpView::ACK, ..TcpView::default() })
+    }
+}
+
+const ACKS: u32 = 4000;
+
+/// Offers an acknowledgement each millisecond to `offer`, which has time for one in five.
+fn offer_all(mut offer: impl FnMut(Nanos, Frame)) {
+    for number in 0..ACKS {
+        let frame = Frame { flow: 1, ..Frame::new(number, 66) };
+        offer(EPOCH + Nanos::from(number) * MILLISECOND, frame);
+    }
+}
+
+/// What becomes of the acknowledgements at a station; `medium` says whether it shares one.
+fn at_station(ring: u32, mut medium: Option<Medium>, netem: &str, queue: &str) -> Counts {
+    let mut station =
+        Station::new(&params(100_000, netem, queue), ring, Key::new(3, "link"), EPOCH);
+    let mut counts = Counts::default();
+    offer_all(|now, frame| {
+        while let Some(at) = station.next_event().filter(|at| *at <= now) {
+            station.advance(at, medium.as_mut(), &mut counts);
+        }
+        station.offer(now, frame, medium.as_mut(), &mut counts);
+    });
+    station.advance(EPOCH + 100 * SECOND, medium.as_mut(), &mut counts);
+    station.assert_conserved();
+    counts
+}
+
+fn at_link(netem: &str, queue: &str) -> Counts {
+    let mut link = Link::new(&params(100_000, netem, queue), Key::new(3, "link"), EPOCH);
+    let mut counts = Counts::default();
+    offer_all(|now, frame| {
+        link.offer(now, frame, &mut counts);
+    });
+    link.advance(EPOCH + 100 * SECOND, &mut counts);
+    link.assert_conserved();
+    counts
+}
+
+#[test]
+fn acknowledgements_are_filtered_whatever_transmits() {
+    let bus = || Some(Medium::new(csma::Params::default()));
+    for queue in ["cake unlimited ack-filter", "cake unlimited ack-filter-aggressive"] {
+        for netem in ["delay 1ms", "delay 1ms loss 10%"] {
+            let link = at_link(netem, queue);
+            assert_eq!(at_station(0, None, netem, queue), link, "{queue}, {netem}");
+            let stations = [(1, None), (4, None), (0, bus()), (1, bus())];
+            let all = stations.map(|(ring, medium)| at_station(ring, medium, netem, queue));
+            for counts in all.iter().chain([&link]) {
+                assert!(counts.filtered > ACKS / 2, "{queue}, {netem}: {counts:?}");
+                assert_eq!(counts.filtered + counts.lost + counts.delivered, ACKS);
+                assert_eq!(counts.lost > 0, netem.contains("loss"));
+                assert!(counts.last > ACKS - 10, "{queue}, {netem}: {counts:?}");
+            }
+        }
+    }
+}
