@@ -1,13 +1,13 @@
 //! What an acknowledgement means: delivery, round-trip times, losses, phases, the window.
 
-use super::{Frto, Sender, timestamp};
+use super::{Sender, timestamp};
 use crate::params::Recovery;
 use crate::rack::probe_timeout;
 use crate::receiver::NEVER;
 use crate::recovery::Phase;
 use crate::scoreboard::{DUP_THRESH, Tally};
 use crate::segment::{Flags, Segment};
-use sojourn_congestion::{Ack, Cause, Control, RateSample};
+use sojourn_congestion::{Ack, Cause, Control};
 use sojourn_units::{MILLISECOND, Nanos};
 
 impl Sender {
@@ -47,11 +47,7 @@ impl Sender {
             self.count_duplicates(acked, dup, &mut tally);
         }
         let rtt = self.on_round_trip(now, acked, &tally, echo);
-        self.delivered += tally.delivered;
-        if tally.delivered > 0 {
-            self.delivered_at = now;
-        }
-        let rate = if self.wants_rate { self.rate_sample(&tally) } else { RateSample::default() };
+        let rate = self.rate.on_ack(now, tally.delivered, tally.snapshot, self.rtt.min());
         if self.rack_enabled {
             self.rack.update(now, tally.newest, tally.reordered);
         }
@@ -69,7 +65,7 @@ impl Sender {
         if self.board.repair_bytes() == 0 {
             self.repair_stamp = None;
         }
-        if self.phase == Phase::Loss && self.frto != Frto::Off {
+        if self.phase == Phase::Loss {
             self.on_frto(acked, &tally);
         }
         if self.phase != Phase::Open && self.una >= self.recovery_point {
@@ -108,7 +104,7 @@ impl Sender {
             cwnd_limited: prior_una <= self.limited_end
                 || (slow && self.window.cwnd < 2 * prior_pipe),
             in_recovery: self.phase != Phase::Open && self.phase != Phase::Reduced,
-            app_limited: self.app_limited > 0,
+            app_limited: self.rate.is_app_limited(),
             rate,
         };
         self.tell_control(&report);
@@ -229,27 +225,6 @@ impl Sender {
         newest
     }
 
-    fn rate_sample(&mut self, tally: &Tally) -> RateSample {
-        if self.app_limited > 0 && self.delivered > self.app_limited {
-            self.app_limited = 0;
-        }
-        let mut rate = RateSample { total: self.delivered, ..RateSample::default() };
-        let Some((snapshot, sent_at)) = tally.snapshot else {
-            return rate;
-        };
-        self.first_sent = sent_at;
-        let sending = sent_at.saturating_sub(snapshot.first_sent);
-        let arriving = self.delivered_at.saturating_sub(snapshot.delivered_at);
-        rate.prior_delivered = snapshot.delivered;
-        rate.app_limited = snapshot.app_limited;
-        rate.delivered = self.delivered - snapshot.delivered;
-        rate.interval = sending.max(arriving);
-        if rate.interval < self.rtt.min() {
-            rate.interval = 0;
-        }
-        rate
-    }
-
     fn on_probe_answer(&mut self, now: Nanos, ack: u64, acked: u64, dup: bool, dsack: bool) {
         if self.probe_end == 0 || ack < self.probe_end {
             return;
@@ -285,7 +260,7 @@ impl Sender {
 
     /// Losses by the rules in force; the bytes newly lost.
     fn find_losses(&mut self, now: Nanos, acked: u64) -> u64 {
-        let lost = if self.rack_enabled {
+        if self.rack_enabled {
             self.find_late(now)
         } else if self.sack {
             self.board.mark_by_count()
@@ -299,9 +274,7 @@ impl Sender {
             self.board.mark_first()
         } else {
             0
-        };
-        self.total_lost += lost;
-        lost
+        }
     }
 
     pub(super) fn find_late(&mut self, now: Nanos) -> u64 {

@@ -1,68 +1,199 @@
 //! Super-packets: how many segments leave at once, and when the sender waits to fill one.
 //!
-//! Source: Linux's `tcp_tso_autosize`, `tcp_tso_should_defer` and `tcp_cwnd_test`. A kernel hands its
-//! device up to a millisecond of data at the present rate in one piece, two segments at least (a control
-//! may have it otherwise), which leaves back to back. If cwnd allows less, it waits for another acknowledgement, unless none is
-//! expected within a millisecond or nothing has left for so long.
+//! Source: Linux's `tcp_tso_autosize`, `tcp_tso_should_defer` and `tcp_cwnd_test`. A kernel hands
+//! its device up to a millisecond of data at the pacing rate in one piece, at least two segments
+//! unless the control changes it. The piece leaves back to back. If cwnd allows less, the sender
+//! waits for another acknowledgement, unless none is expected within a millisecond or nothing has
+//! left for that long.
 
-use super::Sender;
-use crate::recovery::Phase;
-use sojourn_congestion::Control;
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_congestion::SuperPacket;
+use sojourn_units::{MILLISECOND, Nanos};
 
 /// The largest super-packet (`GSO_MAX_SIZE`).
-const LARGEST: u64 = 1 << 16;
+const MAX_BYTES: u64 = 1 << 16;
 /// On paths shorter than 32 times this (2^`tcp_tso_rtt_log` us), super-packets are larger.
 const NEAR: Nanos = 512_000;
-/// As much of the window is sent without waiting for more (`net.ipv4.tcp_tso_win_divisor`).
-const SHARE: u64 = 3;
+/// The sender never waits for more than this share of the window (`net.ipv4.tcp_tso_win_divisor`).
+const WINDOW_DIVISOR: u64 = 3;
 
-impl Sender {
-    /// Bytes per second that the window comes to, with room to grow (`tcp_update_pacing_rate`); what the
-    /// control sets goes before.
-    pub(super) fn rate(&self) -> u64 {
-        if let Some(rate) = self.control.pacing_rate() {
-            return rate.max(1);
-        }
-        let srtt = self.rtt.srtt().clamp(1, 100 * SECOND);
-        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let window = u128::from(self.window.cwnd.max(self.outstanding()));
-        let rate = window * percent * u128::from(SECOND) / (100 * u128::from(srtt));
-        u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+/// The super-packet that is leaving.
+#[derive(Clone, Debug)]
+pub(crate) struct Burst {
+    enabled: bool,
+    /// Its segments that have not left.
+    left: u64,
+}
+
+impl Burst {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, left: 0 }
     }
 
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether the next segment begins a super-packet.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// A super-packet of `segments` begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, segments: u64) {
+        self.left = segments;
+    }
+
+    /// A segment left.
+    #[inline]
+    pub(crate) fn on_sent(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// No further segment can leave now.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.left = 0;
+    }
+}
+
+/// Segments of a full super-packet at `rate` bytes per second (`tcp_tso_autosize`).
+pub(crate) fn full_size(size: SuperPacket, rate: u64, min_rtt: Nanos, mss: u64) -> u64 {
+    let mut bytes = rate >> size.shift;
+    let distance = min_rtt / NEAR;
+    if size.larger_nearby && min_rtt > 0 && distance < 32 {
+        bytes += MAX_BYTES >> distance;
+    }
+    (bytes.min(MAX_BYTES) / mss).max(size.least)
+}
+
+/// The limits of a super-packet that could begin now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) mss: u64,
+    pub(crate) cwnd: u64,
+    /// Bytes in flight.
+    pub(crate) flight: u64,
+    /// Bytes that the peer's window still admits.
+    pub(crate) peer_room: u64,
+    /// The window that the peer announced last.
+    pub(crate) peer_window: u64,
+    /// Bytes to be sent.
+    pub(crate) waiting: u64,
+    /// The stream ends with these bytes.
+    pub(crate) fin: bool,
     /// Segments of a full super-packet.
-    fn full_burst(&self) -> u64 {
-        let size = self.control.super_packet();
-        let mut bytes = self.rate() >> size.shift;
-        let distance = self.rtt.min() / NEAR;
-        if size.larger_nearby && self.rtt.min() > 0 && distance < 32 {
-            bytes += LARGEST >> distance;
-        }
-        (bytes.min(LARGEST) / self.mss).max(size.least)
+    pub(crate) full: u64,
+}
+
+impl Offer {
+    /// Segments that leave at once (`tcp_cwnd_test`, `tcp_mss_split_point`): at most half a window.
+    #[inline]
+    pub(crate) fn segments(&self) -> u64 {
+        let room = self.cwnd.saturating_sub(self.flight);
+        let half = (self.cwnd / self.mss / 2).max(1);
+        let quota = (room / self.mss).clamp(1, half).min(self.full);
+        quota.min(self.waiting.div_ceil(self.mss).max(1))
     }
 
-    /// How many segments leave at once now that at least one may, with `flight` bytes in flight and
-    /// `waiting` to be sent; 0 to wait for more.
-    pub(super) fn burst(&self, now: Nanos, flight: u64, waiting: u64) -> u64 {
-        let full = self.full_burst();
-        let room = self.window.cwnd.saturating_sub(flight);
-        let quota = (room / self.mss).clamp(1, (self.window.cwnd / self.mss / 2).max(1)).min(full);
-        let limit = room.min(self.edge.saturating_sub(self.nxt));
-        let segments = quota.min(waiting.div_ceil(self.mss).max(1));
-        let may_wait = waiting > self.mss
-            && !matches!(self.phase, Phase::Recovery | Phase::Loss)
-            && !(self.fin && waiting <= limit)
-            && limit < full * self.mss
-            && limit < self.window.cwnd.min(u64::from(self.last_window)) / SHARE;
-        if !may_wait {
-            return segments;
+    /// Whether the sender may wait for a fuller super-packet (`tcp_tso_should_defer`).
+    #[inline]
+    pub(crate) fn may_wait(&self) -> bool {
+        let limit = self.cwnd.saturating_sub(self.flight).min(self.peer_room);
+        self.waiting > self.mss
+            && !(self.fin && self.waiting <= limit)
+            && limit < self.full * self.mss
+            && limit < self.cwnd.min(self.peer_window) / WINDOW_DIVISOR
+    }
+}
+
+/// Whether an acknowledgement is expected soon: the sender was active until a millisecond ago
+/// (`last`), and the acknowledgement of the oldest segment, sent at `oldest`, is due within a
+/// millisecond or half a round-trip time.
+pub(crate) fn ack_is_near(now: Nanos, last: Nanos, oldest: Nanos, srtt: Nanos) -> bool {
+    now <= last + MILLISECOND && oldest + srtt <= now + MILLISECOND.min(srtt / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sojourn_units::EPOCH;
+
+    const OFFER: Offer = Offer {
+        mss: 1000,
+        cwnd: 20_000,
+        flight: 19_000,
+        peer_room: 1 << 20,
+        peer_window: 1 << 20,
+        waiting: 1 << 20,
+        fin: false,
+        full: 10,
+    };
+
+    #[test]
+    fn a_full_one_lasts_a_millisecond_and_has_two_segments_at_least() {
+        let size = SuperPacket { larger_nearby: false, ..SuperPacket::default() };
+        assert_eq!(full_size(size, 20_480_000, 0, 1000), 20);
+        assert_eq!(full_size(size, 1000, 0, 1000), 2);
+        assert_eq!(full_size(size, u64::MAX, 0, 1000), 65);
+    }
+
+    #[test]
+    fn it_is_larger_on_short_paths() {
+        let size = SuperPacket::default();
+        assert_eq!(full_size(size, 1000, 100_000, 1000), 65);
+        assert_eq!(full_size(size, 1000, 2 * NEAR, 1000), 16);
+        assert_eq!(full_size(size, 1000, 32 * NEAR, 1000), 2);
+    }
+
+    #[test]
+    fn it_ends_after_its_segments() {
+        let mut burst = Burst::new(true);
+        burst.begin(2);
+        burst.on_sent();
+        assert!(!burst.is_over());
+        burst.on_sent();
+        assert!(burst.is_over());
+        burst.on_sent();
+        assert!(burst.is_over());
+    }
+
+    #[test]
+    fn the_sender_waits_only_for_a_small_rest_of_a_long_stream() {
+        assert!(OFFER.may_wait());
+        assert!(!Offer { flight: 10_000, ..OFFER }.may_wait(), "a full super-packet fits");
+        assert!(!Offer { flight: 12_000, ..OFFER }.may_wait(), "more than a third fits");
+        assert!(!Offer { waiting: 1000, ..OFFER }.may_wait(), "one segment is all there is");
+        assert!(!Offer { waiting: 1001, flight: 18_000, fin: true, ..OFFER }.may_wait(), "the end");
+    }
+
+    #[test]
+    fn an_acknowledgement_is_near_within_a_millisecond_or_half_a_round_trip() {
+        let (oldest, srtt) = (EPOCH, 10 * MILLISECOND);
+        let due = oldest + srtt;
+        assert!(ack_is_near(due - MILLISECOND, due - MILLISECOND, oldest, srtt));
+        assert!(!ack_is_near(due - MILLISECOND - 1, due - MILLISECOND, oldest, srtt));
+        assert!(!ack_is_near(due, due - MILLISECOND - 1, oldest, srtt), "silent for too long");
+    }
+
+    proptest! {
+        /// At least one segment, at most a full super-packet and half the window.
+        #[test]
+        fn the_size_is_within_its_limits(
+            mss in 1u64..10_000,
+            cwnd in 1u64..1 << 30,
+            flight in 0u64..1 << 30,
+            waiting in 0u64..1 << 30,
+            full in 1u64..100,
+        ) {
+            let offer = Offer { mss, cwnd: cwnd.max(mss), flight, waiting, full, ..OFFER };
+            let segments = offer.segments();
+            prop_assert!((1..=full).contains(&segments));
+            prop_assert!(segments == 1 || segments * mss <= offer.cwnd / 2);
+            prop_assert!(segments == 1 || flight + segments * mss <= offer.cwnd);
+            prop_assert!(segments == 1 || (segments - 1) * mss < waiting);
         }
-        let written = if self.paced { self.pace_next } else { self.last_sent };
-        let Some(first) = self.board.first() else { return segments };
-        let expected = self.board.entry(first).sent_at + self.rtt.srtt();
-        let soon = MILLISECOND.min(self.rtt.srtt() / 2);
-        let is_soon = now <= written + MILLISECOND && expected <= now + soon;
-        if is_soon { 0 } else { segments }
     }
 }

@@ -11,10 +11,17 @@
 
 mod ack;
 mod burst;
+mod frto;
 mod output;
+mod pacer;
 mod phase;
+mod rate;
 mod timer;
 
+use self::burst::Burst;
+use self::frto::Frto;
+use self::pacer::Pacer;
+use self::rate::DeliveryRate;
 use crate::params::{Ecn, IdleRestart, Pacing, Params, Recovery};
 use crate::rack::Rack;
 use crate::receiver::NEVER;
@@ -71,16 +78,6 @@ pub(crate) struct Output {
 /// No more than this may ever be written: far from overflow, out of reach.
 const UNLIMITED: u64 = 1 << 62;
 
-/// F-RTO's steps (RFC 5682).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Frto {
-    Off,
-    /// The first segment was retransmitted.
-    Repeated,
-    /// New data is being sent instead of more retransmissions.
-    Fresh,
-}
-
 /// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -114,7 +111,6 @@ pub struct Sender {
     /// Timestamp of the first of the retransmissions in flight.
     repair_stamp: Option<u32>,
     frto: Frto,
-    frto_enabled: bool,
     /// The retransmission that a recovery begins with leaves whatever cwnd says.
     force: bool,
     rescue: u64,
@@ -138,26 +134,15 @@ pub struct Sender {
     ecn: bool,
     owns_window: bool,
     answers_marks: bool,
-    wants_rate: bool,
     cwr_due: bool,
 
-    pace: Pacing,
-    paced: bool,
-    pace_next: Nanos,
-    pace_wait: bool,
-    tso: bool,
-    /// Segments of the present super-packet that have not left.
-    burst_left: u64,
+    pacer: Pacer,
+    burst: Burst,
 
     /// cwnd stopped the sender while data below this was sent.
     limited_end: u64,
     last_sent: Nanos,
-    delivered: u64,
-    delivered_at: Nanos,
-    first_sent: Nanos,
-    /// The application-limited phase lasts until this much is delivered; 0 outside.
-    app_limited: u64,
-    total_lost: u64,
+    rate: DeliveryRate,
 
     backoff: u32,
     retries: u32,
@@ -191,7 +176,7 @@ impl Sender {
             window,
             owns_window: control.owns_window(),
             answers_marks: control.answers_marks(),
-            wants_rate: control.wants_rate(),
+            rate: DeliveryRate::new(control.wants_rate()),
             control,
             rtt: Rtt::new(params),
             counters: Counters::default(),
@@ -202,8 +187,7 @@ impl Sender {
             undo: Undo::default(),
             undo_enabled: params.undo,
             repair_stamp: None,
-            frto: Frto::Off,
-            frto_enabled: params.frto,
+            frto: Frto::new(params.frto),
             force: false,
             rescue: 0,
             sack: false,
@@ -222,19 +206,10 @@ impl Sender {
             probe_due: false,
             ecn: false,
             cwr_due: false,
-            pace: params.pacing,
-            paced: false,
-            pace_next: 0,
-            pace_wait: false,
-            tso: params.tso,
-            burst_left: 0,
+            pacer: Pacer::new(false),
+            burst: Burst::new(params.tso),
             limited_end: 0,
             last_sent: 0,
-            delivered: 0,
-            delivered_at: 0,
-            first_sent: 0,
-            app_limited: 0,
-            total_lost: 0,
             backoff: 0,
             retries: params.retries,
             rto_at: NEVER,
@@ -270,12 +245,12 @@ impl Sender {
         }
         self.rack_enabled = params.rack && self.sack;
         self.ecn = ecn != Ecn::Off;
-        self.board = Scoreboard::new(self.mss, self.wants_rate);
-        self.paced = match self.pace {
+        self.board = Scoreboard::new(self.mss, self.rate.is_enabled());
+        self.pacer = Pacer::new(match params.pacing {
             Pacing::Auto => self.control.pacing_rate().is_some(),
             Pacing::Off => false,
             Pacing::On => true,
-        };
+        });
         self.una = 1;
         self.nxt = 1;
         self.recover = 0;

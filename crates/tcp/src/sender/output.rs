@@ -1,18 +1,19 @@
 //! What leaves: lost segments, new ones, probes; pacing.
 
-use super::{Frto, Output, Sender, timestamp};
+use super::burst::{Offer, ack_is_near, full_size};
+use super::pacer::pacing_rate;
+use super::{Output, Sender, timestamp};
 use crate::params::{IdleRestart, Recovery};
 use crate::receiver::NEVER;
 use crate::recovery::Phase;
-use crate::scoreboard::Snapshot;
 use sojourn_congestion::Control;
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::Nanos;
 
 impl Sender {
     /// What leaves now, if anything does.
     #[inline]
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Output> {
-        self.pace_wait = false;
+        self.pacer.reset();
         if self.board.is_empty() && self.nxt >= self.end && (!self.fin || self.fin_sent) {
             return None;
         }
@@ -28,7 +29,7 @@ impl Sender {
         }
         let pipe = self.pipe();
         if self.board.lost_bytes() > 0
-            && self.frto != Frto::Fresh
+            && !self.frto.sends_new_data()
             && let Some(index) = self.board.next_repair()
         {
             let len = u64::from(self.board.entry(index).len);
@@ -36,7 +37,7 @@ impl Sender {
                 self.limited_end = self.nxt;
                 return None;
             }
-            if !self.force && self.must_wait(now) {
+            if !self.force && self.pacer.must_wait(now) {
                 return None;
             }
             return Some(self.repeat(now, index));
@@ -44,9 +45,10 @@ impl Sender {
         if let Some(output) = self.poll_new(now, pipe) {
             return Some(output);
         }
-        if self.frto == Frto::Fresh && self.board.lost_bytes() > 0 && self.fresh(false).is_none() {
+        if self.frto.sends_new_data() && self.board.lost_bytes() > 0 && self.fresh(false).is_none()
+        {
             // Nothing new to send: F-RTO cannot decide.
-            self.frto = Frto::Off;
+            self.frto.stop();
             return self.poll(now);
         }
         if self.phase == Phase::Recovery && self.recovery == Recovery::Rfc6675 {
@@ -83,7 +85,7 @@ impl Sender {
     #[inline]
     fn poll_new(&mut self, now: Nanos, pipe: u64) -> Option<Output> {
         let Some((len, fin)) = self.fresh(false) else {
-            self.burst_left = 0;
+            self.burst.end();
             self.on_nothing(now, pipe);
             return None;
         };
@@ -94,22 +96,22 @@ impl Sender {
         let flight = if early { self.outstanding() } else { pipe };
         if flight + len > self.window.cwnd {
             self.limited_end = self.nxt;
-            self.burst_left = 0;
+            self.burst.end();
             return None;
         }
-        if self.burst_left == 0 {
-            if self.must_wait(now) {
+        if self.burst.is_over() {
+            if self.pacer.must_wait(now) {
                 return None;
             }
-            if self.tso {
-                self.burst_left = self.burst(now, flight, self.end.saturating_sub(self.nxt));
-                if self.burst_left == 0 {
+            if self.burst.is_enabled() {
+                self.burst.begin(self.next_burst(now, flight));
+                if self.burst.is_over() {
                     self.limited_end = self.nxt;
                     return None;
                 }
             }
         }
-        self.burst_left = self.burst_left.saturating_sub(1);
+        self.burst.on_sent();
         Some(self.send(now, len, fin))
     }
 
@@ -117,8 +119,8 @@ impl Sender {
     fn on_nothing(&mut self, now: Nanos, pipe: u64) {
         let waiting = self.end.saturating_sub(self.nxt);
         if waiting == 0 || self.edge <= self.nxt {
-            if self.wants_rate && pipe < self.window.cwnd && self.board.lost_bytes() == 0 {
-                self.app_limited = (self.delivered + pipe).max(1);
+            if self.rate.is_enabled() && pipe < self.window.cwnd && self.board.lost_bytes() == 0 {
+                self.rate.on_app_limited(pipe);
             }
             if waiting > 0 && self.board.is_empty() && self.persist_at == NEVER {
                 self.persist_at = now + self.rtt.backed_off(self.persist_backoff);
@@ -158,7 +160,7 @@ impl Sender {
             return None;
         }
         if let Some(index) = self.board.next_unsure() {
-            if self.must_wait(now) {
+            if self.pacer.must_wait(now) {
                 return None;
             }
             return Some(self.repeat(now, index));
@@ -168,7 +170,7 @@ impl Sender {
             && let Some(index) = self.board.last_unacked()
             && !self.board.entry(index).is_repeated()
         {
-            if self.must_wait(now) {
+            if self.pacer.must_wait(now) {
                 return None;
             }
             self.rescue = self.recovery_point;
@@ -177,26 +179,8 @@ impl Sender {
         None
     }
 
-    #[inline]
-    fn snapshot(&mut self, now: Nanos, idle: bool) -> Snapshot {
-        if !self.wants_rate {
-            return Snapshot::default();
-        }
-        if idle {
-            self.first_sent = now;
-            self.delivered_at = now;
-        }
-        Snapshot {
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            app_limited: self.app_limited > 0,
-        }
-    }
-
     fn send(&mut self, now: Nanos, len: u64, fin: bool) -> Output {
-        let idle = self.board.is_empty();
-        let snapshot = self.snapshot(now, idle);
+        let snapshot = self.rate.on_sent(now, self.board.is_empty());
         let seq = self.nxt;
         self.board.push(seq, (len + u64::from(fin)) as u32, fin, now, snapshot);
         self.nxt += len + u64::from(fin);
@@ -207,9 +191,7 @@ impl Sender {
         if self.phase != Phase::Open {
             self.prr.on_sent(len);
         }
-        if self.paced {
-            self.pace(now, len);
-        }
+        self.pace(now, len);
         if self.rto_at == NEVER {
             self.rto_at = now + self.rtt.backed_off(self.backoff);
         }
@@ -223,7 +205,7 @@ impl Sender {
     }
 
     fn repeat(&mut self, now: Nanos, index: u64) -> Output {
-        let snapshot = self.snapshot(now, false);
+        let snapshot = self.rate.on_sent(now, false);
         let entry = *self.board.entry(index);
         self.board.on_repair(index, now, snapshot, self.rack_enabled);
         self.force = false;
@@ -242,9 +224,7 @@ impl Sender {
             self.undo.any = true;
         }
         self.repair_stamp.get_or_insert(timestamp(now));
-        if self.paced {
-            self.pace(now, u64::from(len));
-        }
+        self.pace(now, u64::from(len));
         if self.rto_at == NEVER || entry.seq == self.una {
             self.rto_at = now + self.rtt.backed_off(self.backoff);
         }
@@ -279,18 +259,34 @@ impl Sender {
         Output { seq: self.nxt - 1, len: 0, fin: false, cwr: false, repeat: false }
     }
 
-    #[inline]
-    fn must_wait(&mut self, now: Nanos) -> bool {
-        self.pace_wait = self.paced && now < self.pace_next;
-        self.pace_wait
+    fn pace(&mut self, now: Nanos, bytes: u64) {
+        self.pacer.on_sent(now, bytes, || {
+            pacing_rate(&self.control, &self.window, self.nxt - self.una, self.rtt.srtt())
+        });
     }
 
-    fn pace(&mut self, now: Nanos, bytes: u64) {
-        // Linux lets the first ten segments go at once.
-        if self.counters.segments <= 10 {
-            return;
+    /// Segments that leave at once now that at least one may, with `flight` bytes in flight; 0 to
+    /// wait for an acknowledgement.
+    fn next_burst(&self, now: Nanos, flight: u64) -> u64 {
+        let srtt = self.rtt.srtt();
+        let rate = pacing_rate(&self.control, &self.window, self.outstanding(), srtt);
+        let offer = Offer {
+            mss: self.mss,
+            cwnd: self.window.cwnd,
+            flight,
+            peer_room: self.edge.saturating_sub(self.nxt),
+            peer_window: u64::from(self.last_window),
+            waiting: self.end.saturating_sub(self.nxt),
+            fin: self.fin,
+            full: full_size(self.control.super_packet(), rate, self.rtt.min(), self.mss),
+        };
+        let segments = offer.segments();
+        if matches!(self.phase, Phase::Recovery | Phase::Loss) || !offer.may_wait() {
+            return segments;
         }
-        let span = bytes * SECOND / self.rate();
-        self.pace_next = self.pace_next.max(now) + span.min(10 * SECOND);
+        let Some(oldest) = self.board.first() else { return segments };
+        let last = self.pacer.next().unwrap_or(self.last_sent);
+        let is_near = ack_is_near(now, last, self.board.entry(oldest).sent_at, srtt);
+        if is_near { 0 } else { segments }
     }
 }

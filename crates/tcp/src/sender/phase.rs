@@ -1,6 +1,7 @@
 //! The phases of congestion: how they begin and end, and how a mistake is taken back.
 
-use super::{Frto, Sender};
+use super::Sender;
+use super::frto::Verdict;
 use crate::params::Recovery;
 use crate::receiver::NEVER;
 use crate::recovery::{Phase, Prr, Undo};
@@ -52,7 +53,7 @@ impl Sender {
         self.event();
         let left = self.phase;
         self.phase = Phase::Open;
-        self.frto = Frto::Off;
+        self.frto.stop();
         self.force = false;
         self.dup_bytes = 0;
         self.dup_acks = 0;
@@ -85,25 +86,18 @@ impl Sender {
         }
         self.board.unmark();
         self.phase = Phase::Open;
-        self.frto = Frto::Off;
+        self.frto.stop();
         self.force = false;
         self.dup_bytes = 0;
     }
 
+    /// RFC 5682, section 3.1: whether the timeout was spurious.
     pub(super) fn on_frto(&mut self, acked: u64, tally: &Tally) {
-        if tally.original {
-            // Something sent only once arrived although the timer had given up on it.
-            if self.undo.marker > 0 {
-                self.take_back();
-            }
-            return;
-        }
-        match self.frto {
-            Frto::Repeated if acked > 0 && self.una < self.recovery_point => {
-                self.frto = Frto::Fresh;
-                self.recovery_point = self.nxt;
-            }
-            _ => self.frto = Frto::Off,
+        let advanced = acked > 0 && self.una < self.recovery_point;
+        match self.frto.on_ack(tally.original, advanced) {
+            Verdict::Spurious if self.undo.marker > 0 => self.take_back(),
+            Verdict::SendNew => self.recovery_point = self.nxt,
+            _ => {}
         }
     }
 }

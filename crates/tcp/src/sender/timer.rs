@@ -1,6 +1,6 @@
 //! The timers of data: reordering, tail loss probe, retransmission, closed window.
 
-use super::{Frto, Sender};
+use super::Sender;
 use crate::params::Recovery;
 use crate::receiver::NEVER;
 use crate::recovery::{Phase, Undo};
@@ -11,16 +11,18 @@ impl Sender {
     /// The earliest of its timers.
     #[inline]
     pub(crate) fn deadline(&self) -> Nanos {
-        let pace = if self.pace_wait { self.pace_next } else { NEVER };
-        self.rto_at.min(self.probe_at).min(self.reorder_at).min(self.persist_at).min(pace)
+        self.rto_at
+            .min(self.probe_at)
+            .min(self.reorder_at)
+            .min(self.persist_at)
+            .min(self.pacer.deadline())
     }
 
     pub(crate) fn on_timer(&mut self, now: Nanos) {
         self.flight = self.outstanding();
         if now >= self.reorder_at {
             self.reorder_at = NEVER;
-            let lost = self.find_late(now);
-            self.total_lost += lost;
+            self.find_late(now);
             if self.board.lost_bytes() > 0 && matches!(self.phase, Phase::Open | Phase::Reduced) {
                 self.enter_recovery(now);
                 if self.recovery == Recovery::Prr && !self.owns_window {
@@ -78,8 +80,8 @@ impl Sender {
         self.recover = self.nxt;
         self.dup_bytes = 0;
         self.dup_acks = 0;
-        self.total_lost += self.board.mark_all();
-        self.frto = if self.frto_enabled && !recovering { Frto::Repeated } else { Frto::Off };
+        self.board.mark_all();
+        self.frto.on_timeout(recovering);
         self.backoff += 1;
         self.force = true;
         self.rto_at = now + self.rtt.backed_off(self.backoff);

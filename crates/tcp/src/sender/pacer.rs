@@ -1,0 +1,175 @@
+//! Pacing: segments spread over the round-trip time.
+//!
+//! Source: Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
+//! Idea: each segment moves the earliest departure of the next one by its transmission time at the
+//! pacing rate. Time in which nothing was sent gives no credit.
+//! Invariants: `next` never moves back; a segment is charged at most [`MAX_GAP`].
+
+use crate::receiver::NEVER;
+use sojourn_congestion::{Congestion, Control, Window};
+use sojourn_units::{Nanos, SECOND};
+
+/// Segments that leave unpaced at the beginning of a connection, as in Linux.
+const FREE_SEGMENTS: u8 = 10;
+/// The longest gap after one segment.
+const MAX_GAP: Nanos = 10 * SECOND;
+
+/// The pacer of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    enabled: bool,
+    /// Segments that may still leave unpaced.
+    free: u8,
+    /// The earliest departure of the next segment.
+    next: Nanos,
+    /// The last [`Pacer::must_wait`] held a segment back.
+    waiting: bool,
+}
+
+impl Pacer {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, free: FREE_SEGMENTS, next: 0, waiting: false }
+    }
+
+    /// The earliest departure of the next segment, if segments are paced.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.enabled.then_some(self.next)
+    }
+
+    /// When a segment that was held back may leave.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Nanos {
+        if self.waiting { self.next } else { NEVER }
+    }
+
+    /// Forgets that a segment was held back.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.waiting = false;
+    }
+
+    /// Whether a segment must be held back.
+    #[inline]
+    pub(crate) fn must_wait(&mut self, now: Nanos) -> bool {
+        self.waiting = self.enabled && now < self.next;
+        self.waiting
+    }
+
+    /// `bytes` left at `now`; `rate` gives the pacing rate in bytes per second.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u64, rate: impl FnOnce() -> u64) {
+        if !self.enabled {
+            return;
+        }
+        if self.free > 0 {
+            self.free -= 1;
+            return;
+        }
+        let gap = bytes * SECOND / rate().max(1);
+        self.next = self.next.max(now) + gap.min(MAX_GAP);
+    }
+}
+
+/// The pacing rate in bytes per second: the control's own, or the window's per round trip with room
+/// to grow (`tcp_update_pacing_rate`).
+pub(crate) fn pacing_rate(control: &Congestion, window: &Window, flight: u64, srtt: Nanos) -> u64 {
+    if let Some(rate) = control.pacing_rate() {
+        return rate.max(1);
+    }
+    let srtt = srtt.clamp(1, 100 * SECOND);
+    let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+    let bytes = u128::from(window.cwnd.max(flight));
+    let rate = bytes * percent * u128::from(SECOND) / (100 * u128::from(srtt));
+    u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Params;
+    use proptest::prelude::*;
+    use sojourn_units::{EPOCH, MILLISECOND};
+
+    fn after_free_segments() -> Pacer {
+        let mut pacer = Pacer::new(true);
+        for _ in 0..FREE_SEGMENTS {
+            pacer.on_sent(EPOCH, 1000, || 1);
+            assert!(!pacer.must_wait(EPOCH));
+        }
+        pacer
+    }
+
+    #[test]
+    fn the_gap_is_the_transmission_time_at_the_rate() {
+        let mut pacer = after_free_segments();
+        pacer.on_sent(EPOCH, 1000, || 1_000_000);
+        assert_eq!(pacer.next(), Some(EPOCH + MILLISECOND));
+        assert_eq!(pacer.deadline(), NEVER);
+        assert!(pacer.must_wait(EPOCH + MILLISECOND - 1));
+        assert_eq!(pacer.deadline(), EPOCH + MILLISECOND);
+        assert!(!pacer.must_wait(EPOCH + MILLISECOND));
+        assert_eq!(pacer.deadline(), NEVER);
+    }
+
+    #[test]
+    fn silence_gives_no_credit() {
+        let mut pacer = after_free_segments();
+        pacer.on_sent(EPOCH, 1000, || 1_000_000);
+        pacer.on_sent(EPOCH + SECOND, 1000, || 1_000_000);
+        assert_eq!(pacer.next(), Some(EPOCH + SECOND + MILLISECOND));
+    }
+
+    #[test]
+    fn without_pacing_nothing_waits_and_no_rate_is_computed() {
+        let mut pacer = Pacer::new(false);
+        for _ in 0..100 {
+            pacer.on_sent(EPOCH, 1000, || unreachable!());
+            assert!(!pacer.must_wait(EPOCH));
+        }
+        assert_eq!(pacer.next(), None);
+    }
+
+    #[test]
+    fn the_rate_is_twice_the_window_per_round_trip_in_early_slow_start() {
+        let mut window = Window::new(1000, 10);
+        let control = Congestion::new(
+            &sojourn_congestion::Params::Reno,
+            Params::default().slow_start,
+            &window,
+        );
+        assert_eq!(pacing_rate(&control, &window, 0, SECOND), 20_000);
+        window.ssthresh = 15_000;
+        assert_eq!(pacing_rate(&control, &window, 0, SECOND), 12_000);
+        assert_eq!(pacing_rate(&control, &window, 20_000, SECOND), 24_000);
+        assert_eq!(pacing_rate(&control, &window, 0, 0), 12_000 * SECOND);
+    }
+
+    proptest! {
+        /// A sender that waits whenever it must never exceeds the rate by more than one segment.
+        #[test]
+        fn the_rate_is_an_upper_bound(
+            rate in 1_000u64..1_000_000_000,
+            steps in prop::collection::vec((1u64..10_000, 0u64..50 * MILLISECOND), 1..200),
+        ) {
+            let mut pacer = after_free_segments();
+            let mut now = EPOCH;
+            let mut sent = 0;
+            for (bytes, pause) in steps {
+                now += pause;
+                if pacer.must_wait(now) {
+                    now = pacer.deadline();
+                    prop_assert!(!pacer.must_wait(now));
+                }
+                let allowed = u128::from(rate) * u128::from(now - EPOCH) / u128::from(SECOND);
+                // Each gap is rounded down to a nanosecond: at most rate/SECOND + 1 bytes.
+                let rounding = 200 * (u128::from(rate / SECOND) + 1);
+                prop_assert!(u128::from(sent) <= allowed + rounding);
+                pacer.on_sent(now, bytes, || rate);
+                if bytes * SECOND / rate < MAX_GAP {
+                    sent += bytes;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Delivery-rate samples.
+//!
+//! Source: draft-cheng-iccrg-delivery-rate-estimation-00 (Linux's `tcp_rate.c`).
+//! Idea: each segment carries the connection's delivery state at its departure. Its acknowledgement
+//! gives the bytes delivered in between, over the longer of the interval in which they were sent and
+//! the interval in which they were acknowledged.
+//! Invariants: no sample exceeds the true send rate; a sample over less than the least round-trip
+//! time has no interval.
+
+use crate::scoreboard::Snapshot;
+use sojourn_congestion::RateSample;
+use sojourn_units::Nanos;
+
+/// The connection's delivery state (section 3.1.1's `C`).
+#[derive(Clone, Debug)]
+pub(crate) struct DeliveryRate {
+    enabled: bool,
+    /// `C.delivered`, in bytes.
+    delivered: u64,
+    /// `C.delivered_time`.
+    delivered_at: Nanos,
+    /// `C.first_sent_time`.
+    first_sent: Nanos,
+    /// `C.app_limited`: the application-limited phase lasts until this much is delivered; 0 outside.
+    app_limited: u64,
+}
+
+impl DeliveryRate {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, delivered: 0, delivered_at: 0, first_sent: 0, app_limited: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether the sender ran out of data and what it sent before has not been delivered.
+    #[inline]
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
+    /// A segment leaves (section 3.2); `idle` if nothing is in flight.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool) -> Snapshot {
+        if !self.enabled {
+            return Snapshot::default();
+        }
+        if idle {
+            self.first_sent = now;
+            self.delivered_at = now;
+        }
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            app_limited: self.is_app_limited(),
+        }
+    }
+
+    /// The sender has no data to send although cwnd admits it, with `flight` bytes in flight
+    /// (section 3.4).
+    pub(crate) fn on_app_limited(&mut self, flight: u64) {
+        self.app_limited = (self.delivered + flight).max(1);
+    }
+
+    /// An acknowledgement delivered `bytes` (section 3.3). `newest` is the snapshot of the newest of
+    /// its segments and that segment's departure.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Nanos,
+        bytes: u64,
+        newest: Option<(Snapshot, Nanos)>,
+        min_rtt: Nanos,
+    ) -> RateSample {
+        if !self.enabled {
+            return RateSample::default();
+        }
+        self.delivered += bytes;
+        if bytes > 0 {
+            self.delivered_at = now;
+        }
+        if self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let mut rate = RateSample { total: self.delivered, ..RateSample::default() };
+        let Some((snapshot, sent_at)) = newest else {
+            return rate;
+        };
+        self.first_sent = sent_at;
+        let sending = sent_at.saturating_sub(snapshot.first_sent);
+        let arriving = self.delivered_at.saturating_sub(snapshot.delivered_at);
+        rate.prior_delivered = snapshot.delivered;
+        rate.app_limited = snapshot.app_limited;
+        rate.delivered = self.delivered - snapshot.delivered;
+        rate.interval = sending.max(arriving);
+        if rate.interval < min_rtt {
+            // Section 3.3: acknowledgements that were compressed say nothing of the rate.
+            rate.interval = 0;
+        }
+        rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sojourn_units::{EPOCH, MILLISECOND, SECOND};
+    use std::collections::VecDeque;
+
+    const RTT: Nanos = 10 * MILLISECOND;
+
+    #[test]
+    fn a_sample_is_what_was_delivered_since_the_segment_left() {
+        let mut rate = DeliveryRate::new(true);
+        let first = rate.on_sent(EPOCH, true);
+        let second = rate.on_sent(EPOCH + MILLISECOND, false);
+        let sample = rate.on_ack(EPOCH + RTT, 1000, Some((first, EPOCH)), RTT);
+        assert_eq!((sample.delivered, sample.interval), (1000, RTT));
+        let late = EPOCH + 12 * MILLISECOND;
+        let sample = rate.on_ack(late, 1000, Some((second, EPOCH + MILLISECOND)), RTT);
+        assert_eq!((sample.delivered, sample.interval), (2000, 12 * MILLISECOND));
+        assert_eq!((sample.prior_delivered, sample.total), (0, 2000));
+    }
+
+    #[test]
+    fn the_send_interval_counts_if_it_is_longer() {
+        let mut rate = DeliveryRate::new(true);
+        rate.on_sent(EPOCH, true);
+        let snapshot = rate.on_sent(EPOCH + 30 * MILLISECOND, false);
+        // Acknowledgements came together: the second segment's interval is the sending's.
+        let sent = EPOCH + 30 * MILLISECOND;
+        let sample = rate.on_ack(EPOCH + 25 * MILLISECOND, 2000, Some((snapshot, sent)), RTT);
+        assert_eq!(sample.interval, 30 * MILLISECOND);
+    }
+
+    #[test]
+    fn a_sample_shorter_than_the_least_round_trip_has_no_interval() {
+        let mut rate = DeliveryRate::new(true);
+        let snapshot = rate.on_sent(EPOCH, true);
+        let sample = rate.on_ack(EPOCH + RTT - 1, 1000, Some((snapshot, EPOCH)), RTT);
+        assert_eq!((sample.delivered, sample.interval), (1000, 0));
+    }
+
+    #[test]
+    fn an_application_limited_phase_ends_when_its_flight_is_delivered() {
+        let mut rate = DeliveryRate::new(true);
+        rate.on_sent(EPOCH, true);
+        rate.on_app_limited(1000);
+        assert!(rate.on_sent(EPOCH, false).app_limited);
+        rate.on_ack(EPOCH + RTT, 1000, None, RTT);
+        assert!(rate.is_app_limited());
+        rate.on_ack(EPOCH + RTT, 1, None, RTT);
+        assert!(!rate.is_app_limited());
+    }
+
+    #[test]
+    fn silence_begins_a_new_interval() {
+        let mut rate = DeliveryRate::new(true);
+        let first = rate.on_sent(EPOCH, true);
+        rate.on_ack(EPOCH + RTT, 1000, Some((first, EPOCH)), RTT);
+        let later = EPOCH + SECOND;
+        let second = rate.on_sent(later, true);
+        let sample = rate.on_ack(later + RTT, 1000, Some((second, later)), RTT);
+        assert_eq!((sample.delivered, sample.interval), (1000, RTT));
+    }
+
+    #[test]
+    fn without_samples_nothing_is_kept() {
+        let mut rate = DeliveryRate::new(false);
+        let snapshot = rate.on_sent(EPOCH, true);
+        assert_eq!(
+            rate.on_ack(EPOCH + RTT, 1000, Some((snapshot, EPOCH)), 0),
+            RateSample::default()
+        );
+        assert!(!rate.is_app_limited());
+    }
+
+    proptest! {
+        /// However acknowledgements are compressed, no sample exceeds the rate at which the
+        /// bottleneck delivers (by more than the first segment of the interval).
+        #[test]
+        fn no_sample_exceeds_the_bottleneck(
+            gaps in prop::collection::vec(0u64..5 * MILLISECOND, 1..100),
+            compress in 1usize..8,
+        ) {
+            const SERVICE: Nanos = MILLISECOND;
+            let mut rate = DeliveryRate::new(true);
+            let (mut now, mut free) = (EPOCH, EPOCH);
+            let mut flight: VecDeque<(Nanos, Nanos, Snapshot)> = VecDeque::new();
+            for gap in gaps {
+                now += gap;
+                while flight.len() >= compress && flight[compress - 1].0 <= now {
+                    let (arrival, sent, snapshot) = flight[compress - 1];
+                    flight.drain(..compress);
+                    let bytes = 1000 * compress as u64;
+                    let sample = rate.on_ack(arrival, bytes, Some((snapshot, sent)), 0);
+                    prop_assert!(sample.delivered / 1000 <= sample.interval / SERVICE + 1);
+                }
+                let snapshot = rate.on_sent(now, flight.is_empty());
+                free = free.max(now) + SERVICE;
+                flight.push_back((free + RTT, now, snapshot));
+            }
+        }
+    }
+}
