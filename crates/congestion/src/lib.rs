@@ -13,6 +13,8 @@
 //! - An acknowledgement lowers cwnd only if it brings marks and the control answers them itself
 //!   ([`Congestion::answers_marks`]; the same exemption).
 //! - Same calls, same results; no call overflows or panics, whatever the numbers.
+#![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
+#![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
 
 pub mod bbr;
 pub mod cubic;
