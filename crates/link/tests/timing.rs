@@ -330,6 +330,35 @@ fn a_ring_takes_packets_out_of_the_queue_ahead_of_time() {
 }
 
 #[test]
+fn a_transmission_counts_in_proportion_to_its_progress() {
+    let params = params(10 * MBIT, "delay 1ms", "pfifo limit 10");
+    let mut log = Log::default();
+    let mut link = link(&params, 1);
+    let (mut with_ring, mut slower) = (station(&params, 1, 1), params.clone());
+    slower.rate = Rate::new(MBIT);
+    for number in 0..2 {
+        link.offer(EPOCH, Frame::new(number, 1514), &mut log);
+        with_ring.offer(EPOCH, Frame::new(number, 1514), None, &mut log);
+    }
+    let mut before = 0;
+    for step in 0..=30 {
+        let now = EPOCH + step * FULL / 10;
+        link.advance(now, &mut log);
+        with_ring.advance(now, None, &mut log);
+        // The second frame begins at the rate before, and ends so.
+        if step == 15 {
+            link.set_wire(now, &slower, &mut log);
+            with_ring.set_wire(now, &slower, None, &mut log);
+        }
+        let sent = link.transmitted(now);
+        assert_eq!(sent, 1514 * step.min(20) / 10, "{step}");
+        assert_eq!(with_ring.transmitted(now), sent, "{step}");
+        assert!(sent >= before);
+        before = sent;
+    }
+}
+
+#[test]
 fn a_ring_changes_when_packets_leave_the_queue_not_when_they_arrive() {
     let params = params(10 * MBIT, "delay 1ms", "pfifo limit 1000");
     let arrivals = |ring| {

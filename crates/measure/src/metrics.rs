@@ -33,7 +33,7 @@ pub const METRICS: &[Metric] = metrics! {
         "packets" "1" "Packets that hosts handed to the network, warm-up included."
     }
     "link" {
-        "throughput" "bit/s" "Frame bits whose transmission on the link began, per second."
+        "throughput" "bit/s" "Frame bits whose transmission on the link began, per second; in time series, bits transmitted."
         "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links."
         "utilisation_jain" "1" "Jain's index over the utilisations of several links taken together: 1 if all are used alike for their rates, 1/n if one has all."
         "arrivals" "1" "Packets offered to the link's queue."

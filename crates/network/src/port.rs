@@ -43,12 +43,14 @@ impl Port {
 
     /// What its transmitter has done until `now`; of its capacity, if it `varies`.
     pub fn work(&self, now: Nanos, varies: bool) -> Work {
-        let (busy, begun) = match self {
-            Self::Link(link) => (link.busy(now), link.counters().departed),
-            Self::Station(station, _) => (station.busy(now), station.begun()),
+        let (busy, begun, transmitted) = match self {
+            Self::Link(link) => (link.busy(now), link.counters().departed, link.transmitted(now)),
+            Self::Station(station, _) => {
+                (station.busy(now), station.begun(), station.transmitted(now))
+            }
         };
         let capacity = varies.then(|| self.link().capacity(now));
-        Work { busy, begun: count(begun), capacity }
+        Work { busy, begun: count(begun), transmitted, capacity }
     }
 
     /// Packets that have left the queue and not arrived.

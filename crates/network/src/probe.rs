@@ -14,6 +14,8 @@ pub struct Work {
     pub busy: Nanos,
     /// Packets whose transmission has begun.
     pub begun: Count,
+    /// Bytes transmitted; of a transmission in progress the part that is done.
+    pub transmitted: u64,
     /// What of its capacity it has used, if its rate is not the same throughout.
     pub capacity: Option<Capacity>,
 }
@@ -36,6 +38,7 @@ impl Add for Work {
         Self {
             busy: self.busy + other.busy,
             begun: self.begun + other.begun,
+            transmitted: self.transmitted + other.transmitted,
             capacity: join(self.capacity, other.capacity, Add::add),
         }
     }
@@ -47,6 +50,7 @@ impl Sub for Work {
         Self {
             busy: self.busy - other.busy,
             begun: self.begun - other.begun,
+            transmitted: self.transmitted - other.transmitted,
             capacity: join(self.capacity, other.capacity, Sub::sub),
         }
     }

@@ -85,7 +85,7 @@ impl LinkSeries {
             let left = links.iter().map(|&id| net.probe(id)).max_by_key(|p| p.last_departed);
             add(backlogs().map(|b| f64::from(b.packets)).sum());
             add(backlogs().map(|b| b.bytes as f64).sum());
-            add(rate(work.begun.bytes, interval));
+            add(rate(work.transmitted, interval));
             add(utilisation(&works, net.transmitters(plan, links), interval));
             add(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
             let books = links.iter().map(|&id| net.probe(id).all());

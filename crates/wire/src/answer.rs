@@ -27,6 +27,7 @@ impl Wire {
     fn link_counters(&self, id: usize) -> LinkCounters {
         let (plan, link, probe) = (&self.plan.links[id], self.net.link(id), self.net.probe(id));
         let (books, backlog) = (probe.all(), link.backlog());
+        let work = self.net.work(id, self.now);
         LinkCounters {
             link: plan.name.clone(),
             rate: plan.params.rate.map(Rate::bits),
@@ -35,7 +36,7 @@ impl Wire {
             backlog_bytes: backlog.bytes,
             sojourn: probe.last_sojourn as f64 / SECOND as f64,
             offered: pair(books.arrived),
-            sent: pair(books.departed),
+            sent: [work.begun.packets, work.transmitted],
             delivered: pair(books.delivered),
             marked: books.marked.packets,
             dropped: DropReason::ALL
@@ -43,7 +44,7 @@ impl Wire {
                 .map(|reason| (reason.name(), books.dropped[reason as usize].packets))
                 .collect(),
             lost: books.lost.packets,
-            busy: self.net.work(id, self.now).busy,
+            busy: work.busy,
         }
     }
 

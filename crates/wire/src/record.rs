@@ -168,7 +168,7 @@ pub struct LinkCounters {
     pub sojourn: f64,
     /// Packets and bytes that came to the queue.
     pub offered: [u64; 2],
-    /// Packets and bytes whose transmission began.
+    /// Packets whose transmission began, and bytes transmitted.
     pub sent: [u64; 2],
     /// Packets and bytes that arrived at the far end.
     pub delivered: [u64; 2],

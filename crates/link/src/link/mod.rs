@@ -58,6 +58,8 @@ pub struct Link<P, Q = Queue<P>> {
     delay: Nanos,
     /// The last length and its transmission time: most packets are as long as the one before.
     last_transmission: (u32, Nanos),
+    /// The same at the last change of the link: a transmission in progress ends as it began.
+    before_change: (u32, Nanos),
     impair: Option<Box<Impair>>,
     /// Of a link whose rate has changed.
     capacity: Option<Box<Account>>,
@@ -75,6 +77,14 @@ fn followed(params: &Params) -> Option<&Trace> {
 
 /// A length that no packet has.
 const NO_TRANSMISSION: (u32, Nanos) = (u32::MAX, 0);
+
+/// Bytes that are still to be sent of a `(length, duration)` that ends after `left`, rounded up.
+fn remainder((bytes, takes): (u32, Nanos), left: Nanos) -> u64 {
+    if left == 0 {
+        return 0;
+    }
+    (u128::from(bytes) * u128::from(left)).div_ceil(u128::from(takes)) as u64
+}
 
 /// Hands a discipline's verdicts on, with their time, and counts them.
 struct Tap<'a, S: ?Sized> {
@@ -159,6 +169,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
             overhead: 0,
             delay: 0,
             last_transmission: NO_TRANSMISSION,
+            before_change: NO_TRANSMISSION,
             impair: None,
             capacity: None,
             draws: StreamDraws(key.stream("queue")),
@@ -191,7 +202,10 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         }
         self.overhead = params.overhead;
         self.delay = params.delay;
-        self.last_transmission = NO_TRANSMISSION;
+        if self.last_transmission != NO_TRANSMISSION {
+            self.before_change = self.last_transmission;
+            self.last_transmission = NO_TRANSMISSION;
+        }
         match &mut self.impair {
             Some(impair) => impair.set(&params.impairments),
             None if params.impairments.is_none() => {}
@@ -399,7 +413,9 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     #[inline(never)]
     fn time_to_opportunity(&mut self, bytes: u32) -> Nanos {
         let Some(trace) = &mut self.trace else { return 0 };
-        trace.transmit(bytes.saturating_add_signed(self.overhead)) - self.due
+        let takes = trace.transmit(bytes.saturating_add_signed(self.overhead)) - self.due;
+        self.last_transmission = (bytes, takes);
+        takes
     }
 
     /// Puts a packet on a wire that does more than delay it.
@@ -489,6 +505,21 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// Whether it has a rate or follows a trace, so that transmissions take time.
     pub fn is_timed(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
+    }
+
+    /// The transmission in progress, or the last one: its length and how long it takes.
+    fn transmission(&self) -> (u32, Nanos) {
+        if self.last_transmission == NO_TRANSMISSION {
+            return self.before_change;
+        }
+        self.last_transmission
+    }
+
+    /// Bytes transmitted until `now`, which is not before the last call's time. A transmission in progress
+    /// counts in proportion to the part of its duration that has passed, rounded down.
+    pub fn transmitted(&self, now: Nanos) -> u64 {
+        let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
+        self.counters.departed.bytes - remainder(self.transmission(), left)
     }
 
     /// How long the link has been transmitting until `now`, which is not before the last call's time.

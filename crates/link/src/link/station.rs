@@ -1,6 +1,6 @@
 //! A link whose transmitter has a ring before it, or shares its medium with others.
 
-use super::Link;
+use super::{Link, remainder};
 use crate::conservation::Count;
 use crate::csma::{Backoff, Medium};
 use crate::line::NEVER;
@@ -29,6 +29,8 @@ pub struct Station<P, Q = Queue<P>> {
     /// Until when the frame sent last occupies the medium.
     until: Nanos,
     begun: Count,
+    /// When the transmission begun last ends or ended, its length and how long it takes.
+    transmission: (Nanos, (u32, Nanos)),
 }
 
 impl<P: Packet + Clone> Station<P> {
@@ -43,6 +45,7 @@ impl<P: Packet + Clone> Station<P> {
             backoff: Backoff::new(key),
             until: 0,
             begun: Count::default(),
+            transmission: (0, (0, 0)),
         }
     }
 
@@ -221,8 +224,10 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     fn begin(&mut self, at: Nanos, packet: P, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
-        self.begun.add(packet.len());
+        let length = packet.len();
+        self.begun.add(length);
         let mut occupied = self.link.transmit(at, packet, sink);
+        self.transmission = (at + occupied, (length, occupied));
         if let Some(medium) = medium {
             occupied += self.link.delay;
             medium.occupy(at, at + occupied);
@@ -248,6 +253,12 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     /// on a shared medium, how long they have occupied it.
     pub fn busy(&self, now: Nanos) -> Nanos {
         self.link.busy - self.until.saturating_sub(now)
+    }
+
+    /// As [`Link::transmitted`].
+    pub fn transmitted(&self, now: Nanos) -> u64 {
+        let (end, transmission) = self.transmission;
+        self.begun.bytes - remainder(transmission, end.saturating_sub(now))
     }
 
     /// Packets whose transmission has begun.
