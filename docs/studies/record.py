@@ -53,7 +53,7 @@ def how(name: str, outcome: Any) -> str:
         case _:
             return (
                 f"Simulated: {size.writes} writes a run, {size.seeds} seeds a cell, "
-                f"{len(size.delays)} delays."
+                f"{len({delay for *_, delay in size.cells})} delays."
             )
 
 
@@ -75,6 +75,8 @@ def real_verdicts(printed: str) -> dict[str, str]:
 def main() -> None:
     from sojourn import _core
     from sojourn.cli.common import stages
+    from sojourn.cli.paper import WHOLE
+    from sojourn.papers import load, report
     from sojourn.show.terminal import here
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -83,10 +85,13 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--real", type=Path)
     asked = parser.parse_args()
-    study = import_module(f"sojourn.papers.{asked.name.replace('-', '_')}")
+    study: Any = import_module(f"sojourn.papers.{asked.name.replace('-', '_')}")
+    run, show = (
+        (load(asked.name).run, report.show) if asked.name in WHOLE else (study.run, study.show)
+    )
     with stages() as stage:
-        outcome = study.run(asked.results, not asked.full, None, stage)
-    written = {path.stem: path for path in study.show(outcome) if path.suffix == ".png"}
+        outcome = run(asked.results, not asked.full, None, stage)
+    written = {path.stem: path for path in show(outcome) if path.suffix == ".png"}
     real = real_verdicts(asked.real.read_text(encoding="utf-8")) if asked.real else {}
     record = {
         "study": asked.name,

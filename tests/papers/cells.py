@@ -139,7 +139,7 @@ def edge_store() -> Iterator[Cell]:
     """The paper's grid, and the variants that tell the explanations apart."""
     from sojourn.papers.edge_store import study
 
-    parts = {"grid": study._grid(study.FULL), "variants": study._variants(study.FULL)}
+    parts = {"grid": study.cells_of(study.FULL), "variants": study.variants_of(study.FULL)}
     for name, cells in parts.items():
         for factors, scenario in cells:
             yield Cell(name, dict(factors), scenario)

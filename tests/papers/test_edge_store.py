@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from sojourn.papers.edge_store import claims, published, report, scenarios, study
+from sojourn import _core
+from sojourn.papers.edge_store import claims, published, scenarios, study
+from sojourn.papers.edge_store.paper import PAPER
+from sojourn.papers.report import show
 from sojourn.stats import Judgement, judge_components
 from sojourn.stats.quorum import phi
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TINY = study.Size((0, 50), 60, 2)
+TINY = study.Size(study.grid((0, 50)), 60, 2)
 
-GRID = (
-    *claims.LATENCY,
-    *claims.EXCESS,
-    *claims.SLOPES,
-    *claims.DEGRADATION,
-    *claims.DEVIATION,
-)
+GRID = claims.GRID
 
 
 def test_the_points_agree_with_each_other() -> None:
@@ -34,7 +31,8 @@ def test_the_points_agree_with_each_other() -> None:
 
 
 def test_the_claims_on_the_paper_s_own_points() -> None:
-    tables = study.derived(published.frame())
+    told = (*claims.LATENCY, *claims.EXCESS, *claims.SLOPES, *claims.DEGRADATION)
+    tables = study.derived(published.frame(), told)
     found = {claim.id: claims.on_paper(claim, tables).holds for claim in GRID}
     assert found == {
         "rf5-best-high": True,
@@ -84,7 +82,7 @@ def grid(spread: float, published_holds: bool) -> pd.DataFrame:
 
 
 def judged(frame: pd.DataFrame) -> list[Judgement]:
-    tables = study.derived(frame)
+    tables = study.derived(frame, GRID)
     return judge_components([(claim, claim.components(tables[claim.metric])) for claim in GRID])
 
 
@@ -122,7 +120,7 @@ def mechanism(timers: bool) -> pd.DataFrame:
 
 @pytest.mark.parametrize("timers", [True, False])
 def test_the_experiment_tells_the_explanations_apart(timers: bool) -> None:
-    tables = study.mechanism_tables(mechanism(timers))
+    tables = study.derived(mechanism(timers), claims.MECHANISM)
     found = judge_components([(c, c.components(tables[c.metric])) for c in claims.MECHANISM])
     for judgement in found:
         phis = judgement.claim.id.startswith("phi")
@@ -146,24 +144,24 @@ def test_the_rig_is_the_paper_s() -> None:
 
 
 def test_a_small_run_is_kept_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = study.run(tmp_path, size=TINY)
-    assert len(outcome.latency) == 12 * 3 * 2 * 2
-    assert len(outcome.mechanism) == 6 * 4 * 2
+    outcome = PAPER.run(tmp_path, size=TINY)
+    assert len(outcome.frame("grid")) == 12 * 3 * 2 * 2
+    assert len(outcome.frame("variants")) == 6 * 4 * 2
     data = json.loads(json.dumps(outcome.as_dict()))
     assert data["phi"]["4"] == {"4": "2/3", "5": "41/60"}
     assert len(data["claims"]) == len(GRID) + len(claims.MECHANISM)
     assert len(outcome.notes) == 11 + 3
-    written = report.show(outcome)
+    written = show(outcome)
     assert written[0].name == "report.html"
     page = written[0].read_text(encoding="utf-8")
     assert "41/60" in page
     assert "rf2-excess-high" in page
     # What is there is not simulated again.
-    monkeypatch.setattr(study, "_simulate", None)
-    again = study.run(tmp_path, size=TINY)
-    assert again.latency["latency"].tolist() == outcome.latency["latency"].tolist()
+    monkeypatch.setattr(_core, "simulate", None)
+    again = PAPER.run(tmp_path, size=TINY)
+    pd.testing.assert_frame_equal(again.frame("grid"), outcome.frame("grid"))
     with pytest.raises(ValueError, match="not on a cluster"):
-        study.run(tmp_path, size=TINY, on="tcp://nowhere:8786")
+        PAPER.run(tmp_path, size=TINY, on="tcp://nowhere:8786")
 
 
 def test_runs_resemble_the_paper_s_points() -> None:

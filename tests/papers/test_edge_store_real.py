@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
-from sojourn.papers.edge_store import real
+from sojourn.papers.beside import beside
+from sojourn.papers.edge_store import claims, study
+from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.edge_store.published import DELAYS
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
+from sojourn.papers.report import show
+from tests.papers import pretend
 
 
 def test_the_cells_span_the_papers_grid() -> None:
-    nodes, factors, losses, delays = (set(column) for column in zip(*real.EIGHT, strict=True))
+    nodes, factors, losses, delays = (set(column) for column in zip(*study.EIGHT, strict=True))
     assert nodes == {3, 5} <= set(NODES)
     assert factors == {1, 2, 3, 5}
     assert losses == set(LOSSES)
     assert {0, 100} <= delays <= set(DELAYS)
-    assert len(set(real.EIGHT)) == 8
-    assert real.FULL.writes >= 1000
-    assert "clusters of real Cassandra" in real.estimate(real.QUICK)
+    assert len(set(study.EIGHT)) == 8
+    assert study.REAL_FULL.writes >= 1000
+    assert "clusters of real Cassandra" in study.lasting(study.REAL_QUICK)
+
+
+def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
+    """An engine that gives the simulator's results gives its verdicts and means."""
+    engine = pretend.Engine()
+    size = study.Size(study.FACTORS, 60, 3, claims.REAL, variants=False, real_seeds=2)
+    outcome = PAPER.run(tmp_path, quick=True, size=size, engine=engine)
+    assert engine.checked == 4
+    assert engine.made == 4 * 2
+    assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL]
+    assert set(outcome.in_simulation) == {c.id for c in claims.REAL}
+    assert not outcome.open
+    assert len(outcome.doubts) == 4
+    assert "4 of 8 real runs are NOT VALID:" in outcome.notes
+    assert beside(outcome)["real / simulated"].between(0.5, 2).all()
+    data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
+    assert data["real"]["programs"] == {"program": "1.0"}
+    assert data["seeds"] == 2
+    assert all(claim["simulated"]["verdict"] for claim in data["claims"])
+    page = show(outcome)[0].read_text(encoding="utf-8")
+    assert "Verdicts in both worlds" in page
+    assert "sojourn paper edge-store --real --quick" in page
 
 
 def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
@@ -30,19 +57,22 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
 
         java.find_java()
         artefacts.class_path()
-        size = real.Size(((3, 2, "medium", 20), (3, 1, "low", 0)), 150, 1, 10)
-        outcome = real.run(tmp_path, WireEngine(), size)
+        cells: tuple[study.Cell, ...] = ((3, 2, "medium", 20), (3, 1, "low", 0))
+        size = study.Size(cells, 150, 10, claims.REAL, variants=False, real_seeds=1)
+        outcome = PAPER.run(tmp_path, size=size, engine=WireEngine())
     except Unavailable as error:
         pytest.skip(f"not installed: {error}")
-    assert len(outcome.real) == 2
-    assert (outcome.real.frame["store.acknowledged"] == 150).all()
+    table = outcome.columns["real"].tables["grid"]
+    assert len(table) == 2
+    assert (table.frame["store.acknowledged"] == 150).all()
     assert outcome.judgements == ()
-    slow, fast = outcome.beside.to_dict("records")
+    assert outcome.open == claims.REAL
+    slow, fast = beside(outcome).to_dict("records")
     # 150 writes meet few losses, of more than 200 ms each; a busy machine adds some milliseconds.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)
     assert fast["real"] - fast["simulated"] < 30
-    for path in real.show(outcome):
+    for path in show(outcome):
         assert path.stat().st_size > 1000
     assert outcome.as_dict()["real"]["programs"] == {"cassandra": "5.0.9"}
-    again = real.run(tmp_path, WireEngine(), size)
+    again = PAPER.run(tmp_path, size=size, engine=WireEngine())
     assert again.as_dict() == outcome.as_dict()

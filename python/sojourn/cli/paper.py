@@ -9,8 +9,10 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from sojourn.cli import common
+from sojourn.papers import load
 
 PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
+WHOLE = ("edge-store",)
 SMALL = ("rrda", "edge-store")
 """Those that need no cluster."""
 
@@ -75,7 +77,7 @@ def paper(
     parts = [name, *(word for word, asked in (("real", real), ("quick", quick)) if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     engine = common.engine_of(real, on, as_json)
-    if engine is not None and getattr(study, "real", None) is None:
+    if name not in WHOLE and engine is not None and getattr(study, "real", None) is None:
         able = ", ".join(p for p in PAPERS if hasattr(_module(p), "real"))
         common.fail(
             f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
@@ -83,6 +85,9 @@ def paper(
     if on is not None and name in SMALL:
         common.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
     outcome: Outcome
+    if name in WHOLE:
+        _whole(load(name), folder, quick, workers, on, engine, as_json)
+        return
     with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
         if engine is not None:
             size = study.real.size_of(quick)
@@ -100,6 +105,33 @@ def paper(
     print_claims(outcome.judgements, outcome.units, common.console())
     if real:
         common.table(study.real.rows(outcome), study.real.COLUMNS, "Both worlds")
+    for note in outcome.notes:
+        typer.echo(note)
+    common.echo_written(written)
+    typer.echo(f"The runs are in {outcome.folder}.")
+
+
+def _whole(
+    paper: Any, folder: Path, quick: bool, workers: int | None, on: Any, engine: Any, as_json: bool
+) -> None:
+    with common.stages() as stage:
+        if engine is not None:
+            common.note(paper.real.estimate(paper.size(quick, real=True)))
+        outcome = paper.run(folder, quick, workers, stage, on=on, engine=engine)
+    from sojourn.papers.beside import rows, verdicts
+    from sojourn.papers.report import show
+
+    with common.waiting("writing the page and its figures"):
+        written = show(outcome)
+    if as_json:
+        common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
+        return
+    from sojourn.show import print_claims
+
+    print_claims(outcome.judgements, outcome.units, common.console())
+    if outcome.real is not None:
+        shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)
+        common.table(shown, list(shown[0]), "Both worlds")
     for note in outcome.notes:
         typer.echo(note)
     common.echo_written(written)

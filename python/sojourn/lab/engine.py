@@ -129,6 +129,11 @@ class WireEngine:
         """Say what keeps this machine from running a plan, before anything is started."""
         from sojourn.lab.programs import prepare
 
+        plan = json.loads(plan_json)
+        if plan.get("store"):
+            from sojourn.lab.store.run import require
+
+            require(plan, self.name)
         return prepare(plan_json, seed, self.options)
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
@@ -164,9 +169,8 @@ class WireEngine:
         self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Make one run of a plan with a store."""
-        from sojourn.lab.store.run import StoreRun, require
+        from sojourn.lab.store.run import StoreRun
 
-        require(json.loads(plan_json), self.name)
         lineup = self.check(plan_json, seed)
         raw = self._raw(stack, plan_json, seed)
         return StoreRun(self, plan_json, seed, lineup, raw, stack).make(progress)

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sojourn.papers.paper import Paper
+
+
+NAMES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
+
+
+def load(name: str) -> Paper:
+    """Returns the study of this name; loaded when it is used, because it brings large libraries."""
+    package = f"{__name__}.{name.replace('-', '_')}"
+    paper: Paper = import_module(f"{package}.paper").PAPER
+    return paper
 
 
 def doors(study: str) -> Callable[[str], Any]:

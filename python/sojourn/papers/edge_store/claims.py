@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sojourn.stats import Claim, Least, MeanIn, Monotone, PracticallyEqual, Ratio, Region
+from sojourn.stats.estimate import RatioComponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -192,6 +193,34 @@ MECHANISM: tuple[Claim, ...] = (
 )
 
 
+GRID: tuple[Claim, ...] = (*LATENCY, *EXCESS, *SLOPES, *DEGRADATION, *DEVIATION)
+"""Claims about the paper's grid."""
+
+REAL: tuple[Claim, ...] = (
+    Least(
+        id="rf2-worst-high",
+        text="RF2 has the greatest latency at high loss, five nodes",
+        metric="latency",
+        published="RF2 gives the worst performance (5.1)",
+        among="rf",
+        who=2,
+        extreme="largest",
+        cell={"nodes": 5, "loss": "high", "delay": 20},
+    ),
+    Least(
+        id="rf5-best-high",
+        text="RF5 has the least latency at high loss, five nodes",
+        metric="latency",
+        published="RF5 gives the best performance (5.2)",
+        among="rf",
+        who=5,
+        cell={"nodes": 5, "loss": "high", "delay": 20},
+    ),
+    next(claim for claim in EXCESS if claim.id == "rf2-excess-high"),
+)
+"""Claims about the few cells that are run on real nodes."""
+
+
 @dataclass(frozen=True)
 class OnPaper:
     """What a claim comes to on the paper's own points, which have no repetitions."""
@@ -203,8 +232,6 @@ class OnPaper:
 
 def on_paper(claim: Claim, tables: Mapping[str, pd.DataFrame]) -> OnPaper:
     """The claim on the paper's own points: whether each of its quantities lies in its region."""
-    from sojourn.stats.estimate import RatioComponent
-
     frame = tables.get(claim.metric)
     if frame is None or claim in MECHANISM:
         return OnPaper(None, "no points published")

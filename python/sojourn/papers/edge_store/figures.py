@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
+from sojourn.papers.paper import REAL, SIMULATED
+from sojourn.show import style
+from sojourn.stats import mean_interval
 from sojourn.stats.quorum import phi_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.papers.edge_store.study import Outcome
+    from sojourn.papers.paper import Drawn, Outcome
 
 _DELAY = "Delay between nodes (ms)"
 _LATENCY = "Mean latency of a write (ms)"
@@ -23,8 +28,6 @@ _LATENCY = "Mean latency of a write (ms)"
 
 def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
     """The paper's own points, hollow, without lines."""
-    from sojourn.show import style
-
     for i, series in enumerate(values):
         axes.plot(
             published.DELAYS,
@@ -40,9 +43,6 @@ def _points(axes: Axes, values: Iterable[tuple[float, ...]]) -> None:
 
 def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -> None:
     """Our means over seeds with 95 % intervals."""
-    from sojourn.show import style
-    from sojourn.stats import mean_interval
-
     for i, (value, name) in enumerate(names.items()):
         part = frame[frame[by] == value]
         delays = sorted(set(part["delay"]))
@@ -52,15 +52,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, by: str, names: Mapping[Any, str]) -
             )
             for d in delays
         ]
-        axes.errorbar(
-            delays,
-            [s.estimate for s in spans],
-            yerr=[[s.estimate - s.low for s in spans], [s.high - s.estimate for s in spans]],
-            label=name,
-            color=style.colour(i),
-            linestyle=style.line(i),
-            linewidth=1,
-        )
+        whiskers(axes, delays, spans, i, label=name, linestyle=style.line(i), linewidth=1)
 
 
 def _finish(axes: Axes) -> None:
@@ -72,12 +64,10 @@ def _finish(axes: Axes) -> None:
 def _by_factor(
     outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ...]] | None, nodes: int = 5
 ) -> Figure:
-    from sojourn.show import style
-
     with style.styled():
         figure = style.figure(style.COLUMN, 3.0)
         axes = figure.subplots()
-        frame = outcome.latency
+        frame = outcome.frame("grid")
         frame = frame[(frame["nodes"] == nodes) & (frame["loss"] == loss)]
         factors = range(1, nodes + 1)
         _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in factors})
@@ -89,12 +79,10 @@ def _by_factor(
 
 
 def _by_loss(outcome: Outcome) -> Figure:
-    from sojourn.show import style
-
     with style.styled():
         figure = style.figure(style.COLUMN, 3.0)
         axes = figure.subplots()
-        frame = outcome.latency
+        frame = outcome.frame("grid")
         frame = frame[(frame["nodes"] == 5) & (frame["rf"] >= 3)]
         _lines(axes, frame, "loss", {name: name for name in published.FIGURE_4})
         _points(axes, published.FIGURE_4.values())
@@ -105,11 +93,9 @@ def _by_loss(outcome: Outcome) -> Figure:
 
 def _clusters(outcome: Outcome) -> Figure:
     """RF3 in clusters of three sizes, which the paper describes and does not draw."""
-    from sojourn.show import style
-
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
-        frame = outcome.latency
+        frame = outcome.frame("grid")
         frame = frame[frame["rf"] == 3]
         # The latencies themselves would lie on each other.
         common = frame.groupby(["loss", "delay", "seed"])["latency"].transform("mean")
@@ -128,9 +114,7 @@ def _clusters(outcome: Outcome) -> Figure:
 
 def _explanations(outcome: Outcome) -> Figure:
     """Latency over phi, and over the order-statistics model's prediction."""
-    from sojourn.show import style
-
-    table = outcome.explanations()
+    table = study.explanations(outcome)
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.8)
         panels = figure.subplots(1, 2, sharey=True)
@@ -165,7 +149,7 @@ def _explanations(outcome: Outcome) -> Figure:
     return figure
 
 
-def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+def all_figures(outcome: Outcome) -> Drawn:
     """Every figure with title and caption, by file name."""
     beside = "Lines: simulated, with 95 % intervals over seeds. Hollow points: the paper's."
     return {
@@ -205,8 +189,6 @@ def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
 
 def phi_rows() -> pd.DataFrame:
     """Table 1 as fractions, laid out as the paper's table 1."""
-    import pandas as pd
-
     return pd.DataFrame(
         [
             {"RF": rf, **{f"{n} nodes": str(row[n]) if n in row else "-" for n in NODES}}
@@ -217,13 +199,11 @@ def phi_rows() -> pd.DataFrame:
 
 def claim_rows(outcome: Outcome) -> pd.DataFrame:
     """Each claim on the paper's own points and on ours."""
-    import pandas as pd
-
     return pd.DataFrame(
         [
             {
                 "claim": j.claim.id,
-                "on the paper's points": outcome.on_paper[j.claim.id].text,
+                "on the paper's points": outcome.found["on_paper"][j.claim.id].text,
                 "on ours": j.verdict,
             }
             for j in outcome.judgements
@@ -233,11 +213,36 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
 
 def beside_rows(outcome: Outcome) -> pd.DataFrame:
     """The paper's points beside ours and the model's, five nodes."""
-    table = outcome.departures()
-    known = published.frame().set_index(["nodes", "rf", "loss", "delay"])["latency"]
+    table = study.departures(outcome)
+    known = published.by_cell()
     table = table[(table["nodes"] == 5) & (table["loss"] != "medium")].copy()
     keys = list(zip(table["nodes"], table["rf"], table["loss"], table["delay"], strict=True))
     table["paper"] = [known[key] for key in keys]
     table["simulated / paper"] = table["simulated"] / table["paper"]
     columns = ["rf", "loss", "delay", "paper", "simulated", "simulated / paper", "model"]
     return table[[*columns, "model / simulated"]].round(3)
+
+
+def real_figures(outcome: Outcome) -> Drawn:
+    """Every cell: the paper's point, the simulated and the real mean with 95 % intervals."""
+    cells, known = outcome.size.cells, published.by_cell()
+    places = range(len(cells))
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 3.0)
+        axes = figure.subplots()
+        for i, world in enumerate((SIMULATED, REAL)):
+            frame = outcome.columns[world].frames["grid"][""].set_index(list(study.KEYS))
+            spans = [mean_interval(frame.loc[[cell], "latency"].to_numpy()) for cell in cells]
+            beside = [place + 0.16 * (i - 0.5) for place in places]
+            whiskers(axes, beside, spans, i, label=world, linestyle="none", marker=style.marker(i))
+        axes.plot(
+            list(places), [known.get(cell, float("nan")) for cell in cells], linestyle="none",
+            marker="_", markersize=14, color="black", label="paper",
+        )  # fmt: skip
+        names = [f"{n} nodes\nRF{rf}, {loss}\n{d} ms" for n, rf, loss, d in cells]
+        axes.set_xticks(list(places), names)
+        axes.set_ylabel(_LATENCY)
+        axes.set_ylim(bottom=0)
+        style.legend_above(figure, axes, 3)
+    caption = "Means with 95 % intervals over runs; the paper has one run."
+    return {"cells": (figure, "Writes", caption)}

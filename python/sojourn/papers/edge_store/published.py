@@ -7,10 +7,7 @@ clusters of three and four nodes, nor for the medium loss apart from figure 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 DELAYS = tuple(range(0, 101, 10))
 
@@ -42,13 +39,19 @@ FIGURE_4 = {
 
 def frame() -> pd.DataFrame:
     """The points of figures 2 and 3 as runs of one seed."""
-    import pandas as pd
-
     return pd.DataFrame(
         [
-            {"nodes": 5, "rf": rf, "loss": loss, "delay": delay, "seed": 1, "latency": value}
-            for loss, figure in (("high", FIGURE_2), ("low", FIGURE_3))
-            for rf, values in figure.items()
-            for delay, value in zip(DELAYS, values, strict=True)
+            {"nodes": nodes, "rf": rf, "loss": loss, "delay": delay, "seed": 1, "latency": value}
+            for (nodes, rf, loss, delay), value in by_cell().items()
         ]
     )
+
+
+def by_cell() -> dict[tuple[int, int, str, int], float]:
+    """The points of figures 2 and 3 by nodes, replication factor, loss and delay."""
+    return {
+        (5, rf, loss, delay): value
+        for loss, figure in (("high", FIGURE_2), ("low", FIGURE_3))
+        for rf, values in figure.items()
+        for delay, value in zip(DELAYS, values, strict=True)
+    }

@@ -1,0 +1,190 @@
+"""Makes a study's runs, with one engine or two, and judges its claims on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.papers.paper import REAL, Column, Outcome
+from sojourn.stats import judge_components
+from sojourn.stats.claims import Claim
+from sojourn.study import Study
+from sojourn.study.results import StoredRun
+
+if TYPE_CHECKING:
+    from sojourn.papers.paper import Frames, Paper, Part, Stage
+    from sojourn.stats.estimate import Component
+    from sojourn.study import Table
+    from sojourn.study.cluster import Place
+    from sojourn.study.engine import Engine
+
+ABOUT_A_RUN = ("doubts",)
+"""What a real run's record says of this run alone."""
+
+
+class Bench:
+    """Where a study's parts are made: the size, the folder, the engines, and who makes the runs."""
+
+    def __init__(
+        self,
+        paper: Paper,
+        size: Any,
+        folder: Path,
+        workers: int | None,
+        stage: Stage,
+        on: Place | None,
+        engines: Mapping[str, Engine | None],
+    ) -> None:
+        self.paper = paper
+        self.size = size
+        self.folder = folder
+        self.workers = workers
+        self.stage = stage
+        self.on = on
+        self.real = REAL in engines
+        self._engines = engines
+        self._columns = {name: Column() for name in engines}
+        self._measured: dict[str, list[tuple[Claim, list[Component]]]] = {n: [] for n in engines}
+        self._open: list[Claim] = []
+        self._doubts: dict[str, tuple[str, ...]] = {}
+        self._about: dict[str, Any] = {}
+
+    def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
+        """Raises what keeps this machine from running the cells, before anything is simulated."""
+        check = getattr(self._engines.get(REAL), "check", None)
+        if check is not None:
+            for _, scenario in cells:
+                check(scenario.plan_json, 1)
+
+    def make(self, part: Part) -> Frames:
+        """Makes the runs of a part and judges its claims; returns its derived tables."""
+        self.check(part.cells)
+        # Simulated runs are quick: an error in the scenarios shows before the real ones.
+        for name in reversed(self._columns):
+            table = self._table(part, name)
+            column = self._columns[name]
+            column.tables[part.name] = table
+            column.frames[part.name] = part.frames(table)
+        self.judge(part, part.claims)
+        if self.real:
+            self._look_at(self._columns[REAL].tables[part.name])
+            self._judge(part, part.real_claims, REAL)
+        return next(iter(self._columns.values())).frames[part.name]
+
+    def judge(self, part: Part, claims: Sequence[Claim]) -> None:
+        """Judges claims on a part's derived tables, as far as the levels that they name are run."""
+        for name in self._columns:
+            self._judge(part, claims, name)
+
+    def _judge(self, part: Part, claims: Sequence[Claim], name: str) -> None:
+        frames = self._columns[name].frames[part.name]
+        if self.real:
+            claims, lacking = split(claims, levels_of(part))
+            self._open += [claim for claim in lacking if claim not in self._open]
+        measured = [(c, c.components(frames.get(c.metric, frames[""]))) for c in claims]
+        if part.reading:
+            self._columns[name].readings[part.reading] = tuple(judge_components(measured))
+        else:
+            self._measured[name] += measured
+
+    def _table(self, part: Part, name: str) -> Table:
+        title, folder, seeds = part.title, self.folder, part.seeds
+        if self.real:
+            title = f"{part.title}, {'for real' if name == REAL else 'simulated'}"
+            folder = self.folder / name
+        if name == REAL and part.real_seeds is not None:
+            seeds = part.real_seeds
+        study = Study.of_cells(
+            f"{self.paper.name} {title}", part.cells,
+            kind="paper", question={"paper": self.paper.name},
+        )  # fmt: skip
+        if part.metrics is not None or part.tables is not None:
+            study = study.keep(part.metrics, part.tables)
+        return study.seeds(seeds).run(
+            out=folder / part.name,
+            workers=self.workers,
+            progress=self.stage(title),
+            engine=self._engines[name],
+            on=self.on,
+        )
+
+    def _look_at(self, table: Table) -> None:
+        """Notes how real runs were made, and what speaks against them."""
+        for levels, run in runs_of(table):
+            real = run.about["real"]
+            if not self._about:
+                self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
+            if real["doubts"]:
+                name = " ".join(str(level) for level in levels.values())
+                self._doubts[f"{name} seed {run.seed}"] = tuple(map(doubt, real["doubts"]))
+
+    def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
+        """Returns what was found, alpha kept over all claims of a column."""
+        for name, column in self._columns.items():
+            column.judgements = tuple(judge_components(self._measured[name]))
+        return Outcome(
+            paper=self.paper, size=self.size, quick=quick, folder=self.folder,
+            columns=self._columns, found=found, open=tuple(self._open),
+            doubts=self._doubts, about=self._about,
+        )  # fmt: skip
+
+
+def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:
+    """The runs of a table, a row each, with the levels of their factors.
+
+    Cells that come to the same plan share a run.
+    """
+    if table.results is None:
+        raise ValueError("the runs are in the results folder, which this table lacks")
+    for row in table.frame[[*table.factors, "key"]].to_dict("records"):
+        key = str(row.pop("key"))
+        yield {str(name): level for name, level in row.items()}, StoredRun(table.results.store, key)
+
+
+def doubt(found: Mapping[str, str]) -> str:
+    """What speaks against a run, for people."""
+    limit = f" ({found['limit']})" if found.get("limit") else ""
+    return f"{found['what']}: {found['found']}{limit}" if found.get("found") else found["what"]
+
+
+def levels_of(part: Part) -> dict[str, set[Any]]:
+    """The levels of each factor that a part runs."""
+    found: dict[str, set[Any]] = {}
+    for factors, _ in part.cells:
+        for factor, level in factors.items():
+            found.setdefault(factor, set()).add(level)
+    return found
+
+
+def split(
+    claims: Sequence[Claim], there: Mapping[str, set[Any]]
+) -> tuple[list[Claim], list[Claim]]:
+    """Claims whose levels are all run, and those that name others."""
+    fit = [claim for claim in claims if suffices(claim, there)]
+    return fit, [claim for claim in claims if claim not in fit]
+
+
+def suffices(claim: Claim, there: Mapping[str, set[Any]]) -> bool:
+    """Whether all levels that a claim names are run, and enough of what it compares."""
+    if any(named(claim, factor) - levels for factor, levels in there.items()):
+        return False
+    compared = {getattr(claim, name, None) for name in ("over", "among")}
+    return all(len(levels) > 1 for factor, levels in there.items() if factor in compared)
+
+
+def named(claim: Claim, factor: str) -> set[Any]:
+    """The levels of a factor that a claim names anywhere."""
+    found: set[Any] = set()
+    if getattr(claim, "among", None) == factor and hasattr(claim, "who"):
+        found.add(claim.who)
+    for part in fields(claim):
+        value = getattr(claim, part.name)
+        for cell in value if isinstance(value, tuple) else (value,):
+            if isinstance(cell, Mapping) and factor in cell:
+                level = cell[factor]
+                found |= {level} if isinstance(level, str | int | float) else set(level)
+            elif isinstance(cell, Claim):
+                found |= named(cell, factor)
+    return found

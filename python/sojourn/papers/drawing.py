@@ -1,0 +1,33 @@
+"""Parts of figures that several studies have."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sojourn.show import style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from sojourn.stats import Interval
+
+
+def whiskers(
+    axes: Axes, x: Sequence[float], spans: Sequence[Interval], number: int, **how: Any
+) -> None:
+    """Draws estimates with their intervals in the colour of series `number`.
+
+    An estimate from one run has no interval.
+    """
+
+    def known(value: float) -> float:
+        return max(0.0, value) if math.isfinite(value) else 0.0
+
+    below = [known(s.estimate - s.low) for s in spans]
+    above = [known(s.high - s.estimate) for s in spans]
+    axes.errorbar(
+        x, [s.estimate for s in spans], yerr=[below, above], color=style.colour(number), **how
+    )

@@ -1,0 +1,148 @@
+"""The study put together: what is run, judged, drawn and told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sojourn.papers.beside import RATIO, beside
+from sojourn.papers.edge_store import figures, published, study
+from sojourn.papers.edge_store.study import KEYS
+from sojourn.papers.paper import REAL, SIMULATED, Beside, Paper, Real, records
+from sojourn.stats.quorum import phi_table
+
+if TYPE_CHECKING:
+    from sojourn.papers.paper import Outcome, Titled
+    from sojourn.stats import Judgement
+
+ROOM = 0.15
+"""Real and simulated means of a cell should be this close."""
+
+_RIG = """\
+The paper's rig simulated: nodes joined to each other by links of L ms and loss p each way, a
+client 10 ms away without loss, writes one after the other at QUORUM, coordinators in turn,
+persistent connections of Linux's TCP. Times of service are ours, made to fit real nodes without
+impairments; no other number was fitted. Each claim is told on the paper's own points first, which
+have no repetitions."""
+
+
+def _remarks(outcome: Outcome) -> list[str]:
+    size = outcome.size
+    delays = sorted({delay for *_, delay in size.cells})
+    return [
+        " ".join(_RIG.split()),
+        (
+            f"{size.writes} writes a run and {size.seeds} seeds a cell, at "
+            f"{', '.join(map(str, delays))} ms; the paper has one run of each cell."
+        ),
+        *study.answer(outcome),
+    ]
+
+
+def _notes(outcome: Outcome) -> list[str]:
+    """The claims on the paper's own points, and which explanation the experiment leaves."""
+    listed = [
+        f"{name}: on the paper's own points {found.text}"
+        for name, found in outcome.found["on_paper"].items()
+        if found.holds is not None
+    ]
+    return [*listed, *study.answer(outcome)]
+
+
+def _tables(outcome: Outcome) -> Titled:
+    return [
+        ("Claims on the paper's points and on ours", figures.claim_rows(outcome)),
+        ("phi (the paper's table 1) as fractions", figures.phi_rows()),
+        ("phi, order statistics, simulation", study.explanations(outcome).round(3)),
+        ("The paper, the simulation, the model: ms a write", figures.beside_rows(outcome)),
+    ]
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "seeds": outcome.size.seeds,
+        "writes": outcome.size.writes,
+        "phi": {
+            str(rf): {str(n): str(value) for n, value in row.items()}
+            for rf, row in phi_table().items()
+        },
+        "explanations": records(study.explanations(outcome)),
+        "departures": records(study.departures(outcome)),
+        "answer": study.answer(outcome),
+    }
+
+
+def _on_paper(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
+    found = outcome.found.get("on_paper", {}).get(judgement.claim.id)
+    return {} if found is None else {"on_paper": found.holds, "on_paper_text": found.text}
+
+
+# Real nodes
+
+
+def outside(outcome: Outcome) -> list[str]:
+    """Cells whose real and simulated means are not as close as they should be."""
+    return [
+        f"{row['nodes']} nodes, RF{row['rf']}, {row['loss']} loss, {row['delay']} ms: "
+        f"{row[RATIO]:.2f}"
+        for row in beside(outcome).to_dict("records")
+        if abs(row[RATIO] - 1) > ROOM
+    ]
+
+
+def _real_notes(outcome: Outcome) -> list[str]:
+    cells, far = len(outcome.size.cells), outside(outcome)
+    close = f"within {100 * ROOM:.0f} % in {cells - len(far)} of {cells} cells"
+    rest = f"; not in: {'; '.join(far)}" if far else ""
+    return [f"real and simulated means are {close}{rest}"]
+
+
+def _real_remarks(outcome: Outcome) -> list[str]:
+    programs = ", ".join(f"{name} {version}" for name, version in outcome.about["programs"].items())
+    size, seeds = outcome.size, {n: len(c.tables["grid"].seeds) for n, c in outcome.columns.items()}
+    return [
+        (
+            f"Real nodes ({programs}) on Linux {outcome.about['kernel']}, each in a network "
+            f"namespace, links by the wire: {seeds[REAL]} clusters a cell, {size.writes} writes "
+            f"after a warm-up; simulated {seeds[SIMULATED]} times. The same tokens, keys and order "
+            "of coordinators in both worlds. Verdicts are on the real runs."
+        ),
+    ]
+
+
+def _real_facts(outcome: Outcome) -> dict[str, Any]:
+    seeds = len(outcome.tables["grid"].seeds)
+    return {"seeds": seeds, "writes": outcome.size.writes, "outside": outside(outcome)}
+
+
+PAPER = Paper(
+    name="edge-store",
+    title="Replicated stores at the edge: replication factors under delay and loss",
+    reference=(
+        "P. Loganathan, D. Rauthan, A. Trivedi, V. Naik: Performance Measurement of Distributed "
+        "Storage on Edge Devices"
+    ),
+    quick=study.QUICK,
+    full=study.FULL,
+    measure=study.measure,
+    cluster=False,
+    remarks=_remarks,
+    notes=_notes,
+    figures=figures.all_figures,
+    tables=_tables,
+    shown=("grid",),
+    facts=_facts,
+    about_claim=_on_paper,
+    real=Real(
+        title="Replicated stores at the edge, on real Cassandra",
+        quick=study.REAL_QUICK,
+        full=study.REAL_FULL,
+        beside=Beside(
+            part="grid", factors=KEYS, metrics=("latency",), paper=published.by_cell, unit="ms"
+        ),
+        estimate=study.lasting,
+        remarks=_real_remarks,
+        notes=_real_notes,
+        figures=figures.real_figures,
+        facts=_real_facts,
+    ),
+)

@@ -1,0 +1,94 @@
+"""The page of a published study: verdicts, figures and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sojourn.papers.beside import rows, verdicts
+from sojourn.show import paper_page, paper_report
+from sojourn.study import quantities
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sojourn.papers.paper import Drawn, Outcome, Titled
+    from sojourn.study import Table
+
+
+def show(outcome: Outcome) -> list[Path]:
+    """Writes the figures and the report; returns their paths, the report first."""
+    figures, tables, remarks = _real(outcome) if outcome.real else _simulated(outcome)
+    results = {
+        f"{name}, {part}" if outcome.real else part: table.results
+        for name, column in outcome.columns.items()
+        for part, table in column.tables.items()
+        if table.results is not None
+        and (outcome.paper.shown is None or part in outcome.paper.shown)
+    }
+    page = paper_page(
+        title=outcome.title,
+        reference=outcome.paper.reference,
+        judgements=outcome.judgements,
+        results=results,
+        figures=list(figures.values()),
+        tables=tables,
+        remarks=remarks,
+        commands=[outcome.command],
+        units=outcome.units,
+    )
+    return paper_report(outcome.folder, page, {name: one[0] for name, one in figures.items()})
+
+
+def _simulated(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
+    paper = outcome.paper
+    figures = paper.figures(outcome) if paper.figures else _claimed(outcome)
+    tables = paper.tables(outcome) if paper.tables else _means(outcome)
+    return figures, tables, paper.remarks(outcome)
+
+
+def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
+    real = outcome.real
+    assert real is not None
+    tables = [
+        ("Verdicts in both worlds", pd.DataFrame(verdicts(outcome))),
+        ("Means in both worlds", pd.DataFrame(rows(outcome))),
+        *real.tables(outcome),
+    ]
+    return real.figures(outcome), tables, [*real.remarks(outcome), *outcome.notes]
+
+
+def _metrics(outcome: Outcome) -> list[tuple[Table, str]]:
+    """The metrics that claims speak about, each with its table."""
+    metrics = dict.fromkeys(j.claim.metric for j in outcome.judgements)
+    tables = outcome.tables.values()
+    return [(next(t for t in tables if m in t.frame), m) for m in metrics]
+
+
+def _claimed(outcome: Outcome) -> Drawn:
+    """Each claim's metric over the factor that has most levels."""
+    drawn = {}
+    for table, metric in _metrics(outcome):
+        if not table.factors:
+            continue
+        over = max(table.factors, key=lambda factor: len(table.levels(factor)))
+        alone = len(table.factors) == 1
+        figure = table.plot.bars(metric) if alone else table.plot.over(metric, over=over)
+        drawn[metric.replace(".", "-")] = (
+            figure, f"{metric} over {over}", "Means over seeds with 95 % intervals.",
+        )  # fmt: skip
+    return drawn
+
+
+def _means(outcome: Outcome) -> Titled:
+    """Means of each claim's metric, in a unit that people read."""
+    found = []
+    for table, metric in _metrics(outcome):
+        frame = table.ci(metric).drop(columns=["sd", "missing"])
+        scale = quantities.scale(table.units.get(metric, ""), frame["mean"], metric)
+        for column in ("mean", "low", "high"):
+            frame[column] = frame[column].map(scale.apply)
+        unit = f" in {scale.unit}" if scale.unit else ""
+        found.append((f"{metric}{unit}: mean, 95 % interval, seeds", frame))
+    return found

@@ -1,0 +1,55 @@
+"""An engine that claims to be real: the simulator, with what real runs say of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sojourn import _core
+
+
+class Record:
+    """A simulated run with notes on how it was made."""
+
+    def __init__(self, record: Any, doubts: list[dict[str, str]]) -> None:
+        self._record = record
+        self.real = {
+            "engine": "pretended",
+            "kernel": "0.0",
+            "programs": {"program": "1.0"},
+            "privilege": "none",
+            "switch": {"name": "switch", "version": "1.0"},
+            "doubts": doubts,
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+
+class Engine:
+    """Runs plans with the simulator; runs with seed 1 are not valid."""
+
+    slots = 1
+
+    def __init__(self) -> None:
+        self.checked = 0
+        self.made = 0
+
+    def fingerprint(self) -> str:
+        """Returns another one than the simulator's."""
+        return "pretended"
+
+    def version(self) -> str:
+        """Returns the version."""
+        return "0"
+
+    def check(self, plan_json: str, seed: int) -> None:
+        """Counts the plans that were checked before anything was run."""
+        assert self.made == 0
+        self.checked += 1
+
+    def simulate(self, plan_json: str, seed: int, progress: Any = None) -> Any:
+        """Runs a plan with a seed."""
+        self.made += 1
+        late = {"what": "packets late", "found": "3 ms", "limit": "at most 1 ms"}
+        record = _core.simulate(plan_json, seed, progress)
+        return Record(record, [late] if seed == 1 else [])
