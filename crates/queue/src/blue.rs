@@ -8,83 +8,38 @@
 //!
 //! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
 
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::kinds::{ecn, fraction, packets};
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{ECN, LIMIT, packets, probability, probability_q32, set};
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::declare::{Parameters, time};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `blue`.
 pub const TABLE: Table = Table {
     name: "blue",
     summary: "BLUE: a drop probability raised by overflow and lowered by idleness",
     source: "Feng et al. 2002; not in Linux",
-    words: &[
-        LIMIT,
-        Word {
-            name: "increment",
-            kind: Kind::Probability,
-            default: "0.0025",
-            doc: "What an overflow adds to the probability.",
-        },
-        Word {
-            name: "decrement",
-            kind: Kind::Probability,
-            default: "0.00025",
-            doc: "What an idle link takes from the probability.",
-        },
-        Word {
-            name: "freeze",
-            kind: Kind::Time,
-            default: "100ms",
-            doc: "Least time between moves of the probability.",
-        },
-        ECN,
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// What an overflow adds; one is 2^32.
-    pub increment: u32,
-    /// What an idle link takes; one is 2^32.
-    pub decrement: u32,
-    /// Least time between moves.
-    pub freeze: Nanos,
-    /// Whether to mark instead of drop.
-    pub ecn: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            limit: 1000,
-            increment: probability_q32(0.0025),
-            decrement: probability_q32(0.000_25),
-            freeze: 100 * MILLISECOND,
-            ecn: false,
-        }
-    }
-}
-
-impl Params {
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, packets(given, "limit")?);
-        set(&mut self.increment, probability(given, "increment"));
-        set(&mut self.decrement, probability(given, "decrement"));
-        if let Some(freeze) = given.time("freeze") {
-            if freeze == 0 {
-                return Err(given.error("freeze", "`freeze` must be above 0"));
-            }
-            self.freeze = freeze;
-        }
-        set(&mut self.ecn, given.flag("ecn"));
-        Ok(())
+params! {
+    /// Parameters of BLUE; a probability of one is 2^32.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit; more are dropped on arrival.
+        limit: u32 = packets("1000p"),
+        /// What an overflow adds to the probability.
+        increment: u32 = fraction("0.0025"),
+        /// What an idle link takes from the probability.
+        decrement: u32 = fraction("0.00025"),
+        /// Least time between moves of the probability.
+        freeze: Nanos = time("100ms").above_zero(),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = ecn(),
     }
 }
 

@@ -13,94 +13,42 @@
 
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::kinds::{ecn, micros, optional_micros, packets};
 use crate::packet::{Ecn, Packet};
 use crate::store::{Queued, Source, Store, Stored};
-use crate::tc::{ECN, LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-
-/// The word `ce_threshold`.
-pub(crate) const CE_THRESHOLD: Word = Word {
-    name: "ce_threshold",
-    kind: Kind::Time,
-    default: "",
-    doc: "Marks every ECN-capable packet that stayed longer; none by default.",
-};
+use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `codel`.
 pub const TABLE: Table = Table {
     name: "codel",
     summary: "CoDel: drops by the time that packets spent in the queue",
     source: "RFC 8289; Linux sch_codel.c",
-    words: &[
-        LIMIT,
-        Word {
-            name: "target",
-            kind: Kind::Time,
-            default: "5ms",
-            doc: "Delay that is acceptable for good, in whole microseconds.",
-        },
-        Word {
-            name: "interval",
-            kind: Kind::Time,
-            default: "100ms",
-            doc: "How long the delay may stay above target; a round-trip time at the worst.",
-        },
-        CE_THRESHOLD,
-        ECN,
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets, in the kernel's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// Acceptable delay in microseconds.
-    pub target_us: u32,
-    /// Time scale of the control in microseconds.
-    pub interval_us: u32,
-    /// Delay above which every ECN-capable packet is marked, in microseconds.
-    pub ce_threshold_us: Option<u32>,
-    /// Whether to mark instead of drop.
-    pub ecn: bool,
-    /// The largest frame of the device.
-    pub mtu: u32,
+params! {
+    /// Parameters of CoDel, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit; more are dropped on arrival.
+        limit: u32 = packets("1000p").above_zero(),
+        /// Delay that is acceptable for good, in whole microseconds.
+        target_us as "target": u32 = micros("5ms").above_zero(),
+        /// How long the delay may stay above target; a round-trip time at the worst.
+        interval_us as "interval": u32 = micros("100ms").above_zero(),
+        /// Marks every ECN-capable packet that stayed longer; none by default.
+        ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = ecn(),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
+    }
 }
 
 impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        Self {
-            limit: 1000,
-            target_us: 5_000,
-            interval_us: 100_000,
-            ce_threshold_us: None,
-            ecn: false,
-            mtu: device.psched_mtu.min(1 << 20),
-        }
-    }
-
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
-        set(&mut self.ce_threshold_us, micros(given, "ce_threshold")?.map(Some));
-        set(&mut self.ecn, given.flag("ecn"));
-        Ok(())
-    }
-
-    pub(crate) fn to_tc(self) -> String {
-        Text::new("codel")
-            .value("limit", self.limit)
-            .value("target", time_text(self.target_us))
-            .value("interval", time_text(self.interval_us))
-            .optional("ce_threshold", self.ce_threshold_us.map(time_text))
-            .switch(self.ecn, "ecn", "noecn")
-            .done()
-    }
-
     /// The same in ticks of CoDel's clock.
     pub fn law(&self) -> Law {
         Law {

@@ -12,10 +12,12 @@
 //! one turn of each other bucket.
 
 use crate::discipline::{DropReason, Sink, View};
+use crate::kinds::bytes;
 use crate::packet::Packet;
 use crate::store::{Queued, Source, Store};
 use crate::tc::size;
 use sojourn_units::Nanos;
+use sojourn_units::declare::{Param, integer};
 use sojourn_units::words::{Given, Kind, Word, WordError};
 
 /// `limit`.
@@ -59,12 +61,37 @@ pub(crate) const DROP_BATCH: Word = Word {
 };
 
 /// The value of `quantum`, which the kernel takes from 1 to 2^20.
-pub(crate) fn quantum(given: &Given) -> Result<Option<u32>, WordError> {
+pub(crate) fn given_quantum(given: &Given) -> Result<Option<u32>, WordError> {
     let quantum = crate::tc::above_zero(given, "quantum", size)?;
     if quantum.is_some_and(|quantum| quantum > 1 << 20) {
         return Err(given.error("quantum", "`quantum` must be at most 1mb"));
     }
     Ok(quantum)
+}
+
+/// Number of buckets.
+pub(crate) const fn buckets<On>() -> Param<u32, On> {
+    integer(1, 65_536, "1024")
+}
+
+/// Bytes that a bucket may send in its turn, which the kernel takes from 1 to 2^20. The text is the
+/// usual device's largest frame.
+pub(crate) const fn quantum<On>() -> Param<u32, On> {
+    bytes("1514b").check(|quantum| match quantum {
+        0 => Err("must be above 0"),
+        1..=0x10_0000 => Ok(()),
+        _ => Err("must be at most 1mb"),
+    })
+}
+
+/// Memory that queued packets may occupy, by their true size.
+pub(crate) const fn memory_limit<On>() -> Param<u32, On> {
+    bytes("32mb")
+}
+
+/// Packets dropped at most when there is no room.
+pub(crate) const fn drop_batch<On>() -> Param<u32, On> {
+    integer(1, 4_294_967_295, "64")
 }
 
 /// What fits in all buckets together, and how much goes at once when something does not.

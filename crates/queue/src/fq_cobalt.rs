@@ -17,7 +17,8 @@ use crate::cobalt::{
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::flow_queues::{
-    Batch, DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room, quantum,
+    Batch, DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room,
+    given_quantum,
 };
 use crate::packet::Packet;
 use crate::store::Stored;
@@ -81,7 +82,7 @@ impl Params {
         self.control.set(given)?;
         set(&mut self.limit, above_zero(given, "limit", packets)?);
         set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        set(&mut self.quantum, quantum(given)?.map(|quantum| quantum.max(256)));
+        set(&mut self.quantum, given_quantum(given)?.map(|quantum| quantum.max(256)));
         set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
         set(&mut self.drop_batch, given.integer("drop_batch").map(|batch| batch as u32));
         Ok(())

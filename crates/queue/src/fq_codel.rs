@@ -8,145 +8,85 @@
 //! Invariants: the backlog never exceeds `limit` packets; CoDel's one-MTU rule looks at the backlog of
 //! all buckets together.
 
-use crate::codel::{self, CE_THRESHOLD, Counters, Law, State};
+use crate::codel::{self, Counters, Law, State};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
-use crate::flow_queues::{
-    DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room, quantum,
-};
+use crate::flow_queues::{FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum};
+use crate::kinds::{micros, optional_micros, packets};
 use crate::packet::Packet;
 use crate::store::Stored;
-use crate::tc::{ECN, Text, above_zero, micros, packets, set, size, time_text};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Param, Parameters, derived, switch};
+use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::{Nanos, params};
 
 /// The words of `fq_codel`.
 pub const TABLE: Table = Table {
     name: "fq_codel",
     summary: "FQ-CoDel: flows in separate queues, served in turn, each under CoDel",
     source: "RFC 8290; Linux sch_fq_codel.c",
-    words: &[
-        LIMIT,
-        FLOWS,
-        QUANTUM,
-        Word {
-            name: "target",
-            kind: Kind::Time,
-            default: "5ms",
-            doc: "CoDel: delay that is acceptable for good, in whole microseconds.",
-        },
-        Word {
-            name: "interval",
-            kind: Kind::Time,
-            default: "100ms",
-            doc: "CoDel: how long the delay may stay above target.",
-        },
-        CE_THRESHOLD,
-        Word {
-            name: "ce_threshold_selector",
-            kind: Kind::Name,
-            default: "0x0/0x0",
-            doc: "VALUE/MASK: ce_threshold applies where the DS byte under MASK is VALUE; mask 0 is all.",
-        },
-        MEMORY_LIMIT,
-        DROP_BATCH,
-        Word { default: "ecn", ..ECN },
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets, in the kernel's units.
+params! {
+    /// Parameters of FQ-CoDel, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit in all buckets together.
+        limit: u32 = packets("10240p").above_zero(),
+        /// Number of buckets; it cannot be changed later.
+        flows: u32 = buckets(),
+        /// Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.
+        quantum: u32 = quantum()
+            .adjust(|quantum| quantum.max(256))
+            .initially(|device: &Device| device.psched_mtu.clamp(256, 1 << 20)),
+        /// CoDel: delay that is acceptable for good, in whole microseconds.
+        target_us as "target": u32 = micros("5ms").above_zero(),
+        /// CoDel: how long the delay may stay above target.
+        interval_us as "interval": u32 = micros("100ms").above_zero(),
+        /// Marks every ECN-capable packet that stayed longer; none by default.
+        ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
+        /// VALUE/MASK: ce_threshold applies where the DS byte under MASK is VALUE; mask 0 is all.
+        #[serde(flatten)]
+        selector as "ce_threshold_selector": Selector =
+            Param::word(Kind::Name, "0x0/0x0", Selector::read, |selector| selector.text()),
+        /// Memory that queued packets may occupy, by their true size.
+        memory_limit: u32 = memory_limit().adjust(|memory| memory.min(1 << 31)),
+        /// Packets dropped at most when there is no room.
+        drop_batch: u32 = drop_batch(),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = switch("noecn", "ecn"),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
+    }
+}
+
+/// The packets to which `ce_threshold` applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// Number of buckets.
-    pub flows: u32,
-    /// Bytes of a turn.
-    pub quantum: u32,
-    /// Acceptable delay in microseconds.
-    pub target_us: u32,
-    /// Time scale of the control in microseconds.
-    pub interval_us: u32,
-    /// Delay above which ECN-capable packets are marked, in microseconds.
-    pub ce_threshold_us: Option<u32>,
-    /// The DS byte to which `ce_threshold` applies.
-    pub ce_threshold_selector: u8,
-    /// The bits of the DS byte that are compared.
-    pub ce_threshold_mask: u8,
-    /// Memory that fits.
-    pub memory_limit: u32,
-    /// Packets dropped at most when there is no room.
-    pub drop_batch: u32,
-    /// Whether to mark instead of drop.
-    pub ecn: bool,
-    /// The largest frame of the device.
-    pub mtu: u32,
+pub struct Selector {
+    /// The DS byte, after masking.
+    #[serde(rename = "ce_threshold_selector")]
+    pub value: u8,
+    /// The bits of the DS byte that are compared; none: applies to all.
+    #[serde(rename = "ce_threshold_mask")]
+    pub mask: u8,
+}
+
+impl Selector {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = value.text();
+        text.split_once('/')
+            .and_then(|(value, mask)| Some(Self { value: byte(value)?, mask: byte(mask)? }))
+            .ok_or_else(|| format!("needs VALUE/MASK, such as 0x1/0x3; found `{text}`"))
+    }
+
+    fn text(self) -> Option<Value> {
+        let Self { value, mask } = self;
+        (value != 0 || mask != 0).then(|| Value::Text(format!("{value:#x}/{mask:#x}")))
+    }
 }
 
 impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        let mtu = device.psched_mtu.min(1 << 20);
-        Self {
-            limit: 10_240,
-            flows: 1024,
-            quantum: mtu.max(256),
-            target_us: 5_000,
-            interval_us: 100_000,
-            ce_threshold_us: None,
-            ce_threshold_selector: 0,
-            ce_threshold_mask: 0,
-            memory_limit: 32 << 20,
-            drop_batch: 64,
-            ecn: true,
-            mtu,
-        }
-    }
-
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        set(&mut self.quantum, quantum(given)?.map(|quantum| quantum.max(256)));
-        set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
-        set(&mut self.ce_threshold_us, micros(given, "ce_threshold")?.map(Some));
-        if let Some(text) = given.text("ce_threshold_selector") {
-            let parts = text.split_once('/').and_then(|(v, m)| Some((byte(v)?, byte(m)?)));
-            let Some((selector, mask)) = parts else {
-                return Err(given.error(
-                    "ce_threshold_selector",
-                    format!(
-                        "`ce_threshold_selector` needs VALUE/MASK, such as 0x1/0x3; found `{text}`"
-                    ),
-                ));
-            };
-            self.ce_threshold_selector = selector;
-            self.ce_threshold_mask = mask;
-        }
-        set(&mut self.memory_limit, size(given, "memory_limit")?.map(|m| m.min(1 << 31)));
-        set(&mut self.drop_batch, given.integer("drop_batch").map(|batch| batch as u32));
-        set(&mut self.ecn, given.flag("ecn"));
-        Ok(())
-    }
-
-    pub(crate) fn to_tc(self) -> String {
-        let (selector, mask) = (self.ce_threshold_selector, self.ce_threshold_mask);
-        let selected = (selector != 0 || mask != 0).then(|| format!("{selector:#x}/{mask:#x}"));
-        Text::new("fq_codel")
-            .value("limit", self.limit)
-            .value("flows", self.flows)
-            .value("quantum", self.quantum)
-            .value("target", time_text(self.target_us))
-            .value("interval", time_text(self.interval_us))
-            .value("memory_limit", self.memory_limit)
-            .value("drop_batch", self.drop_batch)
-            .optional("ce_threshold", self.ce_threshold_us.map(time_text))
-            .optional("ce_threshold_selector", selected)
-            .switch(self.ecn, "ecn", "noecn")
-            .done()
-    }
-
     /// What fits.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }
@@ -156,11 +96,7 @@ impl Params {
     pub fn law(&self) -> Law {
         let Self { limit, target_us, interval_us, ce_threshold_us, ecn, mtu, .. } = *self;
         let codel = codel::Params { limit, target_us, interval_us, ce_threshold_us, ecn, mtu };
-        Law {
-            ce_selector: self.ce_threshold_selector,
-            ce_mask: self.ce_threshold_mask,
-            ..codel.law()
-        }
+        Law { ce_selector: self.selector.value, ce_mask: self.selector.mask, ..codel.law() }
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
-use crate::flow_queues::{FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, QUANTUM, quantum};
+use crate::flow_queues::{FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, QUANTUM, given_quantum};
 use crate::jiffies;
 use crate::packet::Packet;
 use crate::pie::{
@@ -89,7 +89,7 @@ impl Params {
     pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
         self.pie.set(given)?;
         set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        set(&mut self.quantum, quantum(given)?);
+        set(&mut self.quantum, given_quantum(given)?);
         set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
         set(&mut self.ecn_prob, given.integer("ecn_prob").map(|percent| percent as u32));
         Ok(())

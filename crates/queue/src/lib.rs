@@ -23,6 +23,7 @@ pub mod fq_cobalt;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod jiffies;
+mod kinds;
 mod limit;
 pub mod packet;
 pub mod params;

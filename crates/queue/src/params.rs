@@ -5,13 +5,14 @@ use crate::discipline::Sink;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
-use crate::tc::NoKernelEquivalent;
+use crate::tc::{NoKernelEquivalent, Text};
 use crate::{
     blue, cake, choke, cobalt, codel, daqm, dualpi2, fifo, fq_cobalt, fq_codel, fq_pie, pi2, pie,
     red, sfb,
 };
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, WordError};
 use std::fmt;
 
@@ -89,7 +90,7 @@ impl Params {
             "bfifo" => Self::Fifo(fifo::Params::new(Unit::Bytes, device)),
             "red" => return red::Params::parse(&given, device).map(Self::Red),
             "choke" => return choke::Params::parse(&given).map(Self::Choke),
-            "blue" => Self::Blue(blue::Params::default()),
+            "blue" => Self::Blue(blue::Params::new(device)),
             "sfb" => return sfb::Params::parse(&given, device).map(Self::Sfb),
             "codel" => Self::Codel(codel::Params::new(device)),
             "fq_codel" => Self::FqCodel(fq_codel::Params::new(device)),
@@ -246,8 +247,8 @@ impl Params {
                 reason: "Linux has only its stochastic fair variant, sfb".to_owned(),
             }),
             Self::Sfb(params) => Ok(params.to_tc()),
-            Self::Codel(params) => Ok(params.to_tc()),
-            Self::FqCodel(params) => Ok(params.to_tc()),
+            Self::Codel(params) => Ok(params.write(Text::new("codel")).done()),
+            Self::FqCodel(params) => Ok(params.write(Text::new("fq_codel")).done()),
             Self::Pie(params) => Ok(params.to_tc()),
             Self::FqPie(params) => Ok(params.to_tc()),
             Self::Cobalt(params) => params.to_tc(),

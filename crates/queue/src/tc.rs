@@ -5,6 +5,8 @@ use sojourn_units::MICROSECOND;
 use sojourn_units::words::{Given, Kind, Word, WordError};
 use std::fmt;
 
+pub(crate) use sojourn_units::words::Text;
+
 /// Why a queue cannot be had from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoKernelEquivalent {
@@ -83,46 +85,6 @@ pub(crate) fn above_zero(
 pub(crate) fn set<T>(field: &mut T, given: Option<T>) {
     if let Some(value) = given {
         *field = value;
-    }
-}
-
-/// A description in the making.
-pub(crate) struct Text(String);
-
-impl Text {
-    /// Begins with a name.
-    pub(crate) fn new(name: &str) -> Self {
-        Self(name.to_owned())
-    }
-
-    /// A word by itself.
-    pub(crate) fn flag(mut self, word: &str) -> Self {
-        self.0.push(' ');
-        self.0.push_str(word);
-        self
-    }
-
-    /// A word and its value.
-    pub(crate) fn value(self, word: &str, value: impl fmt::Display) -> Self {
-        self.flag(word).flag(&value.to_string())
-    }
-
-    /// A word and its value, if there is one.
-    pub(crate) fn optional(self, word: &str, value: Option<impl fmt::Display>) -> Self {
-        match value {
-            Some(value) => self.value(word, value),
-            None => self,
-        }
-    }
-
-    /// One of two words.
-    pub(crate) fn switch(self, is_on: bool, on: &str, off: &str) -> Self {
-        self.flag(if is_on { on } else { off })
-    }
-
-    /// The text.
-    pub(crate) fn done(self) -> String {
-        self.0
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! [`words`] is the one parser behind every one-line description a user writes: queue disciplines in
 //! `tc` syntax, impairments in `netem` syntax, transports and applications in the same manner. Each
-//! component declares a [`words::Table`] beside its parameters; parsing, `explain`, the JSON schema
-//! and the error messages all come from that table.
+//! component declares its parameters once with [`params!`]; the fields, the words, the defaults,
+//! `explain`, the JSON schema and the error messages all come from that [declaration](declare).
 
+pub mod declare;
 pub mod quantity;
 pub mod time;
 pub mod words;

@@ -149,6 +149,87 @@ pub enum Value {
     List(Vec<usize>),
 }
 
+impl Value {
+    /// A flag or switch; false if it is another kind of value.
+    pub fn bool(&self) -> bool {
+        matches!(self, Self::Bool(true))
+    }
+
+    /// Packets, bytes, nanoseconds, bits per second or a whole number; 0 if it is another kind.
+    pub fn integer(&self) -> u64 {
+        if let Self::Integer(value) = self { *value } else { 0 }
+    }
+
+    /// A real number or a probability; 0 if it is another kind.
+    pub fn real(&self) -> f64 {
+        if let Self::Real(value) = self { *value } else { 0.0 }
+    }
+
+    /// A word; empty if it is another kind of value.
+    pub fn text(&self) -> &str {
+        if let Self::Text(value) = self { value } else { "" }
+    }
+}
+
+/// As it is written; switches and lists need their word for that.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => value.fmt(f),
+            Self::Signed(value) => value.fmt(f),
+            Self::Real(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+            Self::Bool(value) => value.fmt(f),
+            Self::List(values) => write!(f, "{values:?}"),
+        }
+    }
+}
+
+/// A description in the making.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(String);
+
+impl Text {
+    /// Begins with a name.
+    pub fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// Adds a word by itself.
+    #[must_use]
+    pub fn flag(mut self, word: &str) -> Self {
+        self.0.push(' ');
+        self.0.push_str(word);
+        self
+    }
+
+    /// Adds a word and its value.
+    #[must_use]
+    pub fn value(self, word: &str, value: impl fmt::Display) -> Self {
+        self.flag(word).flag(&value.to_string())
+    }
+
+    /// Adds a word and its value, if there is one.
+    #[must_use]
+    pub fn optional(self, word: &str, value: Option<impl fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.value(word, value),
+            None => self,
+        }
+    }
+
+    /// Adds one of two words.
+    #[must_use]
+    pub fn switch(self, is_on: bool, on: &str, off: &str) -> Self {
+        self.flag(if is_on { on } else { off })
+    }
+
+    /// The text.
+    pub fn done(self) -> String {
+        self.0
+    }
+}
+
 /// What is wrong with a description, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WordError {
@@ -254,7 +335,8 @@ impl Given {
         self.find(word).is_some()
     }
 
-    fn find(&self, word: &str) -> Option<&Value> {
+    /// The value of `word`, if given.
+    pub fn find(&self, word: &str) -> Option<&Value> {
         self.values.iter().find(|(name, ..)| *name == word).map(|(_, value, _)| value)
     }
 
@@ -341,7 +423,7 @@ fn not_whole<N: fmt::Display>(word: &Word, token: Token<'_>, min: N, max: N) -> 
     )
 }
 
-fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
+pub(crate) fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordError> {
     let text = token.text;
     let quantity_error = |error: QuantityError, what: &str, example: &str| {
         let message = match error {

@@ -132,8 +132,8 @@ pub fn numbers(params: &Params) -> Json {
                 "ecn": u8::from(p.ecn), "ce_threshold_us": p.ce_threshold_us,
                 "target": law.target, "interval": law.interval,
                 "ce_threshold": law.ce_threshold,
-                "ce_threshold_selector": p.ce_threshold_selector,
-                "ce_threshold_mask": p.ce_threshold_mask, "mtu": p.mtu,
+                "ce_threshold_selector": p.selector.value,
+                "ce_threshold_mask": p.selector.mask, "mtu": p.mtu,
             })
         }
         Params::Pie(p) => json!({
@@ -243,8 +243,10 @@ fn by_hand(
             target_us: number("target_us")?,
             interval_us: number("interval_us")?,
             ce_threshold_us: optional("ce_threshold_us")?,
-            ce_threshold_selector: small("ce_threshold_selector", 255)?,
-            ce_threshold_mask: small("ce_threshold_mask", 255)?,
+            selector: sojourn_queue::fq_codel::Selector {
+                value: small("ce_threshold_selector", 255)?,
+                mask: small("ce_threshold_mask", 255)?,
+            },
             memory_limit: number("memory_limit")?,
             drop_batch: number("drop_batch")?,
             ecn: flag("ecn")?,

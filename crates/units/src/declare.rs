@@ -1,0 +1,610 @@
+//! Parameters that are declared once: [`params!`](crate::params) and what it needs.
+//!
+//! A declaration looks like the structure that it makes. Each field has its documentation, its type,
+//! and after `=` a [`Param`]: how it is written and what it is by default.
+//!
+//! ```
+//! use sojourn_units::declare::{Parameters, derived, integer, switch, time};
+//! use sojourn_units::words::{self, Table, Text};
+//! use sojourn_units::{Nanos, params};
+//!
+//! params! {
+//!     /// Parameters of an example.
+//!     #[derive(Clone, Debug, PartialEq)]
+//!     pub struct Params {
+//!         /// Acceptable standing queue delay.
+//!         target: Nanos = time("5ms").above_zero(),
+//!         /// Number of buckets.
+//!         buckets as "flows": u32 = integer(1, 65_536, "1024"),
+//!         /// Marks packets instead of dropping them.
+//!         ecn: bool = switch("noecn", "ecn"),
+//!         /// Version of the rules.
+//!         version: u8 = derived(|()| 1),
+//!     }
+//! }
+//!
+//! const TABLE: Table =
+//!     Table { name: "example", summary: "an example", source: "ours", words: Params::WORDS };
+//!
+//! let (_, given) = words::describe("queue", &[&TABLE], "example flows 8 noecn").unwrap();
+//! let mut params = Params::default();
+//! assert_eq!((params.target, params.buckets, params.ecn), (5_000_000, 1024, true));
+//! params.set(&given).unwrap();
+//! assert_eq!(params.write(Text::new("example")).done(), "example target 5ms flows 8 noecn");
+//! ```
+//!
+//! One declaration yields the field with its documentation, the word (of the same name, unless `as`
+//! names another) with the same documentation, the default (read from the text that documents it), the
+//! range, and the text form. The form in JSON is serde's: derive it, and put `#[serde(...)]` on a
+//! field after its documentation.
+//!
+//! - Where a default depends on something, such as a queue's device, write
+//!   `pub struct Params on Device { ... }` and [`Param::initially`]; the text then documents the usual value.
+//! - A field without a word is [`derived`].
+//! - A field that is a structure of parameters itself is a [`part`]: its words become words of the
+//!   whole.
+//! - A type of one's own needs [`Param::word`], or [`choices!`](crate::choices) if it is a list of names.
+//! - Words without a field stand after the structure: `} also &[Word { ... }]`. The component reads
+//!   them itself, after or instead of [`Parameters::set`].
+
+use crate::quantity::{self, Bytes, Rate};
+use crate::time::Nanos;
+use crate::words::{self, Given, Kind, Table, Text, Token, Value, Word, WordError};
+use std::fmt::Display;
+
+/// A structure of parameters, as [`params!`](crate::params) declares it.
+pub trait Parameters: Sized + 'static {
+    /// What defaults depend on; mostly nothing.
+    type On: 'static;
+
+    /// Its words.
+    const WORDS: &'static [Word];
+
+    /// The defaults.
+    fn new(on: &Self::On) -> Self;
+
+    /// Takes over the values that are given.
+    ///
+    /// # Errors
+    /// A value that is not allowed.
+    fn set(&mut self, given: &Given) -> Result<(), WordError>;
+
+    /// Adds the words that say these values.
+    #[must_use]
+    fn write(&self, text: Text) -> Text;
+}
+
+/// How one parameter is written, what it is by default, and what it may be.
+#[derive(Debug)]
+pub struct Param<T: 'static, On: 'static = ()>(How<T, On>);
+
+#[derive(Debug)]
+enum How<T: 'static, On: 'static> {
+    Word(Single<T, On>),
+    Part(Part<T, On>),
+}
+
+#[derive(Debug)]
+struct Single<T: 'static, On: 'static> {
+    kind: Kind,
+    default: &'static str,
+    from: fn(&Value) -> Result<T, String>,
+    to: fn(&T) -> Option<Value>,
+    check: fn(&T) -> Result<(), &'static str>,
+    adjust: fn(T) -> T,
+    initially: Option<fn(&On) -> T>,
+}
+
+#[derive(Debug)]
+struct Part<T: 'static, On: 'static> {
+    words: &'static [Word],
+    defaults: &'static [(&'static str, &'static str)],
+    docs: &'static [(&'static str, &'static str)],
+    new: fn(&On) -> T,
+    set: fn(&mut T, &Given) -> Result<(), WordError>,
+    write: fn(&T, Text) -> Text,
+}
+
+impl<T, On> Param<T, On> {
+    /// A parameter of one word. `from` reads its value; an error completes a sentence that begins
+    /// with the word ("must be above 0"). `to` gives the value as it is written: `Bool` for a flag or
+    /// switch, else mostly `Text`; `None` if nothing is to be written.
+    pub const fn word(
+        kind: Kind,
+        default: &'static str,
+        from: fn(&Value) -> Result<T, String>,
+        to: fn(&T) -> Option<Value>,
+    ) -> Self {
+        Self(How::Word(Single {
+            kind,
+            default,
+            from,
+            to,
+            check: |_| Ok(()),
+            adjust: |value| value,
+            initially: None,
+        }))
+    }
+
+    /// The default where the text cannot tell it: it depends on something, or nothing is written.
+    #[must_use]
+    pub const fn initially(self, initially: fn(&On) -> T) -> Self {
+        match self.0 {
+            How::Word(word) => Self(How::Word(Single { initially: Some(initially), ..word })),
+            How::Part(part) => Self(How::Part(Part { new: initially, ..part })),
+        }
+    }
+
+    /// What else a value must be; an error completes a sentence that begins with the word.
+    #[must_use]
+    pub const fn check(self, check: fn(&T) -> Result<(), &'static str>) -> Self {
+        match self.0 {
+            How::Word(word) => Self(How::Word(Single { check, ..word })),
+            How::Part(_) => self,
+        }
+    }
+
+    /// The value that is used instead of the one that is read, such as the least that makes sense.
+    #[must_use]
+    pub const fn adjust(self, adjust: fn(T) -> T) -> Self {
+        match self.0 {
+            How::Word(word) => Self(How::Word(Single { adjust, ..word })),
+            How::Part(_) => self,
+        }
+    }
+
+    /// Refuses zero.
+    #[must_use]
+    pub const fn above_zero(self) -> Self
+    where
+        T: Default + PartialEq,
+    {
+        self.check(|value| if *value == T::default() { Err("must be above 0") } else { Ok(()) })
+    }
+
+    /// Other defaults of the words of a [`part`].
+    #[must_use]
+    pub const fn defaults(self, defaults: &'static [(&'static str, &'static str)]) -> Self {
+        match self.0 {
+            How::Part(part) => Self(How::Part(Part { defaults, ..part })),
+            How::Word(_) => self,
+        }
+    }
+
+    /// Other documentation of the words of a [`part`].
+    #[must_use]
+    pub const fn docs(self, docs: &'static [(&'static str, &'static str)]) -> Self {
+        match self.0 {
+            How::Part(part) => Self(How::Part(Part { docs, ..part })),
+            How::Word(_) => self,
+        }
+    }
+
+    /// The value by default.
+    #[doc(hidden)]
+    pub fn initial(&self, name: &'static str, on: &On) -> T {
+        match &self.0 {
+            How::Word(word) => match word.initially {
+                Some(initially) => initially(on),
+                None => word.by_default(name),
+            },
+            How::Part(part) => {
+                let mut value = (part.new)(on);
+                if !part.defaults.is_empty() {
+                    part.set_defaults(&mut value);
+                }
+                value
+            }
+        }
+    }
+
+    /// Takes over what is given.
+    #[doc(hidden)]
+    pub fn set(&self, name: &'static str, field: &mut T, given: &Given) -> Result<(), WordError> {
+        match &self.0 {
+            How::Part(part) => (part.set)(field, given),
+            How::Word(word) => {
+                if let Some(value) = given.find(name) {
+                    *field = word
+                        .read(value)
+                        .map_err(|why| given.error(name, format!("`{name}` {why}")))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the words that say `value`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn write(&self, name: &'static str, value: &T, text: Text) -> Text {
+        match &self.0 {
+            How::Part(part) => (part.write)(value, text),
+            How::Word(word) => match (word.kind, (word.to)(value)) {
+                (Kind::Flag, Some(Value::Bool(false))) | (_, None) => text,
+                (Kind::Switch { off }, Some(Value::Bool(is_on))) => text.switch(is_on, name, off),
+                (Kind::Flag, Some(_)) => text.flag(name),
+                (Kind::OneOf { .. }, Some(Value::Text(word))) => text.flag(&word),
+                (_, Some(value)) => text.value(name, value),
+            },
+        }
+    }
+
+    /// Its words in a table.
+    #[doc(hidden)]
+    pub const fn slot(&self, name: &'static str, doc: &'static str) -> Slot {
+        match &self.0 {
+            How::Word(Single { kind, default, .. }) => {
+                Slot::One(Word { name, kind: *kind, default, doc: doc.trim_ascii() })
+            }
+            How::Part(Part { words, defaults, docs, .. }) => Slot::Many { words, defaults, docs },
+        }
+    }
+}
+
+impl<T, On> Single<T, On> {
+    fn read(&self, value: &Value) -> Result<T, String> {
+        let value = (self.from)(value)?;
+        (self.check)(&value)?;
+        Ok((self.adjust)(value))
+    }
+
+    /// The value that the documented default stands for.
+    fn by_default(&self, name: &'static str) -> T {
+        let word = Word { name, kind: self.kind, default: self.default, doc: "" };
+        let value = words::read_value(&word, Token { text: self.default, at: 0 });
+        let value = value.map_err(|error| error.message).and_then(|value| self.read(&value));
+        value.unwrap_or_else(|why| panic!("the default of `{name}`, `{}`: {why}", self.default))
+    }
+}
+
+impl<T, On> Part<T, On> {
+    fn set_defaults(&self, value: &mut T) {
+        let mut text = Text::new("");
+        for (name, default) in self.defaults {
+            text = text.value(name, default);
+        }
+        let text = text.done();
+        let table = Table { name: "", summary: "", source: "", words: self.words };
+        words::read(&table, &words::tokens(&text), text.len())
+            .and_then(|given| (self.set)(value, &given))
+            .unwrap_or_else(|error| panic!("the defaults `{text}`: {error}"));
+    }
+}
+
+/// A field without a word.
+pub const fn derived<T, On>(value: fn(&On) -> T) -> Param<T, On> {
+    group(&[], value, |_, _| Ok(()), |_, text| text)
+}
+
+/// A field that is a structure of parameters: its words are words of the whole.
+pub const fn part<T: Parameters>() -> Param<T, T::On> {
+    group(T::WORDS, T::new, T::set, T::write)
+}
+
+/// A field that several words set.
+pub const fn group<T, On>(
+    words: &'static [Word],
+    new: fn(&On) -> T,
+    set: fn(&mut T, &Given) -> Result<(), WordError>,
+    write: fn(&T, Text) -> Text,
+) -> Param<T, On> {
+    Param(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
+}
+
+/// A value as it is written.
+fn text(value: impl Display) -> Value {
+    Value::Text(value.to_string())
+}
+
+/// Off unless given.
+pub const fn flag<On>() -> Param<bool, On> {
+    Param::word(Kind::Flag, "", |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
+        .initially(|_| false)
+}
+
+/// On by its own word, off by the word `off`; `default` is one of the two.
+pub const fn switch<On>(off: &'static str, default: &'static str) -> Param<bool, On> {
+    let kind = Kind::Switch { off };
+    Param::word(kind, default, |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
+}
+
+/// A whole number from `min` to `max`.
+pub const fn integer<T, On>(min: u64, max: u64, default: &'static str) -> Param<T, On>
+where
+    T: TryFrom<u64> + Display,
+{
+    Param::word(Kind::Integer { min, max }, default, narrow, |value| Some(text(value)))
+}
+
+/// A real number from `min` to `max`.
+pub const fn real<On>(min: f64, max: f64, default: &'static str) -> Param<f64, On> {
+    Param::word(
+        Kind::Real { min, max },
+        default,
+        |value| Ok(value.real()),
+        |value| Some(text(value)),
+    )
+}
+
+/// A fraction of one.
+pub const fn probability<On>(default: &'static str) -> Param<f64, On> {
+    Param::word(Kind::Probability, default, |value| Ok(value.real()), |value| Some(text(value)))
+}
+
+/// A span of time in nanoseconds.
+pub const fn time<On>(default: &'static str) -> Param<Nanos, On> {
+    let to = |span: &Nanos| Some(text(quantity::format_time(*span)));
+    Param::word(Kind::Time, default, |value| Ok(value.integer()), to)
+}
+
+/// A number of bytes.
+pub const fn size<On>(default: &'static str) -> Param<Bytes, On> {
+    let to = |size: &Bytes| Some(text(quantity::format_size(*size)));
+    Param::word(Kind::Size, default, |value| Ok(value.integer()), to)
+}
+
+/// A rate.
+pub const fn rate<On>(default: &'static str) -> Param<Rate, On> {
+    let from = |value: &Value| Rate::new(value.integer()).ok_or("must be above 0".to_owned());
+    Param::word(Kind::Rate, default, from, |rate| Some(text(quantity::format_rate(*rate))))
+}
+
+/// A list of names that [`choices!`](crate::choices) declares.
+pub trait Choices: Copy + PartialEq + 'static {
+    /// The names.
+    const NAMES: &'static [&'static str];
+    /// The values, in the same order.
+    const ALL: &'static [Self];
+
+    /// The value called `name`.
+    fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|known| *known == name).map(|place| Self::ALL[place])
+    }
+
+    /// Its name.
+    fn name(self) -> &'static str {
+        let place = Self::ALL.iter().position(|known| *known == self);
+        Self::NAMES[place.expect("every value has a name")]
+    }
+}
+
+fn chosen<T: Choices>(value: &Value) -> Result<T, String> {
+    T::named(value.text()).ok_or_else(|| format!("is one of {}", T::NAMES.join(", ")))
+}
+
+/// One of several names, after the word: `ecn classic`.
+pub const fn choice<T: Choices, On>(default: &'static str) -> Param<T, On> {
+    Param::word(Kind::Choice { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
+}
+
+/// One of several names, each a word by itself: `besteffort`.
+pub const fn one_of<T: Choices, On>(default: &'static str) -> Param<T, On> {
+    Param::word(Kind::OneOf { of: T::NAMES }, default, chosen, |value| Some(text(value.name())))
+}
+
+/// A whole number as a `T`.
+///
+/// # Errors
+/// It does not fit.
+pub fn narrow<T: TryFrom<u64>>(value: &Value) -> Result<T, String> {
+    let bits = 8 * size_of::<T>();
+    T::try_from(value.integer()).map_err(|_| format!("is too large: it has {bits} bits"))
+}
+
+/// The words of one field.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    One(Word),
+    Many {
+        words: &'static [Word],
+        defaults: &'static [(&'static str, &'static str)],
+        docs: &'static [(&'static str, &'static str)],
+    },
+}
+
+/// The number of words in `slots`.
+#[doc(hidden)]
+pub const fn count(slots: &[Slot]) -> usize {
+    let (mut n, mut at) = (0, 0);
+    while at < slots.len() {
+        n += match &slots[at] {
+            Slot::One(_) => 1,
+            Slot::Many { words, .. } => words.len(),
+        };
+        at += 1;
+    }
+    n
+}
+
+/// All words of `slots`.
+#[doc(hidden)]
+pub const fn collect<const N: usize>(slots: &[Slot]) -> [Word; N] {
+    let mut all = [Word { name: "", kind: Kind::Flag, default: "", doc: "" }; N];
+    let (mut n, mut at) = (0, 0);
+    while at < slots.len() {
+        match &slots[at] {
+            Slot::One(word) => {
+                all[n] = *word;
+                n += 1;
+            }
+            Slot::Many { words, defaults, docs } => {
+                let mut each = 0;
+                while each < words.len() {
+                    let word = words[each];
+                    let default = instead(defaults, word.name, word.default);
+                    let doc = instead(docs, word.name, word.doc);
+                    all[n] = Word { default, doc, ..word };
+                    n += 1;
+                    each += 1;
+                }
+            }
+        }
+        at += 1;
+    }
+    all
+}
+
+/// What `list` has for `name`, else `own`.
+const fn instead(
+    list: &[(&'static str, &'static str)],
+    name: &str,
+    own: &'static str,
+) -> &'static str {
+    let mut at = 0;
+    while at < list.len() {
+        if is_same(list[at].0, name) {
+            return list[at].1;
+        }
+        at += 1;
+    }
+    own
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// The name of a word: the field's, unless another is given.
+#[doc(hidden)]
+pub const fn word_name(field: &'static str, given: &[&'static str]) -> &'static str {
+    if given.is_empty() { field } else { given[0] }
+}
+
+/// Declares a structure of parameters and implements [`Parameters`](crate::declare::Parameters); see
+/// [`declare`](crate::declare).
+#[macro_export]
+macro_rules! params {
+    // Without anything that defaults depend on: they are `Default`.
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $Name:ident { $($fields:tt)* } $(also $words:expr)?
+    ) => {
+        $crate::params! {
+            $(#[$meta])*
+            $visibility struct $Name on () { $($fields)* } $(also $words)?
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                $crate::declare::Parameters::new(&())
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $Name:ident on $On:ty {
+            $(
+                $(#[doc = $doc:literal])+
+                $(#[serde $serde:tt])?
+                $field:ident $(as $word:literal)?: $Type:ty = $param:expr
+            ),* $(,)?
+        } $(also $words:expr)?
+    ) => {
+        $(#[$meta])*
+        $visibility struct $Name {
+            $(
+                $(#[doc = $doc])+
+                $(#[serde $serde])?
+                pub $field: $Type,
+            )*
+        }
+
+        #[allow(non_upper_case_globals, reason = "each is called as its field")]
+        impl $Name {
+            $(const $field: $crate::declare::Param<$Type, $On> = $param;)*
+        }
+
+        impl $crate::declare::Parameters for $Name {
+            type On = $On;
+
+            const WORDS: &'static [$crate::words::Word] = {
+                use $crate::declare::{Slot, collect, count, word_name};
+                const SLOTS: &[Slot] = &[
+                    $($Name::$field.slot(
+                        word_name(stringify!($field), &[$($word)?]),
+                        concat!($($doc),+),
+                    ),)*
+                    $(Slot::Many { words: $words, defaults: &[], docs: &[] },)?
+                ];
+                &collect::<{ count(SLOTS) }>(SLOTS)
+            };
+
+            fn new(on: &$On) -> Self {
+                use $crate::declare::word_name;
+                Self {
+                    $($field: Self::$field.initial(word_name(stringify!($field), &[$($word)?]), on),)*
+                }
+            }
+
+            fn set(
+                &mut self,
+                given: &$crate::words::Given,
+            ) -> Result<(), $crate::words::WordError> {
+                use $crate::declare::word_name;
+                $(Self::$field.set(
+                    word_name(stringify!($field), &[$($word)?]),
+                    &mut self.$field,
+                    given,
+                )?;)*
+                Ok(())
+            }
+
+            fn write(&self, text: $crate::words::Text) -> $crate::words::Text {
+                use $crate::declare::word_name;
+                $(let text = Self::$field.write(
+                    word_name(stringify!($field), &[$($word)?]),
+                    &self.$field,
+                    text,
+                );)*
+                text
+            }
+        }
+    };
+}
+
+/// Declares an enumeration whose values have names in descriptions, and implements
+/// [`Choices`](crate::declare::Choices).
+///
+/// ```
+/// use sojourn_units::declare::Choices;
+///
+/// sojourn_units::choices! {
+///     /// Who may enter.
+///     #[derive(Clone, Copy, Debug, PartialEq)]
+///     pub enum Access {
+///         /// Everybody.
+///         Open = "open",
+///         /// Members.
+///         Members = "members-only",
+///     }
+/// }
+///
+/// assert_eq!(Access::named("members-only"), Some(Access::Members));
+/// assert_eq!(Access::Open.name(), "open");
+/// ```
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis enum $Name:ident {
+            $($(#[$value_meta:meta])* $Value:ident = $name:literal),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        $visibility enum $Name {
+            $($(#[$value_meta])* $Value,)*
+        }
+
+        impl $crate::declare::Choices for $Name {
+            const NAMES: &'static [&'static str] = &[$($name),*];
+            const ALL: &'static [Self] = &[$(Self::$Value),*];
+        }
+    };
+}
