@@ -19,7 +19,6 @@ KNOWN = {
     "crates/plan": {"crate::validate"},
     "crates/rcvbuf": {"crate::tuner"},
     "crates/recv": {"crate::spare"},
-    "crates/sim": {"crate::engine"},
     "crates/tcp": {"crate::profile"},
     "crates/traffic": {"crate::client"},
     "crates/vectors": {"crate::header"},

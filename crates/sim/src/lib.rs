@@ -1,25 +1,30 @@
 //! The simulator: virtual time, hosts, traffic, probes.
 //!
 //! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
+//!
+//! The engine knows no application. [`world`] holds the services that applications use, and
+//! [`engine`] tells each of them ([`app::App`]) when its timer is due and what happened to its
+//! connections. A new application is one file in [`apps`], with its line in the list there: its
+//! `try_new` takes what a plan declares, if that is of its kind, and all others pass it on.
 
-pub mod balance;
-mod browse;
+pub mod app;
+pub mod apps;
 pub mod captures;
-mod channel;
+pub mod channels;
+pub mod emitter;
 pub mod engine;
-pub mod flow;
 mod flow_report;
 pub mod load;
 pub mod monitor;
 pub mod pcap;
 pub mod progress;
 mod report;
+pub mod schedule;
 pub mod series;
 pub mod server;
-pub mod store;
-pub mod stream;
-pub mod tcp_host;
+pub mod world;
 
+pub use apps::store;
 pub use progress::{Control, Progress, RunError};
 pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
@@ -54,5 +59,5 @@ pub fn run_with(
 ) -> Result<Record, RunError> {
     let mut engine = engine::Engine::new(plan, seed, options)?;
     engine.run(progress)?;
-    Ok(engine.into_record())
+    Ok(report::record(engine))
 }

@@ -4,7 +4,7 @@
 //! The books of a record count each thing once. These samples are for estimators that do otherwise,
 //! as published studies have done, and for watching single flows. Nothing is cut at the warm-up.
 
-use crate::engine::Engine;
+use crate::world::World;
 use sojourn_measure::{Table, Values};
 use sojourn_network::LinkProbe;
 use sojourn_units::{EPOCH, Nanos, SECOND, time::seconds};
@@ -54,48 +54,45 @@ impl Monitor {
         }
         table
     }
-}
 
-impl Engine<'_> {
     /// Takes a sample of every flow.
-    pub(crate) fn monitor(&mut self) {
+    pub fn sample(&mut self, world: &World) {
         let at = |time: Option<Nanos>| time.map_or(f64::NAN, |time| seconds(time - EPOCH));
-        let now = seconds(self.now - EPOCH);
-        let monitor = &mut self.monitor;
-        for flow in &self.flows {
+        let now = seconds(world.now - EPOCH);
+        for flow in &world.flows {
             for back in [false, true] {
                 let id = flow.account as usize + usize::from(back);
-                let (books, watched) = (&self.net.accounts[id], &self.net.watched[id]);
+                let (books, watched) = (&world.net.accounts[id], &world.net.watched[id]);
                 if watched.first_sent.is_none() {
                     continue;
                 }
-                monitor.time.push(now);
-                monitor.group.push(self.plan.groups[flow.group as usize].name.clone());
-                monitor.flow.push(i64::from(flow.number));
-                monitor.back.push(back);
-                monitor.sent.push(books.sent.packets as i64);
-                monitor.received.push(books.received.packets as i64);
-                monitor.received_bytes.push(books.received.bytes as i64);
-                monitor.dropped.push(books.dropped.packets as i64);
-                monitor.measured.push(watched.measured as i64);
-                monitor.lost.push(books.lost.packets as i64);
-                monitor.delay_sum.push(watched.delays as f64 / SECOND as f64);
-                monitor.first_sent.push(at(watched.first_sent));
-                monitor.last_received.push(at(watched.last_received));
+                self.time.push(now);
+                self.group.push(world.plan.groups[flow.group as usize].name.clone());
+                self.flow.push(i64::from(flow.number));
+                self.back.push(back);
+                self.sent.push(books.sent.packets as i64);
+                self.received.push(books.received.packets as i64);
+                self.received_bytes.push(books.received.bytes as i64);
+                self.dropped.push(books.dropped.packets as i64);
+                self.measured.push(watched.measured as i64);
+                self.lost.push(books.lost.packets as i64);
+                self.delay_sum.push(watched.delays as f64 / SECOND as f64);
+                self.first_sent.push(at(watched.first_sent));
+                self.last_received.push(at(watched.last_received));
             }
         }
     }
+}
 
-    /// Length of the queue that changed last, of all links, and the sojourn time of the packet that
-    /// left a queue last. Among links that changed at once, the last in the plan's order.
-    pub(crate) fn latest(&self) -> (f64, f64) {
-        let ids = 0..self.plan.links.len();
-        let latest = |when: fn(&LinkProbe) -> Nanos| {
-            ids.clone().max_by_key(|&id| when(self.net.probe(id))).unwrap_or(0)
-        };
-        let changed = latest(LinkProbe::changed);
-        let departed = latest(|probe| probe.last_departed);
-        let packets = self.net.link(changed).backlog().packets;
-        (f64::from(packets), self.net.probe(departed).last_sojourn as f64 / SECOND as f64)
-    }
+/// Length of the queue that changed last, of all links, and the sojourn time of the packet that
+/// left a queue last. Among links that changed at once, the last in the plan's order.
+pub(crate) fn latest(world: &World) -> (f64, f64) {
+    let ids = 0..world.plan.links.len();
+    let latest = |when: fn(&LinkProbe) -> Nanos| {
+        ids.clone().max_by_key(|&id| when(world.net.probe(id))).unwrap_or(0)
+    };
+    let changed = latest(LinkProbe::changed);
+    let departed = latest(|probe| probe.last_departed);
+    let packets = world.net.link(changed).backlog().packets;
+    (f64::from(packets), world.net.probe(departed).last_sojourn as f64 / SECOND as f64)
 }

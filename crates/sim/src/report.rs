@@ -1,68 +1,72 @@
 //! A run's record, from what was measured.
 
+use crate::app::{App, Report};
 use crate::captures::Captures;
 use crate::engine::Engine;
+use crate::flow_report::{count_up, flow_line};
+use crate::world::World;
 use sojourn_measure::Table;
-use sojourn_network::{Counted, Record, Span, append, flow_report, table};
+use sojourn_network::{Counted, Record, Span, append, append_times, flow_report, table};
 use sojourn_units::EPOCH;
 
-impl Engine<'_> {
-    /// Makes the record, which ends the run.
-    pub fn into_record(mut self) -> Record {
-        let counted = self.count_up();
-        let summary = self.summary(&counted);
-        let rows = self.flows.iter().zip(&counted).map(|(flow, counted)| {
-            let line = Self::flow_line(flow, counted);
-            flow_report::flow_row(self.plan, &line, self.now - self.since)
-        });
-        let flows = table(rows.collect());
-        let queues = self.net.queue_table(self.plan, &self.span());
-        let mut distributions = self.net.distributions(self.plan, &self.groups);
-        self.distribute_store(&mut distributions);
-        let captures: &mut Captures = &mut self.net.witness;
-        Record {
-            summary,
-            flows,
-            queues,
-            distributions,
-            captures_cut: captures.is_cut(),
-            captures: captures.take(&self.plan.observe.capture),
-            trace_hash: if self.net.traced() { self.net.trace.value() } else { 0 },
-            events: self.events,
-            complete: self.complete,
-            reached: self.now - EPOCH,
-            series: self.series.into_table(),
-            flow_series: if self.plan.observe.monitor {
-                self.monitor.into_table()
-            } else {
-                Table::default()
-            },
-        }
+/// Makes the record, which ends the run.
+pub fn record(engine: Engine) -> Record {
+    let Engine { mut world, apps, .. } = engine;
+    let reports: Vec<_> = apps.iter().zip(0..).map(|(app, id)| app.report(&world, id)).collect();
+    let counted = count_up(&world, &reports);
+    let summary = summary(&world, engine.events, &counted, &reports);
+    let rows = world.flows.iter().zip(&counted).zip(&reports).map(|((flow, counted), report)| {
+        let line = flow_line(&world, flow, counted, report);
+        flow_report::flow_row(world.plan, &line, world.now - world.since)
+    });
+    let flows = table(rows.collect());
+    let queues = world.net.queue_table(world.plan, &span(&world));
+    let mut distributions = world.net.distributions(world.plan, &world.groups);
+    for (place, metric, values) in reports.iter().flat_map(|report| &report.distributions) {
+        append_times(&mut distributions, place, metric, values);
     }
+    let observe = &world.plan.observe;
+    let captures: &mut Captures = &mut world.net.witness;
+    Record {
+        summary,
+        flows,
+        queues,
+        distributions,
+        captures_cut: captures.is_cut(),
+        captures: captures.take(&observe.capture),
+        trace_hash: if world.net.traced() { world.net.trace.value() } else { 0 },
+        events: engine.events,
+        complete: engine.complete,
+        reached: world.now - EPOCH,
+        series: engine.series.into_table(),
+        flow_series: if observe.monitor { engine.monitor.into_table() } else { Table::default() },
+    }
+}
 
-    fn span(&self) -> Span<'_> {
-        Span { since: self.since, now: self.now, media: &self.media_before }
-    }
+fn span<'a>(world: &'a World) -> Span<'a> {
+    Span { since: world.since, now: world.now, media: &world.media_before }
+}
 
-    fn summary(&self, flows: &[Counted]) -> Table {
-        let (now, took) = (self.now, self.now - self.since);
-        let mut summary = Table::default();
-        let packets = self.net.slab.numbers();
-        let total = flow_report::total_row(&self.groups, flows, self.events, packets, now, took);
-        append(&mut summary, None, total);
-        append(&mut summary, None, self.net.bottleneck_row(self.plan, &self.span()));
-        let mut rest = flows;
-        for (group, probe) in self.plan.groups.iter().zip(&self.groups) {
-            let (own, others) = rest.split_at(group.count as usize);
-            rest = others;
-            let row = flow_report::group_row(group, probe, own, now, took);
-            append(&mut summary, Some(&group.name), row);
-        }
-        for (balancer, desk) in self.plan.balancers.iter().zip(&self.desks) {
-            append(&mut summary, Some(&balancer.name), desk.row());
-        }
-        self.net.summarise_places(self.plan, &self.span(), &mut summary);
-        self.summarise_store(&mut summary);
-        summary
+fn summary(world: &World, events: u64, flows: &[Counted], reports: &[Report]) -> Table {
+    let (now, took) = (world.now, world.now - world.since);
+    let mut summary = Table::default();
+    let packets = world.net.slab.numbers();
+    let total = flow_report::total_row(&world.groups, flows, events, packets, now, took);
+    append(&mut summary, None, total);
+    append(&mut summary, None, world.net.bottleneck_row(world.plan, &span(world)));
+    let mut rest = flows;
+    for (group, probe) in world.plan.groups.iter().zip(&world.groups) {
+        let (own, others) = rest.split_at(group.count as usize);
+        rest = others;
+        let row = flow_report::group_row(group, probe, own, now, took);
+        append(&mut summary, Some(&group.name), row);
     }
+    for (balancer, controller) in world.plan.balancers.iter().zip(&world.controllers) {
+        append(&mut summary, Some(&balancer.name), controller.row());
+    }
+    world.net.summarise_places(world.plan, &span(world), &mut summary);
+    for (name, row) in reports.iter().flat_map(|report| &report.rows) {
+        append(&mut summary, Some(name), row.clone());
+    }
+    summary
 }

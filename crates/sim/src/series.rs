@@ -1,8 +1,8 @@
 //! Time series: links, and what their hosts send through them: goodput of groups, windows of the
 //! first flows.
 
-use crate::engine::Engine;
-use crate::flow::Flow;
+use crate::monitor::latest;
+use crate::world::World;
 use sojourn_measure::Table;
 use sojourn_network::LinkSeries;
 use sojourn_plan::{Plan, Transport};
@@ -57,33 +57,26 @@ impl Series {
     pub fn into_table(self) -> Table {
         self.links.into_table()
     }
-}
 
-impl Engine<'_> {
     /// Takes a sample.
-    pub(crate) fn sample(&mut self) {
-        let mut series = std::mem::take(&mut self.series);
-        let span = seconds(self.plan.observe.series_interval);
-        let mut others = Vec::with_capacity(2 * (self.groups.len() + series.flows.len()) + 2);
-        for (group, delivered) in self.groups.iter().zip(&mut series.delivered) {
+    pub fn sample(&mut self, world: &World) {
+        let span = seconds(world.plan.observe.series_interval);
+        let mut others = Vec::with_capacity(2 * (world.groups.len() + self.flows.len()) + 2);
+        for (group, delivered) in world.groups.iter().zip(&mut self.delivered) {
             let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
             others.push(bytes as f64 * 8.0 / span);
             others.push(group.active.value() as f64);
         }
-        if self.plan.observe.monitor {
-            let (queue, sojourn) = self.latest();
+        if world.plan.observe.monitor {
+            let (queue, sojourn) = latest(world);
             others.extend([queue, sojourn]);
         }
-        for &flow in &series.flows {
-            let (cwnd, srtt) = self.window(&self.flows[flow]);
+        for &flow in &self.flows {
+            let slot = world.flows[flow].current;
+            let unknown = (f64::NAN, f64::NAN);
+            let (cwnd, srtt) = slot.map_or(unknown, |slot| world.connections.window(slot));
             others.extend([cwnd, srtt]);
         }
-        series.links.sample(&self.net, self.plan, self.now, others);
-        self.series = series;
-    }
-
-    /// Congestion window and smoothed round-trip time of a flow's connection.
-    fn window(&self, flow: &Flow) -> (f64, f64) {
-        flow.current.map_or((f64::NAN, f64::NAN), |id| self.connections.window(id))
+        self.links.sample(&world.net, world.plan, world.now, others);
     }
 }

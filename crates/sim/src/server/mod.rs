@@ -14,14 +14,13 @@
 
 pub mod handler;
 
+use crate::schedule::Schedule;
 use handler::Handler;
 use serde::{Deserialize, Serialize};
 use sojourn_buffer::{Memory, Store};
 use sojourn_measure::histogram::Histogram;
 use sojourn_random::{Key, Stream};
 use sojourn_units::{Bytes, Nanos, SECOND};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// When a message is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +179,7 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum What {
     /// A client sends.
     Send { slot: u32 },
@@ -224,8 +223,7 @@ struct Socket {
 struct Server<'a> {
     params: &'a Params,
     now: Nanos,
-    made: u64,
-    events: BinaryHeap<Reverse<(Nanos, u64, What)>>,
+    schedule: Schedule<What>,
     slots: Vec<Slot>,
     sockets: Vec<Socket>,
     port_free: Nanos,
@@ -283,8 +281,7 @@ impl<'a> Server<'a> {
         let mut server = Self {
             params,
             now: 0,
-            made: 0,
-            events: BinaryHeap::new(),
+            schedule: Schedule::default(),
             slots: (0..clients * window).map(slot).collect(),
             sockets: (0..params.sockets).map(socket).collect(),
             port_free: 0,
@@ -317,8 +314,7 @@ impl<'a> Server<'a> {
     }
 
     fn at(&mut self, time: Nanos, what: What) {
-        self.made += 1;
-        self.events.push(Reverse((time, self.made, what)));
+        self.schedule.add(time, what);
     }
 
     /// Mean time between the bursts of an open load now; `None` if it is closed.
@@ -335,11 +331,7 @@ impl<'a> Server<'a> {
     }
 
     fn run_to(&mut self, end: Nanos) -> (u64, u64, Nanos) {
-        while let Some(&Reverse((time, _, what))) = self.events.peek() {
-            if time > end {
-                break;
-            }
-            self.events.pop();
+        while let Some((time, what)) = self.schedule.take_due(end) {
             self.now = time;
             match what {
                 What::Send { slot } => self.send(slot),

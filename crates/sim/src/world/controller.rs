@@ -22,11 +22,11 @@
 //! is over at most a period and two delays later, as `sojourn lb serve` knows it. Probes take no room on links: none is lost in a full queue.
 //! Flows that a server has stay with it.
 
-use crate::engine::{Engine, NEVER, hash};
-use crate::flow::Driver;
+use super::hash::hash;
+use super::timers::NEVER;
 use sojourn_balance::{Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known};
 use sojourn_measure::{Histogram, Welford, jain};
-use sojourn_network::{Network, Row, Witness, node};
+use sojourn_network::{Network, Row, Witness};
 use sojourn_plan::{Fault, Plan};
 use sojourn_queue::Unit;
 use sojourn_random::{Distribution, Key, Stream};
@@ -39,7 +39,7 @@ pub const AGAIN: Nanos = SECOND;
 /// Bytes of a full frame: waits are told apart if they differ by more than one.
 const FRAME: u64 = 1514;
 
-/// How far a balanced flow is.
+/// How far an assignment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It has no server.
@@ -56,9 +56,9 @@ pub enum Stage {
     Serving,
 }
 
-/// A flow's part in balancing.
+/// The assignment of a server to a flow or to a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Balanced {
+pub struct Assignment {
     /// Index of its balancer.
     pub balancer: usize,
     /// How far it is.
@@ -66,7 +66,7 @@ pub struct Balanced {
     /// When it asked.
     asked: Nanos,
     /// Its server, chosen last.
-    server: usize,
+    pub(super) server: usize,
     /// The server's node, once one has been chosen.
     pub node: Option<usize>,
 }
@@ -88,7 +88,7 @@ pub fn hashed(seed: u64, flow: u32, connection: u32) -> Flow {
     Flow { hash: u64::from(parts[0]) << 32 | u64::from(parts[1]) }
 }
 
-impl Balanced {
+impl Assignment {
     /// A flow that has not asked yet.
     pub fn new(balancer: usize) -> Self {
         Self { balancer, stage: Stage::Idle, asked: 0, server: 0, node: None }
@@ -99,16 +99,16 @@ impl Balanced {
         self.stage == Stage::Serving
     }
 
-    /// It, once that is done.
+    /// Returns the assignment after its server has done its work.
     #[must_use]
     pub fn served(self) -> Self {
         Self { stage: Stage::Open, ..self }
     }
 }
 
-/// What is on its way to the controller.
+/// A message from the switch to the controller.
 #[derive(Clone, Debug)]
-enum News {
+enum ControlMessage {
     Read(Nanos, Vec<Reading>),
     Finished(usize, Nanos),
 }
@@ -195,7 +195,7 @@ impl Probe {
 
 /// A balancer in a run: switch and controller.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct Controller {
     balancer: Balancer,
     servers: Vec<Server>,
     draws: Stream,
@@ -204,16 +204,16 @@ pub struct Desk {
     fresh: Fresh,
     /// When the queues are read next, of themselves.
     next_reading: Nanos,
-    news: VecDeque<(Nanos, News)>,
+    messages: VecDeque<(Nanos, ControlMessage)>,
     /// When the controller finds which server down or up, in order.
-    verdicts: VecDeque<(Nanos, usize, bool)>,
+    found: VecDeque<(Nanos, usize, bool)>,
     /// Room for readings, used again.
     spare: Vec<Vec<Reading>>,
     last: Option<usize>,
     probe: Probe,
 }
 
-impl Desk {
+impl Controller {
     /// The balancers of a plan.
     pub fn all(plan: &Plan, seed: u64) -> Vec<Self> {
         let make = |planned: &sojourn_plan::Balancer| {
@@ -251,8 +251,8 @@ impl Desk {
                 delay: planned.delay,
                 decision: planned.decision,
                 fresh,
-                news: VecDeque::new(),
-                verdicts: verdicts(planned, plan.duration, &mut key.stream("probes")),
+                messages: VecDeque::new(),
+                found: detections(planned, plan.duration, &mut key.stream("probes")),
                 spare: Vec::new(),
                 last: None,
                 probe: Probe::new(known.len()),
@@ -262,8 +262,8 @@ impl Desk {
     }
 
     /// When queues are read next, of all balancers.
-    pub fn next_of(desks: &[Self]) -> Nanos {
-        desks.iter().map(|desk| desk.next_reading).min().unwrap_or(NEVER)
+    pub fn next_of(controllers: &[Self]) -> Nanos {
+        controllers.iter().map(|controller| controller.next_reading).min().unwrap_or(NEVER)
     }
 
     /// Reads the queues if it is time.
@@ -279,33 +279,33 @@ impl Desk {
         let mut readings = self.spare.pop().unwrap_or_default();
         readings.clear();
         readings.extend(self.servers.iter().map(|server| server.read(net)));
-        self.tell(now, News::Read(now, readings));
+        self.send(now, ControlMessage::Read(now, readings));
     }
 
     /// Something sets out from the switch to the controller. All take as long, so their order stays.
-    fn tell(&mut self, now: Nanos, news: News) {
-        self.news.push_back((now.saturating_add(self.delay), news));
+    fn send(&mut self, now: Nanos, message: ControlMessage) {
+        self.messages.push_back((now.saturating_add(self.delay), message));
     }
 
     /// The controller hears what has reached it.
-    fn hear(&mut self, now: Nanos) {
+    fn receive(&mut self, now: Nanos) {
         loop {
-            let news_at = self.news.front().map_or(NEVER, |(at, _)| *at);
-            let verdict = self.verdicts.front().copied().filter(|&(at, ..)| at <= news_at.min(now));
+            let news_at = self.messages.front().map_or(NEVER, |(at, _)| *at);
+            let verdict = self.found.front().copied().filter(|&(at, ..)| at <= news_at.min(now));
             if let Some((_, server, up)) = verdict {
-                self.verdicts.pop_front();
+                self.found.pop_front();
                 self.balancer.set_up(server, up);
                 continue;
             }
             if news_at > now {
                 return;
             }
-            match self.news.pop_front() {
-                Some((_, News::Read(at, readings))) => {
+            match self.messages.pop_front() {
+                Some((_, ControlMessage::Read(at, readings))) => {
                     self.balancer.observe(at, &readings);
                     self.spare.push(readings);
                 }
-                Some((at, News::Finished(server, latency))) => {
+                Some((at, ControlMessage::Finished(server, latency))) => {
                     self.balancer.finished(at, server, Some(latency));
                 }
                 None => {}
@@ -314,7 +314,7 @@ impl Desk {
     }
 
     fn choose(&mut self, now: Nanos, flow: Flow) -> Option<usize> {
-        self.hear(now);
+        self.receive(now);
         let draws = &mut self.draws;
         let Some(choice) = self.balancer.choose(now, &flow, &mut |n| draws.below(n)) else {
             self.probe.refused += 1;
@@ -350,10 +350,10 @@ impl Desk {
 
     /// Leads one who asks, and whose time has come, as far as it goes now. What takes no time is done
     /// at once.
-    pub(crate) fn advance<T: Copy, W: Witness<T>>(
+    pub fn advance<T: Copy, W: Witness<T>>(
         &mut self,
         now: Nanos,
-        asking: &mut Balanced,
+        asking: &mut Assignment,
         net: &Network<T, W>,
         flow: impl Fn() -> Flow,
     ) -> Step {
@@ -395,7 +395,7 @@ impl Desk {
 
     /// When the server is done with what has come in now for one who has it; it is open or being
     /// served then.
-    pub(crate) fn serve_one(&mut self, now: Nanos, asked: &mut Balanced) -> Nanos {
+    pub fn serve_one(&mut self, now: Nanos, asked: &mut Assignment) -> Nanos {
         let done = self.serve(now, asked.server);
         if done > now {
             asked.stage = Stage::Serving;
@@ -404,8 +404,8 @@ impl Desk {
     }
 
     /// One who has a server, or is about to have it, needs it no more.
-    pub(crate) fn let_go(&mut self, now: Nanos, asked: &Balanced) {
-        self.tell(now, News::Finished(asked.server, now - asked.asked));
+    pub fn release(&mut self, now: Nanos, asked: &Assignment) {
+        self.send(now, ControlMessage::Finished(asked.server, now - asked.asked));
     }
 
     /// When `server` is done with what has come in now.
@@ -426,6 +426,11 @@ impl Desk {
         self.probe.row()
     }
 
+    /// Returns the node of a server.
+    pub(super) fn node(&self, server: usize) -> u32 {
+        self.servers[server].node
+    }
+
     /// The nodes of its servers.
     pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.servers.iter().map(|server| server.node)
@@ -433,7 +438,7 @@ impl Desk {
 }
 
 /// When the controller finds which server down or up: see the module's comment.
-fn verdicts(
+fn detections(
     planned: &sojourn_plan::Balancer,
     duration: Nanos,
     draws: &mut Stream,
@@ -463,107 +468,4 @@ fn verdicts(
     }
     found.sort_by_key(|&(at, ..)| at);
     found.into()
-}
-
-impl Engine<'_> {
-    /// Whether a flow, whose time has come, may go on: it needs no server, or has one. If not, it
-    /// asks for one, and its timer is set.
-    #[inline]
-    pub(crate) fn is_assigned(&mut self, id: u32) -> bool {
-        match self.flows[id as usize].balanced {
-            None | Some(Balanced { stage: Stage::Open, .. }) => true,
-            Some(balanced) => self.assign(id, balanced),
-        }
-    }
-
-    #[cold]
-    fn assign(&mut self, id: u32, mut balanced: Balanced) -> bool {
-        let now = self.now;
-        if balanced.stage == Stage::Serving {
-            self.served(id);
-            return false;
-        }
-        let count = self.flows[id as usize].connections;
-        let desk = &mut self.desks[balanced.balancer];
-        let step = desk.advance(now, &mut balanced, &self.net, || hashed(self.seed, id, count));
-        self.flows[id as usize].balanced = Some(balanced);
-        match step {
-            Step::Wait(at) => {
-                self.timers.set(id, at);
-                false
-            }
-            Step::Refused => {
-                self.ask_again(id);
-                false
-            }
-            Step::Open(_) => self.lead(id, balanced),
-        }
-    }
-    /// The flow leads to its server from now on, unless its application has stopped meanwhile.
-    fn lead(&mut self, id: u32, balanced: Balanced) -> bool {
-        let flow = &mut self.flows[id as usize];
-        if self.now >= flow.stop {
-            flow.end = Some(self.now);
-            self.timers.clear(id);
-            self.release(id);
-            return false;
-        }
-        let server = self.desks[balanced.balancer].servers[balanced.server].node;
-        let pairs = &self.plan.groups[flow.group as usize].pairs;
-        let sender = pairs[flow.number as usize % pairs.len()].0 as u32;
-        flow.nodes.1 = node(server);
-        let mut path = |from, to| self.net.routes.path(from, to).expect("the plan was checked");
-        flow.places.0 = path(sender, server);
-        if flow.places.1 != 0 {
-            flow.places.1 = path(server, sender);
-        }
-        true
-    }
-
-    /// A flow that was refused waits; what it had to send by its own schedule is not sent.
-    fn ask_again(&mut self, id: u32) {
-        let flow = &mut self.flows[id as usize];
-        let mut again = self.now + AGAIN;
-        if let Driver::Packets(packets) = &mut flow.driver
-            && packets.stream.is_none()
-        {
-            while packets.next.at < again {
-                packets.next = packets.source.next_packet();
-            }
-            again = packets.next.at;
-        }
-        if again < flow.stop {
-            self.timers.set(id, again);
-        } else {
-            flow.end = Some(self.now);
-            self.timers.clear(id);
-        }
-    }
-
-    /// All of a transfer has come in. Says whether it is over; if not, its server works on it.
-    pub(crate) fn is_served(&mut self, id: u32) -> bool {
-        let Some(balanced) = self.flows[id as usize].balanced else { return true };
-        if balanced.stage == Stage::Serving {
-            return true;
-        }
-        let mut balanced = balanced;
-        let done = self.desks[balanced.balancer].serve_one(self.now, &mut balanced);
-        if done == self.now {
-            return true;
-        }
-        self.flows[id as usize].balanced = Some(balanced);
-        self.timers.set(id, done);
-        false
-    }
-
-    /// A flow's connection, or the flow itself, is over: it has no server any more.
-    pub(crate) fn release(&mut self, id: u32) {
-        let now = self.now;
-        if let Some(balanced) = &mut self.flows[id as usize].balanced
-            && balanced.stage != Stage::Idle
-        {
-            balanced.stage = Stage::Idle;
-            self.desks[balanced.balancer].let_go(now, balanced);
-        }
-    }
 }

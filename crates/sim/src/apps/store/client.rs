@@ -1,30 +1,18 @@
 //! Clients: when they ask, for what, and whom.
 
-use super::coordinator::Operation;
+use super::message::{Id, Message};
+use super::request::Operation;
 use super::script::{Asked, Kind};
-use super::{Event, Id, Message, Store};
-use crate::channel::Host;
-use crate::engine::Engine;
+use super::{Client, Event, Store};
+use crate::channels::Host;
+use crate::world::World;
 use sojourn_plan::store::Arrivals;
-use sojourn_random::Stream;
 use sojourn_replication::{Chooser, Outcome};
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::collections::VecDeque;
 
 /// A client that finds no node up asks again after this time at the earliest.
 const RETRY: Nanos = MILLISECOND;
-
-/// One client.
-pub(super) struct Client {
-    data_centre: u32,
-    chooser: Chooser,
-    work: Stream,
-    gaps: Stream,
-    /// Requests under way.
-    active: u32,
-    /// Those that wait until fewer are.
-    backlog: VecDeque<Id>,
-}
 
 impl Store {
     /// The clients, each before its first request.
@@ -64,15 +52,15 @@ impl Store {
     }
 
     /// A closed loop goes on.
-    pub(super) fn issue(&mut self, engine: &mut Engine, client: u32) {
+    pub(super) fn issue(&mut self, world: &mut World, client: u32) {
         if self.may_issue() {
             let id = self.draw(client);
-            self.dispatch(engine, id);
+            self.dispatch(world, id);
         }
     }
 
     /// A request comes due in an open loop.
-    pub(super) fn arrive(&mut self, engine: &mut Engine, client: u32) {
+    pub(super) fn arrive(&mut self, world: &mut World, client: u32) {
         let Arrivals::Open { every } = self.params.load.arrivals else { return };
         if !self.may_issue() {
             return;
@@ -86,7 +74,7 @@ impl Store {
         if full {
             self.clients[client as usize].backlog.push_back(id);
         } else {
-            self.dispatch(engine, id);
+            self.dispatch(world, id);
         }
     }
 
@@ -105,12 +93,12 @@ impl Store {
 
     fn make(&mut self, operation: Operation, what: (u64, u32), client: u32, modify: bool) -> Id {
         self.issued += 1;
-        let measured = self.report.offer(operation.kind(), self.now, self.issued);
+        let measured = self.probe.offer(operation.kind(), self.now, self.issued);
         self.slots.insert(operation, what, client, self.now, (measured, modify))
     }
 
     /// Sends a request to a coordinator.
-    fn dispatch(&mut self, engine: &mut Engine, id: Id) {
+    fn dispatch(&mut self, world: &mut World, id: Id) {
         let Some(request) = self.slots.get(id) else { return };
         let (key, client, operation) = (request.key, request.client, request.operation);
         self.find_replicas(key);
@@ -121,7 +109,7 @@ impl Store {
         let up = |node| faults.seen_up(viewer, node, now);
         let chosen = state.chooser.choose(self.ring.places(), state.data_centre, &self.found, up);
         let Some(node) = chosen else {
-            self.finish(engine, id, Outcome::Error);
+            self.finish(world, id, Outcome::Error);
             return;
         };
         let wait = self.params.patience.client;
@@ -130,24 +118,24 @@ impl Store {
             (request.coordinator, request.open) = (node, true);
         }
         let bytes = if operation == Operation::Write { self.params.workload.value } else { 0 };
-        self.send(engine, viewer, node, Message::Ask { id, bytes });
+        self.send(world, viewer, node, Message::Ask { id, bytes });
     }
 
     /// A coordinator has answered.
-    pub(super) fn answered(&mut self, engine: &mut Engine, id: Id, outcome: Outcome) {
-        self.finish(engine, id, outcome);
+    pub(super) fn answered(&mut self, world: &mut World, id: Id, outcome: Outcome) {
+        self.finish(world, id, outcome);
     }
 
     /// A client has waited long enough.
-    pub(super) fn client_expires(&mut self, engine: &mut Engine, id: Id) {
-        self.finish(engine, id, Outcome::TimedOut);
+    pub(super) fn client_expires(&mut self, world: &mut World, id: Id) {
+        self.finish(world, id, Outcome::TimedOut);
     }
 
     /// A channel broke: what its client was waiting for there has an unknown outcome.
-    pub(super) fn broken(&mut self, engine: &mut Engine, from: Host, to: Host) {
+    pub(super) fn broken(&mut self, world: &mut World, from: Host, to: Host) {
         let Some(client) = from.checked_sub(self.replicas.len() as Host) else { return };
         for id in self.slots.matching(|r| r.client == client && r.coordinator == to) {
-            self.finish(engine, id, Outcome::TimedOut);
+            self.finish(world, id, Outcome::TimedOut);
             // Not begun: the question itself is lost.
             if let Some(request) = self.slots.get(id).filter(|r| !r.is_begun()) {
                 request.open = false;
@@ -157,7 +145,7 @@ impl Store {
     }
 
     /// A client knows what became of its request, and goes on.
-    fn finish(&mut self, engine: &mut Engine, id: Id, outcome: Outcome) {
+    fn finish(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         let now = self.now;
         let Some(request) = self.slots.get(id).filter(|r| r.waiting) else { return };
         request.waiting = false;
@@ -166,14 +154,14 @@ impl Store {
         let (kind, latency) = (request.operation.kind(), now - request.intended);
         let measured = request.measured;
         self.slots.settle(id);
-        self.report.finish(kind, outcome, latency, measured, now);
+        self.probe.finish(kind, outcome, latency, measured, now);
         let state = &mut self.clients[client as usize];
         state.active -= 1;
         if modify {
             let write = self.make(Operation::Write, (key, 1), client, false);
-            self.dispatch(engine, write);
+            self.dispatch(world, write);
         } else if let Some(next) = state.backlog.pop_front() {
-            self.dispatch(engine, next);
+            self.dispatch(world, next);
         } else if let Arrivals::Closed { think } = self.params.load.arrivals {
             let pause = if outcome == Outcome::Error { think.max(RETRY) } else { think };
             self.at(now.saturating_add(pause), Event::Issue { client });

@@ -1,151 +1,21 @@
 //! Requests at their coordinators: who is asked, and what the answers come to.
 
+use super::message::{Id, Message};
 use super::replica::Task;
-use super::{Event, Id, Message, Store};
-use crate::channel::Host;
-use crate::engine::Engine;
+use super::request::{DATA, FIRST, Operation, REPAIR};
+use super::{Event, Store};
+use crate::channels::Host;
+use crate::world::World;
 use sojourn_replication::{Need, NodeId, Outcome, Tally, repair};
-use sojourn_units::Nanos;
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    Read,
-    Write,
-    Scan,
-}
-
-impl Operation {
-    /// Its row in the report.
-    pub(super) fn kind(self) -> usize {
-        self as usize
-    }
-}
-
-/// Steps of a request: replicas are asked; where a read's answers differ, for all the data; and those
-/// behind are written to.
-const FIRST: u8 = 0;
-const DATA: u8 = 1;
-const REPAIR: u8 = 2;
-
-/// A request.
-#[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(super) struct Request {
-    generation: u32,
-    pub(super) operation: Operation,
-    /// A write of the same record follows.
-    pub(super) modify: bool,
-    pub(super) key: u64,
-    pub(super) records: u32,
-    pub(super) client: u32,
-    /// Whoever was asked; nobody yet if it is no node's number.
-    pub(super) coordinator: NodeId,
-    pub(super) intended: Nanos,
-    pub(super) measured: bool,
-    /// The client waits.
-    pub(super) waiting: bool,
-    /// The coordinator has something to do with it, or will have.
-    pub(super) open: bool,
-    /// Its slot may be used again.
-    free: bool,
-    step: u8,
-    version: u64,
-    tally: Option<Tally>,
-    answers: Vec<(NodeId, u64)>,
-    /// Replicas that may be asked besides, the last one first.
-    spare: Vec<NodeId>,
-}
-
-impl Request {
-    /// Whether its coordinator has begun with it.
-    pub(super) fn is_begun(&self) -> bool {
-        self.tally.is_some()
-    }
-}
-
-/// All requests that somebody still has to do with.
-#[derive(Default)]
-pub(super) struct Slots {
-    list: Vec<Request>,
-    free: Vec<u32>,
-}
-
-impl Slots {
-    /// Puts a request into a slot.
-    pub(super) fn insert(
-        &mut self,
-        operation: Operation,
-        (key, records): (u64, u32),
-        client: u32,
-        intended: Nanos,
-        (measured, modify): (bool, bool),
-    ) -> Id {
-        let slot = self.free.pop().unwrap_or(self.list.len() as u32);
-        let fresh = Request {
-            generation: self.list.get(slot as usize).map_or(0, |old| old.generation + 1),
-            operation,
-            modify,
-            key,
-            records,
-            client,
-            coordinator: NodeId::MAX,
-            intended,
-            measured,
-            waiting: true,
-            open: false,
-            free: false,
-            step: FIRST,
-            version: 0,
-            tally: None,
-            answers: Vec::new(),
-            spare: Vec::new(),
-        };
-        let generation = fresh.generation;
-        match self.list.get_mut(slot as usize) {
-            Some(place) => *place = fresh,
-            None => self.list.push(fresh),
-        }
-        Id { slot, generation }
-    }
-
-    /// The request, unless it is gone.
-    pub(super) fn get(&mut self, id: Id) -> Option<&mut Request> {
-        let request = self.list.get_mut(id.slot as usize)?;
-        (request.generation == id.generation && (request.waiting || request.open))
-            .then_some(request)
-    }
-
-    /// Frees the slot of a request that nobody has to do with any more.
-    pub(super) fn settle(&mut self, id: Id) {
-        let request = &mut self.list[id.slot as usize];
-        let over = !request.waiting && !request.open;
-        if over && request.generation == id.generation && !request.free {
-            request.free = true;
-            self.free.push(id.slot);
-        }
-    }
-
-    /// Requests of a kind that a client waits for.
-    pub(super) fn waiting(&self, kind: usize) -> u64 {
-        self.list.iter().filter(|r| r.waiting && r.operation.kind() == kind).count() as u64
-    }
-
-    /// Those that `matches`.
-    pub(super) fn matching(&self, matches: impl Fn(&Request) -> bool) -> Vec<Id> {
-        let ids = self.list.iter().enumerate().filter(|(_, r)| (r.waiting || r.open) && matches(r));
-        ids.map(|(slot, r)| Id { slot: slot as u32, generation: r.generation }).collect()
-    }
-}
 
 impl Store {
     /// A coordinator begins with a request.
-    pub(super) fn coordinate(&mut self, engine: &mut Engine, node: NodeId, id: Id) {
+    pub(super) fn coordinate(&mut self, world: &mut World, node: NodeId, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.open && r.tally.is_none()) else {
             return;
         };
         let (operation, key) = (request.operation, request.key);
-        self.report.coordinated[node as usize] += 1;
+        self.probe.coordinated[node as usize] += 1;
         self.find_replicas(key);
         let local = self.ring.data_centre(node);
         let level = match operation {
@@ -165,7 +35,7 @@ impl Store {
             spare = self.nearest(node, &need, &mut asked);
         }
         match Tally::new(need, &asked) {
-            Err(outcome) => self.reply(engine, id, outcome),
+            Err(outcome) => self.reply(world, id, outcome),
             Ok(tally) => {
                 self.version += u64::from(operation == Operation::Write);
                 let version = self.version;
@@ -185,7 +55,7 @@ impl Store {
                     self.at(now.saturating_add(wait), Event::Speculate { id });
                 }
                 for (i, &(replica, _)) in asked.iter().enumerate() {
-                    self.ask(engine, node, replica, id, i == 0);
+                    self.ask(world, node, replica, id, i == 0);
                 }
             }
         }
@@ -223,7 +93,7 @@ impl Store {
     }
 
     /// Asks one replica for what the request's step wants; `data` rather than a digest.
-    fn ask(&mut self, engine: &mut Engine, node: NodeId, replica: NodeId, id: Id, data: bool) {
+    fn ask(&mut self, world: &mut World, node: NodeId, replica: NodeId, id: Id, data: bool) {
         let Some(request) = self.slots.get(id) else { return };
         let (step, key, version) = (request.step, request.key, request.version);
         let records = if data { request.records } else { 0 };
@@ -236,18 +106,18 @@ impl Store {
             } else {
                 Task::Read { from, id, step, key, records }
             };
-            self.enqueue(engine, node, task);
+            self.enqueue(world, node, task);
         } else if write {
-            self.send(engine, node, replica, Message::Write { id, step, key, version, bytes });
+            self.send(world, node, replica, Message::Write { id, step, key, version, bytes });
         } else {
-            self.send(engine, node, replica, Message::Read { id, step, key, records });
+            self.send(world, node, replica, Message::Read { id, step, key, records });
         }
     }
 
     /// A replica has answered.
     pub(super) fn done(
         &mut self,
-        engine: &mut Engine,
+        world: &mut World,
         replica: NodeId,
         node: NodeId,
         id: Id,
@@ -265,15 +135,15 @@ impl Store {
         };
         match outcome {
             Some(Outcome::Acknowledged) if request.operation != Operation::Write => {
-                self.read_answered(engine, node, id);
+                self.read_answered(world, node, id);
             }
-            Some(outcome) => self.reply(engine, id, outcome),
+            Some(outcome) => self.reply(world, id, outcome),
             None => self.close(id),
         }
     }
 
     /// A read has as many answers as it wants.
-    fn read_answered(&mut self, engine: &mut Engine, node: NodeId, id: Id) {
+    fn read_answered(&mut self, world: &mut World, node: NodeId, id: Id) {
         let Some(request) = self.slots.get(id) else { return };
         let answers = std::mem::take(&mut request.answers);
         let mut asked = Vec::new();
@@ -281,7 +151,7 @@ impl Store {
             FIRST if repair::differ(&answers) => {
                 request.step = DATA;
                 asked.extend(answers.iter().map(|&(replica, _)| replica));
-                self.report.mismatches += 1;
+                self.probe.mismatches += 1;
             }
             DATA => {
                 request.version = repair::newest(&answers, &mut asked);
@@ -289,12 +159,12 @@ impl Store {
                     asked.clear();
                 }
                 request.step = REPAIR;
-                self.report.repairs += asked.len() as u64;
+                self.probe.repairs += asked.len() as u64;
             }
             _ => {}
         }
         if asked.is_empty() {
-            self.reply(engine, id, Outcome::Acknowledged);
+            self.reply(world, id, Outcome::Acknowledged);
             return;
         }
         let nodes: Vec<_> = asked.iter().map(|&n| (n, self.ring.data_centre(n))).collect();
@@ -303,23 +173,23 @@ impl Store {
             request.tally = Some(tally);
         }
         for replica in asked {
-            self.ask(engine, node, replica, id, true);
+            self.ask(world, node, replica, id, true);
         }
     }
 
     /// A read waits long: another replica is asked for the data.
-    pub(super) fn speculate(&mut self, engine: &mut Engine, id: Id) {
+    pub(super) fn speculate(&mut self, world: &mut World, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.step == FIRST) else { return };
         let node = request.coordinator;
         let Some(tally) = request.tally.as_mut().filter(|tally| !tally.is_over()) else { return };
         let Some(replica) = request.spare.pop() else { return };
         tally.ask(replica, self.ring.data_centre(replica));
-        self.report.speculations += 1;
-        self.ask(engine, node, replica, id, true);
+        self.probe.speculations += 1;
+        self.ask(world, node, replica, id, true);
     }
 
     /// A coordinator has waited long enough.
-    pub(super) fn expires(&mut self, engine: &mut Engine, id: Id) {
+    pub(super) fn expires(&mut self, world: &mut World, id: Id) {
         let Some(request) = self.slots.get(id).filter(|r| r.open) else { return };
         let Some(mut tally) = request.tally.take() else { return };
         let (node, key, version) = (request.coordinator, request.key, request.version);
@@ -330,19 +200,19 @@ impl Store {
             }
         }
         if let Some(outcome) = tally.expire() {
-            self.reply(engine, id, outcome);
+            self.reply(world, id, outcome);
         }
         self.slots.settle(id);
     }
 
     fn hint(&mut self, node: NodeId, replica: NodeId, key: u64, version: u64) {
         if replica != node && self.hints[node as usize].keep(replica, (key, version)) {
-            self.report.hints += 1;
+            self.probe.hints += 1;
         }
     }
 
     /// A coordinator answers its client.
-    pub(super) fn reply(&mut self, engine: &mut Engine, id: Id, outcome: Outcome) {
+    pub(super) fn reply(&mut self, world: &mut World, id: Id, outcome: Outcome) {
         let value = self.params.workload.value;
         let Some(request) = self.slots.get(id) else { return };
         let bytes = match (outcome, request.operation) {
@@ -359,8 +229,8 @@ impl Store {
         // Who has given up is not waiting for a message any more, but would get one.
         if waiting {
             let opener: Host = self.client_host(client);
-            self.report.messages += 1;
-            engine.post_back(node, opener, Message::Answer { id, outcome, bytes });
+            self.probe.messages += 1;
+            self.channels.post_back(world, node, opener, Message::Answer { id, outcome, bytes });
         }
     }
 

@@ -4,24 +4,22 @@
 //! acknowledged is on its disk. All others learn of it after a fixed time, and give up their connections
 //! to it then. A partition is a filter at the hosts: packets arrive and are thrown away.
 
-use super::Store;
-use crate::channel::Host;
-use crate::engine::Engine;
+use crate::channels::Host;
 use sojourn_plan::Store as Params;
 use sojourn_plan::store::{Fault, What};
 use sojourn_replication::NodeId;
 use sojourn_units::{EPOCH, Nanos};
 
-const BEGINS: u8 = 0;
-const NOTICED: u8 = 1;
-const ENDS: u8 = 2;
-const OVER: u8 = 3;
+pub(super) const BEGINS: u8 = 0;
+pub(super) const NOTICED: u8 = 1;
+pub(super) const ENDS: u8 = 2;
+pub(super) const OVER: u8 = 3;
 
 /// All faults, in the plan's order.
 #[derive(Clone, Debug)]
 pub(super) struct Faults {
-    list: Vec<Fault>,
-    nodes: u32,
+    pub(super) list: Vec<Fault>,
+    pub(super) nodes: u32,
     detect: Nanos,
     recover: Nanos,
 }
@@ -53,7 +51,7 @@ impl Faults {
     }
 
     /// Whether a fault stands between two hosts.
-    fn parts(&self, fault: &Fault, a: Host, b: Host) -> bool {
+    pub(super) fn parts(&self, fault: &Fault, a: Host, b: Host) -> bool {
         fault.what.parts(self.nodes, a, b)
     }
 
@@ -75,55 +73,5 @@ impl Faults {
     /// Whether a node has stopped.
     pub(super) fn is_down(&self, node: NodeId, now: Nanos) -> bool {
         self.list.iter().any(|fault| fault.what == What::Crash { node } && fault.is_on(now))
-    }
-}
-
-impl Store {
-    pub(super) fn fault(&mut self, engine: &mut Engine, index: u32, stage: u8) {
-        let now = self.now;
-        let fault = self.faults.list[index as usize].clone();
-        match stage {
-            BEGINS | ENDS => {
-                let faults = &self.faults;
-                engine.channels.cut(|a, b| faults.cut(a, b, now));
-                if let (BEGINS, What::Crash { node }) = (stage, &fault.what) {
-                    self.replicas[*node as usize].stop();
-                    self.abandon(*node);
-                    engine.stop_host(*node);
-                }
-            }
-            // It may have been over before anybody noticed.
-            NOTICED if fault.until.is_none_or(|until| now < until) => {
-                let faults = &self.faults;
-                engine.give_up(|a, b| faults.parts(&fault, a, b));
-            }
-            OVER => {
-                for replica in 0..self.faults.nodes {
-                    for holder in 0..self.faults.nodes {
-                        let before = self.faults.parts(&fault, holder, replica);
-                        if before && holder != replica {
-                            self.hand_over(engine, holder, replica);
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A node hands the next of its hints to their replica.
-    pub(super) fn hand_over(&mut self, engine: &mut Engine, holder: NodeId, replica: NodeId) {
-        if self.hints[holder as usize].held() == 0 {
-            return;
-        }
-        if !self.faults.seen_up(holder, replica, self.now) || self.faults.is_down(holder, self.now)
-        {
-            return;
-        }
-        if let Some((key, version)) = self.hints[holder as usize].take(replica) {
-            let bytes = self.params.workload.value;
-            self.report.hints_handed += 1;
-            self.send(engine, holder, replica, super::Message::Hint { key, version, bytes });
-        }
     }
 }

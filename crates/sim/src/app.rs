@@ -1,0 +1,90 @@
+//! What an application is to the engine.
+
+use crate::load::Datagram;
+use crate::world::{Change, Handle, World};
+use sojourn_measure::{Histogram, Imbalance, Moments};
+use sojourn_network::Row;
+use sojourn_plan::{Flow, Group, PlanError};
+use sojourn_units::Nanos;
+
+/// What a plan declares: an application makes itself of what it knows.
+#[derive(Clone, Copy, Debug)]
+pub enum Declared<'a> {
+    /// A flow of a group. Its application has the flow's number.
+    Flow(&'a Group, &'a Flow),
+    /// The plan's store.
+    Store(&'a sojourn_plan::Store),
+}
+
+/// What happened that an application has to do with.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A datagram has come to the flow's receiver after this delay.
+    Datagram(Datagram, Nanos),
+    /// Something happened to a connection of the application.
+    Connection(Handle, Change),
+}
+
+/// What an application found, at the end of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Payload that came to its receiver; TCP's own count if `None`.
+    pub bytes: Option<u64>,
+    /// Interarrival jitter in seconds, or not a number.
+    pub jitter: f64,
+    /// Mean opinion score, or not a number.
+    pub mos: f64,
+    /// Delays of its packets or writes.
+    pub delays: Moments,
+    /// Web pages loaded.
+    pub pages: u64,
+    /// Rows of the summary with their names.
+    pub rows: Vec<(String, Row)>,
+    /// Distributions of times: place, metric, values.
+    pub distributions: Vec<(String, &'static str, Histogram)>,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            bytes: None,
+            jitter: f64::NAN,
+            mos: f64::NAN,
+            delays: Moments::default(),
+            pages: 0,
+            rows: Vec::new(),
+            distributions: Vec::new(),
+        }
+    }
+}
+
+/// An application: it acts when its timer is due or something happened, by means of the world alone.
+///
+/// `id` is its own number, by which it sets its timer. Applications of flows come first, in the order
+/// of groups and flows, then those of the plan's `apps`; of several whose timers are due at the same
+/// time the one with the lowest number acts first.
+pub trait App: Sized {
+    /// Makes the application if what is declared is of its kind, and sets its first timer.
+    ///
+    /// # Errors
+    /// If the plan cannot be run.
+    fn try_new(declared: Declared, world: &mut World, id: u32) -> Result<Option<Self>, PlanError>;
+
+    /// Its timer is due. The timer stays set until it is set anew or cleared.
+    fn on_timer(&mut self, world: &mut World, id: u32);
+
+    /// Something happened.
+    fn on_event(&mut self, world: &mut World, id: u32, event: Event);
+
+    /// The warm-up is over: what was counted before does not count any more.
+    fn restart(&mut self);
+
+    /// Compares its ledgers with what is there.
+    ///
+    /// # Errors
+    /// The imbalance, if there is one.
+    fn audit(&self, world: &World, id: u32) -> Result<(), Imbalance>;
+
+    /// Returns what it found since the end of the warm-up.
+    fn report(&self, world: &World, id: u32) -> Report;
+}

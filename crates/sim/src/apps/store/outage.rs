@@ -1,0 +1,58 @@
+//! Nodes during a fault: they stop, are given up, come back, and get what was kept for them.
+
+use super::Store;
+use super::faults::{BEGINS, ENDS, NOTICED, OVER};
+use super::message::Message;
+use crate::world::World;
+use sojourn_plan::store::What;
+use sojourn_replication::NodeId;
+
+impl Store {
+    pub(super) fn fault(&mut self, world: &mut World, index: u32, stage: u8) {
+        let now = self.now;
+        let fault = self.faults.list[index as usize].clone();
+        match stage {
+            BEGINS | ENDS => {
+                let faults = &self.faults;
+                self.channels.cut(world, |a, b| faults.cut(a, b, now));
+                if let (BEGINS, What::Crash { node }) = (stage, &fault.what) {
+                    self.replicas[*node as usize].stop();
+                    self.abandon(*node);
+                    self.channels.stop_host(world, *node);
+                }
+            }
+            // It may have been over before anybody noticed.
+            NOTICED if fault.until.is_none_or(|until| now < until) => {
+                let faults = &self.faults;
+                self.channels.give_up(world, |a, b| faults.parts(&fault, a, b));
+            }
+            OVER => {
+                for replica in 0..self.faults.nodes {
+                    for holder in 0..self.faults.nodes {
+                        let before = self.faults.parts(&fault, holder, replica);
+                        if before && holder != replica {
+                            self.hand_over(world, holder, replica);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A node hands the next of its hints to their replica.
+    pub(super) fn hand_over(&mut self, world: &mut World, holder: NodeId, replica: NodeId) {
+        if self.hints[holder as usize].held() == 0 {
+            return;
+        }
+        if !self.faults.seen_up(holder, replica, self.now) || self.faults.is_down(holder, self.now)
+        {
+            return;
+        }
+        if let Some((key, version)) = self.hints[holder as usize].take(replica) {
+            let bytes = self.params.workload.value;
+            self.probe.hints_handed += 1;
+            self.send(world, holder, replica, Message::Hint { key, version, bytes });
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What is measured of the store.
+
+use sojourn_measure::Histogram;
+use sojourn_replication::{Ledger, Outcome};
+use sojourn_units::Nanos;
+
+/// Kinds of requests: reads, writes, scans.
+pub(super) const KINDS: usize = 3;
+pub(super) const NAMES: [&str; KINDS] = ["reads", "writes", "scans"];
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    /// Requests that are measured begin after this time and this number.
+    since: Nanos,
+    warmup: u64,
+    /// All requests, for the audit, and those measured.
+    pub(super) ledgers: [Ledger; KINDS],
+    pub(super) measured: [Ledger; KINDS],
+    pub(super) latency: [Histogram; KINDS],
+    /// When the first request measured began, and the last one ended.
+    pub(super) first: Option<Nanos>,
+    pub(super) last: Nanos,
+    pub(super) coordinated: Vec<u64>,
+    pub(super) stored: Vec<u64>,
+    pub(super) messages: u64,
+    pub(super) hints: u64,
+    pub(super) hints_handed: u64,
+    pub(super) mismatches: u64,
+    pub(super) repairs: u64,
+    pub(super) speculations: u64,
+}
+
+impl Probe {
+    pub(super) fn new(since: Nanos, warmup: u64, nodes: usize) -> Self {
+        Self {
+            since,
+            warmup,
+            ledgers: Default::default(),
+            measured: Default::default(),
+            latency: Default::default(),
+            first: None,
+            last: since,
+            coordinated: vec![0; nodes],
+            stored: vec![0; nodes],
+            messages: 0,
+            hints: 0,
+            hints_handed: 0,
+            mismatches: 0,
+            repairs: 0,
+            speculations: 0,
+        }
+    }
+
+    /// A request, the `number`-th of all, is made. Says whether it is measured.
+    pub(super) fn offer(&mut self, kind: usize, now: Nanos, number: u64) -> bool {
+        self.ledgers[kind].offered += 1;
+        let measured = now >= self.since && number > self.warmup;
+        if measured {
+            self.measured[kind].offered += 1;
+            self.first.get_or_insert(now);
+        }
+        measured
+    }
+
+    /// A request has an outcome.
+    pub(super) fn finish(
+        &mut self,
+        kind: usize,
+        outcome: Outcome,
+        latency: Nanos,
+        measured: bool,
+        now: Nanos,
+    ) {
+        self.ledgers[kind].book(outcome);
+        if measured {
+            self.measured[kind].book(outcome);
+            self.last = now;
+            if outcome == Outcome::Acknowledged {
+                self.latency[kind].record(latency);
+            }
+        }
+    }
+}

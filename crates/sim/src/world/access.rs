@@ -1,0 +1,118 @@
+//! Flows to a balancer: whether a flow may go on, or waits for a server.
+
+use super::World;
+use super::controller::{AGAIN, Assignment, Stage, Step, hashed};
+use sojourn_network::node;
+use sojourn_units::Nanos;
+
+/// Whether a flow may send to its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It has one, or needs none.
+    Granted,
+    /// Not now. Its timer is set if that changes.
+    Pending,
+    /// No server is to be had.
+    Refused,
+    /// Its server has done its work on what has come in.
+    Served,
+}
+
+impl World<'_> {
+    /// Returns whether a flow, whose timer is due, may send. If it has to ask for a server, it does.
+    #[inline]
+    pub fn access(&mut self, id: u32) -> Access {
+        match self.flows[id as usize].assignment {
+            None | Some(Assignment { stage: Stage::Open, .. }) => Access::Granted,
+            Some(assignment) => self.assign(id, assignment),
+        }
+    }
+
+    #[cold]
+    fn assign(&mut self, id: u32, mut assignment: Assignment) -> Access {
+        if assignment.is_serving() {
+            return Access::Served;
+        }
+        let count = self.flows[id as usize].connections;
+        let step = self.advance(&mut assignment, id, count);
+        self.flows[id as usize].assignment = Some(assignment);
+        match step {
+            Step::Wait(at) => {
+                self.set_timer(id, at);
+                Access::Pending
+            }
+            Step::Refused => Access::Refused,
+            Step::Open(server) => self.lead(id, assignment.balancer, server),
+        }
+    }
+
+    /// Brings an assignment as far as it goes now; `flow` and `connection` identify who asks.
+    pub fn advance(&mut self, assignment: &mut Assignment, flow: u32, connection: u32) -> Step {
+        let (controller, seed) = (&mut self.controllers[assignment.balancer], self.seed);
+        controller.advance(self.now, assignment, &self.net, || hashed(seed, flow, connection))
+    }
+
+    /// The flow leads to its server from now on, unless its application has stopped meanwhile.
+    fn lead(&mut self, id: u32, balancer: usize, server: usize) -> Access {
+        let flow = &mut self.flows[id as usize];
+        if self.now >= flow.stop {
+            flow.end = Some(self.now);
+            self.clear_timer(id);
+            self.release(id);
+            return Access::Pending;
+        }
+        let server = self.controllers[balancer].node(server);
+        let pairs = &self.plan.groups[flow.group as usize].pairs;
+        let sender = pairs[flow.number as usize % pairs.len()].0 as u32;
+        flow.nodes.1 = node(server);
+        let mut path = |from, to| self.net.routes.path(from, to).expect("the plan was checked");
+        flow.places.0 = path(sender, server);
+        if flow.places.1 != 0 {
+            flow.places.1 = path(server, sender);
+        }
+        Access::Granted
+    }
+
+    /// A flow that was refused asks again after the usual time.
+    pub fn retry(&mut self, id: u32) {
+        self.retry_at(id, self.now + AGAIN);
+    }
+
+    /// A flow that was refused asks again at a time, unless it has stopped then.
+    pub fn retry_at(&mut self, id: u32, at: Nanos) {
+        let flow = &mut self.flows[id as usize];
+        if at < flow.stop {
+            self.set_timer(id, at);
+        } else {
+            flow.end = Some(self.now);
+            self.clear_timer(id);
+        }
+    }
+
+    /// All of a flow's transfer has come in. Returns whether it is over; if not, its server works on
+    /// it, and the flow's timer is set.
+    pub fn serve(&mut self, id: u32) -> bool {
+        let Some(mut assignment) = self.flows[id as usize].assignment else { return true };
+        if assignment.is_serving() {
+            return true;
+        }
+        let done = self.controllers[assignment.balancer].serve_one(self.now, &mut assignment);
+        if done == self.now {
+            return true;
+        }
+        self.flows[id as usize].assignment = Some(assignment);
+        self.set_timer(id, done);
+        false
+    }
+
+    /// A flow's connection, or the flow itself, is over: it has no server any more.
+    pub fn release(&mut self, id: u32) {
+        let now = self.now;
+        if let Some(assignment) = &mut self.flows[id as usize].assignment
+            && assignment.stage != Stage::Idle
+        {
+            assignment.stage = Stage::Idle;
+            self.controllers[assignment.balancer].release(now, assignment);
+        }
+    }
+}

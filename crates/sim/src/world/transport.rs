@@ -1,0 +1,240 @@
+//! What the world's TCP does: connections are opened, segments sent and taken, connections gone.
+
+use super::World;
+use super::connections::{Change, Handle, Opening};
+use super::hash::hash;
+use super::timers::{NEVER, Timer};
+use crate::load::Cargo;
+use sojourn_network::{Body, Class, Copies, Node, Packet, Place};
+use sojourn_queue::Ecn;
+use sojourn_random::Key;
+use sojourn_tcp::{Flags, Segment};
+
+/// A segment that an end of a connection has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The application that owns the connection.
+    pub app: u32,
+    /// The connection.
+    pub connection: Handle,
+    /// Payload delivered here so far.
+    pub delivered: u64,
+    /// Whether more data were acknowledged.
+    pub room: bool,
+    /// What its owner is told when the answer is sent.
+    pub after: Option<Change>,
+}
+
+impl World<'_> {
+    /// Opens a connection for a flow. `ends` are the opener's node, the other's, the path and the way
+    /// back.
+    pub fn open(
+        &mut self,
+        id: u32,
+        (tag, forward): (u32, bool),
+        ends: (Node, Node, Place, Place),
+    ) -> u32 {
+        let flow = &mut self.flows[id as usize];
+        let group = &self.plan.groups[flow.group as usize];
+        let count = flow.connections;
+        flow.connections += 1;
+        let params = self.connections.params(flow.group).clone();
+        let ways = if forward { [0, 1] } else { [1, 0] };
+        let key =
+            Key::new(self.seed, &group.name).child(u64::from(flow.number)).child(u64::from(count));
+        let (accounts, tos) = (ways.map(|way| flow.account + way), group.dscp << 2);
+        self.install(&Opening {
+            params: &params,
+            app: id,
+            flow: Some(id),
+            tag,
+            forward,
+            ends,
+            accounts,
+            hashes: ways.map(|way| hash(self.seed, id, count, way)),
+            phase: key.stream("tcp").next_u32(),
+            tos,
+            cut: false,
+        })
+    }
+
+    /// Opens a connection, and returns the slot of its opener's end.
+    pub fn install(&mut self, opening: &Opening) -> u32 {
+        let slot = self.connections.insert(self.now, opening);
+        self.timers.grow(self.connections.slots());
+        slot
+    }
+
+    /// A flow begins, or begins again, on a connection of its own from its sender to its receiver.
+    pub fn connect(&mut self, id: u32) -> u32 {
+        let flow = &self.flows[id as usize];
+        let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+        self.groups[flow.group as usize].begin(self.now);
+        let slot = self.open(id, (0, true), ends);
+        self.flows[id as usize].current = Some(slot);
+        slot
+    }
+
+    /// The opener of a connection writes all that it has to send, and closes.
+    pub fn offer(&mut self, slot: u32, bytes: u64) {
+        self.connections.ends[slot as usize + 1].expected = bytes;
+        let tcp = self.connections.end(slot);
+        tcp.write(bytes);
+        tcp.close();
+        let gone = self.flush(slot);
+        assert!(gone.is_none(), "a new connection waits for an answer");
+    }
+
+    /// The timer of an end is due. Returns what happened to its connection.
+    pub fn end_due(&mut self, slot: u32) -> Option<(u32, Handle, Change)> {
+        let now = self.now;
+        let end = &mut self.connections.ends[slot as usize];
+        match end.tcp.deadline() {
+            Some(at) if at <= now => {
+                end.armed = NEVER;
+                end.tcp.on_deadline(now);
+                end.follow_window(now);
+                let (app, handle) = (end.app, end.handle(slot));
+                let gone = self.flush(slot);
+                if self.connections.ends[slot as usize].armed == NEVER {
+                    self.timers.clear(Timer::End(slot));
+                }
+                gone.map(|change| (app, handle, change))
+            }
+            Some(at) => {
+                end.armed = at;
+                self.timers.set(Timer::End(slot), at);
+                None
+            }
+            None => {
+                end.armed = NEVER;
+                self.timers.clear(Timer::End(slot));
+                None
+            }
+        }
+    }
+
+    /// Sends all that an end has to send, and sets its timer. Returns what became of its connection
+    /// if that is gone.
+    #[must_use]
+    pub fn flush(&mut self, slot: u32) -> Option<Change> {
+        let now = self.now;
+        let end = &mut self.connections.ends[slot as usize];
+        while let Some(segment) = end.tcp.poll_transmit(now) {
+            let ecn = if segment.flags.has(Flags::ECT0) {
+                Ecn::Ect0
+            } else if segment.flags.has(Flags::ECT1) {
+                Ecn::Ect1
+            } else {
+                Ecn::NotEct
+            };
+            let tos = end.tos | ecn as u8;
+            let len = segment.wire_len();
+            let packet = Packet::new(Class::Tcp, end.nodes, end.place, end.hash, len, tos);
+            let body = Body {
+                number: 0,
+                sent_at: now,
+                endpoint: slot ^ 1,
+                connection: end.number,
+                flow: end.account,
+                copies: Copies::ONE,
+                load: Cargo::Segment(segment),
+            };
+            self.net.send(now, packet, body);
+        }
+        // Deadlines mostly move away: the entry stays where it is, and if it comes too early it is
+        // moved then. Only an earlier deadline must be told at once.
+        if let Some(at) = end.tcp.deadline()
+            && at < end.armed
+        {
+            end.armed = at;
+            self.timers.set(Timer::End(slot), at.max(now));
+        }
+        if end.tcp.is_closed() { self.part(slot) } else { None }
+    }
+
+    /// An end takes a segment that has reached its host, unless it is of another connection.
+    pub fn take_segment(
+        &mut self,
+        packet: &Packet,
+        body: &Body<Cargo>,
+        segment: &Segment,
+    ) -> Option<Taken> {
+        let now = self.now;
+        let slot = body.endpoint;
+        let end = &mut self.connections.ends[slot as usize];
+        if end.number != body.connection || end.cut {
+            return None;
+        }
+        end.tcp.on_segment(now, segment, packet.is_ce());
+        let (app, connection) = (end.app, end.handle(slot));
+        let delivered = end.tcp.bytes_delivered();
+        let Some(flow) = end.flow else {
+            let after = Some(Change::Settled);
+            return Some(Taken { app, connection, delivered, room: false, after });
+        };
+        end.follow_window(now);
+        let flow = &mut self.flows[flow as usize];
+        let group = &mut self.groups[flow.group as usize];
+        if segment.len > 0 && end.forward {
+            let delay = now - body.sent_at;
+            if let Some(histogram) = &mut group.packet_delay {
+                flow.packet_delays.add(delay);
+                histogram.record(delay);
+            } else {
+                group.delay.record(delay);
+                if let Some(histogram) = &mut flow.delay {
+                    histogram.record(delay);
+                }
+            }
+        }
+        let acked = end.tcp.bytes_acked();
+        let room = acked > end.acked;
+        if room {
+            end.acked = acked;
+            if let Some(rtt) = end.tcp.latest_rtt() {
+                group.rtt.record(rtt);
+            }
+        }
+        if end.forward {
+            group.bytes += delivered - end.delivered;
+        }
+        end.delivered = delivered;
+        let complete = delivered >= end.expected;
+        if complete {
+            end.expected = u64::MAX;
+        }
+        if end.tcp.peer_finished() {
+            end.tcp.close();
+        }
+        let after = complete.then_some(Change::Complete);
+        Some(Taken { app, connection, delivered, room, after })
+    }
+
+    /// One end of a connection is closed: if the other is too, the connection is gone.
+    fn part(&mut self, slot: u32) -> Option<Change> {
+        let ends = &self.connections.ends;
+        let (this, other) = (&ends[slot as usize], &ends[slot as usize ^ 1]);
+        if this.number == 0 || !this.tcp.was_reset() && !other.tcp.is_closed() {
+            return None;
+        }
+        // What was to come and has not is lost with the connection.
+        let unfinished = ends[(slot | 1) as usize].expected != u64::MAX;
+        self.remove(slot);
+        Some(if unfinished { Change::Lost } else { Change::Closed })
+    }
+
+    /// Aborts an end without a word: its host has stopped.
+    pub fn abort(&mut self, slot: u32) {
+        self.connections.end(slot).abort();
+        self.timers.clear(Timer::End(slot));
+    }
+
+    /// Frees the slots of a connection at once. Its owner is not told.
+    pub fn remove(&mut self, slot: u32) {
+        let pair = slot & !1;
+        self.connections.remove(self.now, pair);
+        self.timers.clear(Timer::End(pair));
+        self.timers.clear(Timer::End(pair + 1));
+    }
+}
