@@ -156,9 +156,8 @@ def test_run_with_settings_and_a_folder(home: Path, tmp_path: Path) -> None:
     )
     assert result.status == 0
     assert "pfifo limit 9p" in result.out
-    (run,) = (out / "runs").iterdir()
-    assert {p.name for p in run.glob("*.parquet")} >= {"summary.parquet", "flows.parquet"}
-    assert list(run.glob("*.pcap"))
+    assert {p.name for p in out.glob("*.parquet")} >= {"summary.parquet", "flows.parquet"}
+    assert list(out.glob("files/*/*.pcap"))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import pytest
 from sojourn import temporary
 from sojourn.papers.runs import Row, Runs
 from sojourn.study import StudyInterrupted
+from sojourn.study.batches import scan
 from tests.faults.tools import MAIN, SECONDS, SHORT
 
 HOLDER = """
@@ -28,6 +29,11 @@ with temporary.folder() as path:
     print(path, flush=True)
     sys.stdin.read()
 """
+
+
+def logged(place: Path) -> bool:
+    """Whether a log below a folder has a run."""
+    return any(scan(log)[0] for log in place.rglob("log/*.runs"))
 
 
 def until(condition: Any, what: str) -> None:
@@ -105,10 +111,10 @@ def test_a_killed_comparison_leaves_its_folder_to_the_next(tmp_path: Path) -> No
     with subprocess.Popen(
         [*command, "--seeds", "500", "--set", "duration=30s"], **options
     ) as process:
-        until(lambda: list(place.rglob("run.json")), "no run is made")
+        until(lambda: logged(place), "no run is made")
         process.kill()
         process.wait()
-    assert list(place.rglob("run.json"))
+    assert logged(place)
     assert subprocess.run([*command, "--seeds", "2"], **options, check=False).returncode == 0
     assert list(place.iterdir()) == []
 
@@ -124,12 +130,12 @@ def test_asked_to_end_it_stops_as_by_ctrl_c(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until(lambda: list(tmp_path.rglob("run.json")), "no run is made")
+        until(lambda: logged(tmp_path), "no run is made")
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert "kept in out, the same command goes on from there" in told
-    assert not (tmp_path / "out" / "tmp").exists()
+    assert not (tmp_path / "out" / "log").exists()
     assert (tmp_path / "out" / "summary.parquet").exists()
 
 

@@ -101,7 +101,7 @@ def whole(folder: Path) -> Any:
     results = Results.open(folder)
     assert results.check() == []
     assert results.missing == []
-    assert files(folder) >= {"manifest.json", "summary.parquet", "runs"}
-    assert not (folder / "tmp").exists()
+    assert files(folder) >= {"manifest.json", "summary.parquet", "runs.parquet"}
+    assert not (folder / "log").exists()
     assert not list(folder.rglob(".*.tmp"))
     return results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import socket
@@ -21,7 +20,7 @@ from sojourn.lab import Sandbox, Unavailable
 from sojourn.lab.engine import LabRecord, WireEngine
 from sojourn.lab.programs import NotPossible
 from sojourn.scenario import Scenario
-from sojourn.study import Study
+from sojourn.study import Results, Study
 from tests.lab.conftest import possible, started
 
 SCENARIO = """
@@ -118,8 +117,8 @@ def test_a_study_is_made_for_real(tmp_path: Any) -> None:
         pytest.skip(f"not installed: the permission ({error})")
     delays = table.frame.set_index("queue")["sojourn_mean"]
     assert delays["codel"] < delays["pfifo limit 50p"]
-    about = [json.loads(path.read_text()) for path in tmp_path.glob("out/runs/*/run.json")]
-    assert {run["real"]["engine"] for run in about} == {"wire"}
+    runs = Results.open(tmp_path / "out").runs()
+    assert {run.about["real"]["engine"] for run in runs} == {"wire"}
     # The next time nothing is run again.
     again = Study(scenario()).vary(queue=["pfifo limit 50p", "codel"]).seeds(1)
     assert again.run(tmp_path / "out", engine=WireEngine()).frame.equals(table.frame)

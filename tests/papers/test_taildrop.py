@@ -143,7 +143,7 @@ def test_cells_are_complete(outcome: study.Outcome) -> None:
 
 def test_a_second_call_runs_nothing_again(outcome: study.Outcome) -> None:
     """What is in the folder is used."""
-    runs = sorted(outcome.folder.glob("*/runs/*/run.json"))
+    runs = sorted(outcome.folder.glob("*/runs.parquet"))
     before = {path: path.stat().st_mtime_ns for path in runs}
     again = study.run(outcome.folder, size=TINY)
     assert {path: path.stat().st_mtime_ns for path in runs} == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -11,13 +10,17 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from sojourn.study import Results, ResultsError, Study
-from sojourn.study.disk import claim, remove_leftover_folders
+from sojourn.study import Results, ResultsError, Study, columns, disk
+from sojourn.study.batches import HEAD, scan
+from sojourn.study.claims import Claims
+from sojourn.study.store import Store
 from tests.study.fakes import FakeEngine, scenario
+from tests.study.test_study import LAYOUT
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,28 +72,28 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(tmp_path: Path) -> 
                 assert len(merged) == len(part)
                 assert (merged["sojourn_p95"] == merged["sojourn_p95_whole"]).all()
         else:
-            assert not any((folder / "runs").glob("*"))
+            assert not (folder / "log").exists()
     assert kills >= 3
-    before = sum(1 for _ in (folder / "runs").iterdir())
+    before = len(Store(folder).refreshed().keys)
     engine = FakeEngine()
     resumed = _study(seeds).run(folder, engine=engine).frame
     assert len(engine.ran) == 3 * seeds - before
     pd.testing.assert_frame_equal(resumed, whole)
-    assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "runs", "summary.parquet"]
-    assert len(list((folder / "runs").iterdir())) == 3 * seeds
+    assert sorted(p.name for p in folder.iterdir()) == LAYOUT
+    assert len(pd.read_parquet(folder / "runs.parquet")) == 3 * seeds
 
 
 def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 50, 0.05)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) != 0
+    assert process.wait(60) != 0
     assert process.stdout is not None
     process.stdout.close()
     results = Results.open(tmp_path / "out")
     assert 0 < len(results.missing) < 150
     assert (tmp_path / "out" / "summary.parquet").exists()
-    assert not (tmp_path / "out" / "tmp").exists()
+    assert not (tmp_path / "out" / "log").exists()
 
 
 def test_two_processes_share_the_work(tmp_path: Path) -> None:
@@ -102,7 +105,7 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
         process.stdout.close()
     frame = Results.open(folder).table().frame
     pd.testing.assert_frame_equal(frame, reference(20, tmp_path / "whole"))
-    assert len(list((folder / "runs").iterdir())) == 60
+    assert len(pd.read_parquet(folder / "runs.parquet")) == 60
 
 
 def test_two_threads_never_make_the_same_run(tmp_path: Path) -> None:
@@ -121,25 +124,102 @@ def test_two_threads_never_make_the_same_run(tmp_path: Path) -> None:
 
 
 def test_a_claim_is_for_one(tmp_path: Path) -> None:
-    held = claim(tmp_path / "tmp" / "a")
-    assert held is not None
-    assert claim(tmp_path / "tmp" / "a") is None
-    (held.path / "x").write_text("1")
-    assert remove_leftover_folders(tmp_path / "tmp") == 0  # it is in use
-    held.release()
-    assert remove_leftover_folders(tmp_path / "tmp") == 1
-    assert not (tmp_path / "tmp" / "a").exists()
+    key, other = f"{1:032x}", f"{1 << 120:032x}"
+    one, two = Claims(tmp_path / "claims"), Claims(tmp_path / "claims")
+    assert one.take(key)
+    assert not two.take(key)
+    assert two.take(other)
+    one.release(key)
+    assert two.take(key)
+    two.close()
+    assert one.take(key)
+    # A session that begins after the file was removed does not lock the removed one.
+    (tmp_path / "claims").unlink()
+    assert two.take(key)
+    assert (tmp_path / "claims").exists()
 
 
-def test_publishing_where_somebody_was_first(tmp_path: Path) -> None:
-    held = claim(tmp_path / "tmp" / "a")
-    assert held is not None
-    (held.path / "x").write_text("mine")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x").write_text("theirs")
-    assert not held.publish(tmp_path / "a")
-    assert (tmp_path / "a" / "x").read_text() == "theirs"
-    assert not held.path.exists()
+def logged(folder: Path) -> Path:
+    """Runs of a session that was killed before it was over: they are in the log only."""
+    process = start(folder, 10, 0.01)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and len(Store(folder).refreshed().keys) < 6:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    (log,) = (folder / "log").glob("*.runs")
+    return log
+
+
+def test_a_log_cut_anywhere_keeps_the_batches_before(tmp_path: Path) -> None:
+    log = logged(tmp_path / "out")
+    data = log.read_bytes()
+    found, end, damage = scan(log)
+    assert (end, damage) == (len(data), [])
+    assert len(found) > 1
+    for cut in range(0, len(data), max(1, len(data) // 300)):
+        log.write_bytes(data[:cut])
+        left, _, damage = scan(log)
+        assert damage == []
+        assert left == [b for b in found if b.offset + b.length <= cut]
+
+
+def test_any_changed_byte_of_a_log_costs_its_batch_only(tmp_path: Path) -> None:
+    log = logged(tmp_path / "out")
+    data = log.read_bytes()
+    found, *_ = scan(log)
+    rng = random.Random(2)
+    for at in [*range(len(HEAD), len(HEAD) + 40), *rng.sample(range(len(HEAD), len(data)), 200)]:
+        changed = bytearray(data)
+        changed[at] ^= 1 << rng.randrange(8)
+        log.write_bytes(changed)
+        left, _, damage = scan(log)
+        hit = next(b for b in found if b.offset <= at < b.offset + b.length)
+        assert left == [b for b in found if b is not hit]
+        assert bool(damage) == (hit is not found[-1])
+
+
+def test_a_compaction_that_was_interrupted_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewrite, replace_file = columns.rewrite, disk.replace_file
+    whole = _study(4).run(tmp_path / "whole", engine=FakeEngine()).frame
+    for stop in LAYOUT:
+        if not stop.endswith(".parquet"):
+            continue
+        folder = tmp_path / stop
+
+        def fail(path: Path, *rest: Any, stop: str = stop) -> Any:
+            if path.name == stop:
+                raise OSError(28, "No space left on device", str(path))
+            return rewrite(path, *rest)
+
+        def refuse(path: Path, data: bytes, stop: str = stop) -> None:
+            if path.name == stop:
+                raise OSError(28, "No space left on device", str(path))
+            replace_file(path, data)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("sojourn.study.columns.rewrite", fail)
+            patch.setattr("sojourn.study.disk.replace_file", refuse)
+            with pytest.raises(OSError, match="No space left"):
+                _study(4).run(folder, engine=FakeEngine())
+        pd.testing.assert_frame_equal(Results.open(folder).table().frame, whole)
+        engine = FakeEngine()
+        again = _study(4).run(folder, engine=engine).frame
+        assert engine.ran == []
+        pd.testing.assert_frame_equal(again, whole)
+        for name in ("runs", "flows", "series"):
+            one, other = (
+                pd.read_parquet(f / f"{name}.parquet").drop(columns="about", errors="ignore")
+                for f in (folder, tmp_path / "whole")
+            )
+            pd.testing.assert_frame_equal(
+                one.sort_values(list(one.columns[:3])).reset_index(drop=True),
+                other.sort_values(list(other.columns[:3])).reset_index(drop=True),
+            )
 
 
 def make(folder: Path) -> Path:
@@ -149,11 +229,13 @@ def make(folder: Path) -> Path:
 
 def test_leftovers_are_cleaned_up(tmp_path: Path) -> None:
     folder = make(tmp_path / "out")
-    (folder / "tmp" / "abc").mkdir(parents=True)
-    (folder / "tmp" / "abc" / "summary.parquet").write_bytes(b"half")
+    (folder / "log").mkdir()
+    (folder / "log" / "1-abc.runs").write_bytes(b"half")
+    (folder / "files" / "abc.tmp").mkdir(parents=True)
+    (folder / "files" / "abc.tmp" / "uplink.pcap").write_bytes(b"half")
     (folder / ".manifest.json.123.tmp").write_bytes(b"half")
     _study(2).run(folder, engine=FakeEngine())
-    assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "runs", "summary.parquet"]
+    assert sorted(p.name for p in folder.iterdir()) == LAYOUT
 
 
 def test_a_lost_or_old_summary_is_made_again(tmp_path: Path) -> None:
@@ -188,24 +270,23 @@ def test_another_study_in_the_folder(tmp_path: Path) -> None:
 
 def test_damage_is_named(tmp_path: Path) -> None:
     folder = make(tmp_path / "out")
-    run = Results.open(folder).run(queue="codel")
-    path = run.folder / "series.parquet"
+    path = folder / "series.parquet"
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
+    data[len(data) // 4] ^= 0xFF
     path.write_bytes(data)
-    assert "series.parquet: the content has changed" in Results.open(folder).check()[0]
+    assert "series.parquet: no readable Parquet" in Results.open(folder).check()[0]
     path.write_bytes(b"")
     with pytest.raises(ResultsError, match="no readable Parquet"):
-        run.table("series")
+        Results.open(folder).run(queue="codel").table("series")
     path.unlink()
     with pytest.raises(ResultsError, match="missing"):
-        run.table("series")
-    # The compacted summary can be made from the runs, so its loss is none.
+        Results.open(folder).run(queue="codel").table("series")
+    # The summary is made from the runs, so its loss is none.
     (folder / "summary.parquet").write_bytes(b"PAR1")
     assert len(Results.open(folder).table()) == 6
-    (run.folder / "summary.parquet").write_bytes(b"PAR1")
+    (folder / "runs.parquet").write_bytes(b"PAR1")
     with pytest.raises(ResultsError, match="no readable Parquet"):
-        Results.open(folder).table()
+        Results.open(folder)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +296,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         ("[]", "not a manifest"),
         ("{}", "not a manifest"),
         ('{"sojourn": {"format": 99}}', "format 99"),
-        ('{"sojourn": {"format": 1}}', "incomplete"),
+        ('{"sojourn": {"format": 2}}', "incomplete"),
     ],
 )
 def test_broken_manifests(tmp_path: Path, content: str, says: str) -> None:
@@ -227,13 +308,7 @@ def test_broken_manifests(tmp_path: Path, content: str, says: str) -> None:
         _study(2).run(folder, engine=FakeEngine())
 
 
-def test_a_run_folder_is_not_a_study(tmp_path: Path) -> None:
-    folder = make(tmp_path / "out")
-    run = Results.open(folder).run()
-    with pytest.raises(ResultsError, match="single run"):
-        Results.open(run.folder)
-    (run.folder / "run.json").write_text(json.dumps({"a": 1}))
-    with pytest.raises(ResultsError, match="does not describe a run"):
-        _ = Results.open(folder).run().about
+def test_a_folder_above_names_the_study_below(tmp_path: Path) -> None:
+    make(tmp_path / "out")
     with pytest.raises(ResultsError, match="did you mean"):
         Results.open(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from sojourn.scenario import Scenario, ScenarioError
@@ -47,13 +48,13 @@ def test_any_number_of_workers_gives_the_same(home: Scenario) -> None:
 def test_runs_are_replayed_alone(home: Scenario, tmp_path: Path) -> None:
     Study(home).seeds([5]).run(tmp_path)
     run = Results.open(tmp_path).run()
-    record = replay(run.folder)
+    record = replay(tmp_path)
     assert record.trace_hash == run.about["trace_hash"]
-    (run.folder / "run.json").write_text(
-        (run.folder / "run.json").read_text().replace('"seed": 5', '"seed": 6')
-    )
+    runs = pq.read_table(tmp_path / "runs.parquet")
+    about = [runs.column("about")[0].as_py().replace('"seed": 5', '"seed": 6')]
+    pq.write_table(runs.set_column(1, "about", [about]), tmp_path / "runs.parquet")
     with pytest.raises(StudyError, match="do not belong together"):
-        replay(run.folder)
+        replay(tmp_path)
 
 
 def test_the_scenario_is_read_back(home: Scenario, tmp_path: Path) -> None:

@@ -36,31 +36,32 @@ def test_the_table_has_a_row_a_run(tmp_path: Path) -> None:
     assert "12 runs" in table.summary()
 
 
+LAYOUT = [
+    "distributions.parquet",
+    "flows.parquet",
+    "manifest.json",
+    "queues.parquet",
+    "runs.parquet",
+    "series.parquet",
+    "summary.parquet",
+]
+
+
 def test_folder_layout(tmp_path: Path) -> None:
     study(2).run(tmp_path, engine=FakeEngine())
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "manifest.json",
-        "runs",
-        "summary.parquet",
-    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == LAYOUT
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["factors"] == ["queue", "rate"]
     assert manifest["seeds"] == [1, 2]
     assert manifest["machine"]["cores"] >= 1
-    runs = list((tmp_path / "runs").iterdir())
-    assert len(runs) == 8
-    assert sorted(p.name for p in runs[0].iterdir()) == [
-        "distributions.parquet",
-        "flows.parquet",
-        "queues.parquet",
-        "run.json",
-        "series.parquet",
-        "summary.parquet",
-    ]
-    about = json.loads((runs[0] / "run.json").read_text())
-    assert set(about["factors"]) == {"queue", "rate"}
-    field = pq.read_schema(runs[0] / "summary.parquet").field("goodput")
+    runs = pd.read_parquet(tmp_path / "runs.parquet")
+    assert len(runs) == runs["key"].nunique() == 8
+    assert set(json.loads(runs["about"][0])["factors"]) == {"queue", "rate"}
+    field = pq.read_schema(tmp_path / "runs.parquet").field("goodput")
     assert field.metadata[b"unit"] == b"bit/s"
+    flows = pd.read_parquet(tmp_path / "flows.parquet")
+    assert list(flows.columns) == ["key", "group", "goodput"]
+    assert set(flows["key"]) == set(runs["key"])
     compact = pq.read_schema(tmp_path / "summary.parquet")
     assert compact.names[:4] == ["queue", "rate", "seed", "key"]
     assert compact.field("sojourn_p95").metadata[b"unit"] == b"s"
@@ -291,11 +292,15 @@ def test_a_failing_run_is_named_and_the_others_kept(tmp_path: Path) -> None:
 def test_replay(tmp_path: Path) -> None:
     study(1).run(tmp_path, engine=FakeEngine())
     run = Results.open(tmp_path).run(queue="codel", rate=20)
-    record = replay(run.folder / "run.json", FakeEngine())
+    record = replay(tmp_path, run.key, FakeEngine())
     assert record.trace_hash == run.about["trace_hash"]
     with pytest.raises(StudyError, match="made by engine"):
-        replay(run.folder, FakeEngine("other"))
-    assert replay(run.folder, FakeEngine("other"), any_engine=True).events == 1000
+        replay(tmp_path, run.key, FakeEngine("other"))
+    with pytest.raises(StudyError, match="has 4 runs; name one"):
+        replay(tmp_path)
+    with pytest.raises(StudyError, match="has no run abc"):
+        replay(tmp_path, "abc")
+    assert replay(tmp_path, run.key, FakeEngine("other"), any_engine=True).events == 1000
 
 
 def test_single_runs_are_read_back(tmp_path: Path) -> None:
@@ -340,9 +345,9 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sojourn.study.store.Store.write", full)
+    monkeypatch.setattr("sojourn.study.disk.write_all", full)
     monkeypatch.setattr("sojourn.study.store.Store.close", full)
-    with pytest.raises(StudyError, match=r"seed \d+ could not be kept: No space left"):
+    with pytest.raises(StudyError, match="the last runs could not be kept: No space left"):
         Study(scenario()).vary(queue=["codel"]).run(tmp_path, engine=engine())
 
 

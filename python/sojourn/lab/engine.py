@@ -45,7 +45,7 @@ class LabRecord:
 
     outcome: Outcome = field(repr=False)
     real: dict[str, Any]
-    """How it was run, whether it is valid, what the programs said; goes into `run.json`."""
+    """How it was run, whether it is valid, what the programs said; is kept with the run."""
     tables: dict[str, Sequence[Column]]
     files: dict[str, bytes] = field(default_factory=dict, repr=False)
     """Files to be kept with it: what the programs wrote."""

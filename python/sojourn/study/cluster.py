@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from sojourn.study import disk, remote
+from sojourn.study import remote
 from sojourn.study.errors import ClusterError, StudyError
 from sojourn.study.remote import STOPPED, Shipped
 
@@ -144,7 +144,7 @@ class Cluster:
         if self._trouble is not None:
             raise self._trouble
         ahead = max(AHEAD * self.threads, LEAST_IN_FLIGHT)
-        return min(ahead, disk.most_claims(), self._most or ahead)
+        return min(ahead, self._most or ahead)
 
     def note(self) -> str:
         """Return whether there are none."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -25,6 +29,12 @@ THREADS = False
 One that still lets go of Python's memory when the interpreter ends brings the whole process down
 ("terminate called without an active exception"); a run's tables are too small to gain by threads.
 """
+
+# All 64 bits of a seed may be set; a table without rows has types too.
+_FRONT = {"seed": pa.uint64(), "key": pa.string(), "about": pa.string(), "plan": pa.string()}
+
+GROUP = 1 << 17
+"""Rows of a Parquet file that are written, and read, together."""
 
 _TYPES = {"f8": "<f8", "i8": "<i8", "?": "?"}
 
@@ -59,20 +69,134 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 def read(path: Path, names: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file, or those of its columns, or say what is wrong with it."""
+    with _opened(path) as file:
+        there = file.schema_arrow.names
+        wanted = None if names is None else [n for n in there if n in names]
+        return file.read(columns=wanted, use_threads=THREADS)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         # Arrow opens no file by a name that is not UTF-8.
         with path.open("rb") as opened:
-            file = pq.ParquetFile(opened, page_checksum_verification=True)
-            there = file.schema_arrow.names
-            wanted = None if names is None else [n for n in there if n in names]
-            return file.read(columns=wanted, use_threads=THREADS)
+            yield pq.ParquetFile(opened, page_checksum_verification=True)
     except FileNotFoundError:
         raise ResultsError(path, "the file is missing") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ResultsError(
-            path, f"no readable Parquet file ({reason}): remove its folder, and it is made again"
+            path, f"no readable Parquet file ({reason}): restore it, or run the study anew"
         ) from error
+
+
+def groups(path: Path) -> Iterator[pa.Table]:
+    """Yield the row groups of a Parquet file."""
+    with _opened(path) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, use_threads=THREADS)
+
+
+def rewrite(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """Replace a Parquet file by tables below each other; what a table lacks is empty there."""
+    if path.exists():
+        with _opened(path) as file:
+            schema = unified(file.schema_arrow, schema)
+    with (
+        disk.replacing(path) as new,
+        pq.ParquetWriter(new, schema, compression="zstd", write_page_checksum=True) as writer,
+    ):
+        pending: list[pa.Table] = []
+        for table in tables:
+            pending.append(_fitted(table, schema))
+            if sum(part.num_rows for part in pending) >= GROUP:
+                writer.write_table(pa.concat_tables(pending), row_group_size=GROUP)
+                pending = []
+        writer.write_table(pa.concat_tables([schema.empty_table(), *pending]))
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    missing = (f for f in schema if f.name not in table.column_names)
+    for field in missing:
+        table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(schema.names).cast(schema)
+
+
+def unified(one: pa.Schema | None, other: pa.Schema) -> pa.Schema:
+    """Return a schema with the columns of both."""
+    other = other.remove_metadata()
+    if one is None:
+        return other
+    return pa.unify_schemas([one.remove_metadata(), other], promote_options="permissive")
+
+
+class Rows:
+    """A Parquet file of many runs, whose rows are read by the run's key."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._state: tuple[int, int, int] | None = None
+        self._places: dict[str, tuple[int, int]] = {}
+        self._starts: list[int] = []
+        self._group: tuple[int, pa.Table] | None = None
+
+    def refresh(self) -> bool:
+        """Look at the file; returns whether it has changed since the last time."""
+        try:
+            stat = self.path.stat()
+            state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        except FileNotFoundError:
+            state = None
+        if state == self._state:
+            return False
+        self._state, self._places, self._starts, self._group = state, {}, [], None
+        if state is not None:
+            self._index()
+        return True
+
+    def _index(self) -> None:
+        with _opened(self.path) as file:
+            row = 0
+            for group in range(file.num_row_groups):
+                self._starts.append(row)
+                keys = file.read_row_group(group, columns=["key"], use_threads=THREADS)
+                for key in keys.column("key").to_pylist():
+                    first, count = self._places.get(key, (row, 0))
+                    self._places[key] = first, count + 1
+                    row += 1
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def rows(self, key: str) -> pa.Table | None:
+        """Return the rows of a run with the columns that it has; None if there is no file."""
+        if self._state is None:
+            return None
+        if key not in self._places:
+            return self._read(0).slice(0, 0)
+        first, count = self._places[key]
+        parts = []
+        group = bisect_right(self._starts, first) - 1
+        while count > 0:
+            table = self._read(group)
+            part = table.slice(first - self._starts[group], count)
+            parts.append(part)
+            first, count, group = first + part.num_rows, count - part.num_rows, group + 1
+        return without_empty(pa.concat_tables(parts))
+
+    def _read(self, group: int) -> pa.Table:
+        if self._group is None or self._group[0] != group:
+            with _opened(self.path) as file:
+                self._group = group, file.read_row_group(group, use_threads=THREADS)
+        return self._group[1]
+
+
+def rows_of(table: pa.Table, key: str) -> pa.Table:
+    """Return the rows of a run."""
+    return table.filter(pc.equal(table.column("key"), key))
 
 
 def units(table: pa.Table) -> dict[str, str]:
@@ -86,13 +210,36 @@ def units(table: pa.Table) -> dict[str, str]:
 
 
 def with_front(table: pa.Table, front: Mapping[str, Any]) -> pa.Table:
-    """Put constant columns in front; a column of the table with such a name gets another one."""
+    """Put constant columns in front."""
+    return with_columns(table, {name: [value] * table.num_rows for name, value in front.items()})
+
+
+def with_columns(table: pa.Table, front: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Put columns in front; a column of the table with such a name gets another one."""
     table = table.rename_columns([f"metric.{n}" if n in front else n for n in table.column_names])
-    for position, (name, value) in enumerate(front.items()):
-        kind = pa.uint64() if name == "seed" else None  # all 64 bits of it may be set
-        column = pa.array([value] * table.num_rows, kind)
+    for position, (name, values) in enumerate(front.items()):
+        column = pa.array(values, _FRONT.get(name))
         table = table.add_column(position, pa.field(name, column.type), column)
     return table
+
+
+def without_front(table: pa.Table, front: Sequence[str]) -> pa.Table:
+    """Undo `with_front`."""
+    table = table.drop_columns([name for name in front if name in table.column_names])
+    return table.rename_columns(
+        [
+            n.removeprefix("metric.") if n.removeprefix("metric.") in front else n
+            for n in table.column_names
+        ]
+    )
+
+
+def without_empty(table: pa.Table) -> pa.Table:
+    """Leave out columns without a value: the runs do not have them."""
+    if table.num_rows == 0:
+        return table
+    empty = [n for n in table.column_names if table.column(n).null_count == table.num_rows]
+    return table.drop_columns(empty)
 
 
 def stack(tables: Iterable[pa.Table]) -> pa.Table:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
-from sojourn.study.key import short
+from sojourn.study.key import run_key, short
 from sojourn.study.machine import machine, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sojourn.study.cells import Cell
 
-FORMAT = 1
+FORMAT = 2
 NAME = "manifest.json"
 
 
@@ -59,6 +59,12 @@ class Manifest:
         """
         what = self.name if self.kind == "paper" else self.scenario
         return short([self.kind, what, sorted(self.factors)])
+
+    def runs(self) -> Iterator[tuple[dict[str, Any], int, str]]:
+        """Yield factors, seed and key of every run of the study, in the table's order."""
+        for cell in self.cells:
+            for seed in self.seeds:
+                yield cell["factors"], seed, run_key(cell["plan"], seed, self.engine)
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""
@@ -124,7 +130,6 @@ def load(folder: Path) -> Manifest | None:
             "use the version that wrote it, or choose another folder",
         )
     fields = Manifest.__dataclass_fields__
-    data.setdefault("kept", {})  # folders of before there was a choice have everything
     missing = [name for name in fields if name not in data]
     if missing:
         raise ResultsError(

@@ -11,8 +11,7 @@ from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import canonical, plan_hash, run_key
-from sojourn.study.store import RUN, SUMMARY, Store
-from sojourn.study.summaries import collect, current, expected
+from sojourn.study.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,32 +25,26 @@ if TYPE_CHECKING:
 
 
 class StoredRun:
-    """One run on disk."""
+    """One run in a results folder."""
 
     def __init__(self, store: Store, key: str) -> None:
         self._store = store
         self.key = key
 
-    @classmethod
-    def open(cls, path: str | Path) -> StoredRun:
-        """Return the run in a folder, or that of a `run.json`."""
-        folder = Path(path)
-        folder = folder.parent if folder.name == RUN else folder
-        if not (folder / RUN).exists():
-            raise ResultsError(folder, f"there is no {RUN}")
-        store = Store(folder.parent.parent)
-        store.runs = folder.parent
-        return cls(store, folder.name)
-
     @cached_property
     def about(self) -> dict[str, Any]:
-        """Its `run.json`: plan, seed, factors, trace hash, engine."""
+        """Its plan, seed, factors, trace hash, engine."""
         return self._store.about(self.key)
 
     @property
-    def folder(self) -> Path:
-        """Where it is."""
-        return self._store.path(self.key)
+    def place(self) -> str:
+        """The folder and the key, for messages."""
+        return f"{self._store.folder}: run {self.key}"
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Its captures and other files, by name."""
+        return {name: self._store.files(self.key) / name for name in self.about.get("files", {})}
 
     @property
     def seed(self) -> int:
@@ -73,10 +66,12 @@ class StoredRun:
         if name not in (*TABLES, *ASKED):
             raise StudyError(f"no table `{name}`; there are {', '.join((*TABLES, *ASKED))}")
         if not Kept.from_dict(self.about.get("kept", {})).has_table(name):
-            raise NotKept(f"{self.folder}: its study does not keep the table `{name}`")
-        if name in ASKED and not (self.folder / f"{name}.parquet").exists():
-            raise StudyError(f"{self.folder}: its scenario did not ask for the table `{name}`")
+            raise NotKept(f"{self.place}: its study does not keep the table `{name}`")
         table = self._store.table(self.key, name)
+        if table is None and name in ASKED:
+            raise StudyError(f"{self.place}: its scenario did not ask for the table `{name}`")
+        if table is None:
+            raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
         frame = columns.frame(table)
         frame.attrs["units"] = columns.units(table)
         return frame
@@ -89,20 +84,21 @@ class StoredRun:
         """
         from sojourn.study.engine import core
 
+        if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
+            raise StudyError(f"{self.place}: plan, seed and key do not belong together")
         engine = engine or core()
         same = engine.fingerprint() == self.about["engine"]
         if not same and not any_engine:
-            raise ResultsError(
-                self.folder,
-                f"made by engine {self.about['engine'][:12]} "
+            raise StudyError(
+                f"{self.place}: made by engine {self.about['engine'][:12]} "
                 f"(version {self.about.get('version', '?')}), this is {engine.fingerprint()[:12]}: "
                 "install that version, or replay with any_engine=True",
             )
         record = engine.simulate(self.plan_json, self.seed, None)
         if same and record.trace_hash != self.about["trace_hash"]:
-            raise ResultsError(
-                self.folder,
-                f"replay gives trace {record.trace_hash}, recorded was {self.about['trace_hash']}",
+            raise StudyError(
+                f"{self.place}: replay gives trace {record.trace_hash}, recorded was "
+                f"{self.about['trace_hash']}"
             )
         return record
 
@@ -124,14 +120,10 @@ class Results:
             raise ResultsError(path, "is a file, not a folder of results")
         about = manifest.load(path)
         if about is None:
-            if (path / RUN).exists():
-                raise ResultsError(
-                    path, f"this is a single run; the study's folder is {path.parent.parent}"
-                )
             inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
             hint = f"; did you mean {path / inner[0]}?" if inner else ""
             raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
-        return cls(Store(path), about)
+        return cls(Store(path).refreshed(), about)
 
     @property
     def folder(self) -> Path:
@@ -161,18 +153,18 @@ class Results:
     @property
     def keys(self) -> list[str]:
         """Keys of all runs the study should have, without repetition."""
-        return list(dict.fromkeys(key for _, _, key in expected(self.manifest)))
+        return list(dict.fromkeys(key for _, _, key in self.manifest.runs()))
 
     @property
     def missing(self) -> list[str]:
         """Keys of runs that are not there yet."""
+        self.store.refresh()
         return [key for key in self.keys if not self.store.has(key)]
 
     @property
     def foreign(self) -> int:
         """Runs in the folder that are not this study's (as of another engine)."""
-        mine = set(self.keys)
-        return sum(p.name not in mine for p in self.store.runs.glob("*") if p.is_dir())
+        return len(self.store.keys - set(self.keys))
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -203,7 +195,7 @@ class Results:
         """Return the runs that are there, of cells with these levels."""
         wanted = [
             key
-            for factors, _, key in expected(self.manifest)
+            for factors, _, key in self.manifest.runs()
             if all(factors.get(k) == v for k, v in levels.items()) and self.store.has(key)
         ]
         return [StoredRun(self.store, key) for key in dict.fromkeys(wanted)]
@@ -222,11 +214,7 @@ class Results:
         """
         from sojourn.study.table import Table
 
-        # If the study was killed before the summary was written anew, the runs themselves count.
-        if part is None and metrics is None and current(self.store, self.manifest):
-            table = columns.read(self.folder / SUMMARY)
-        else:
-            table = collect(self.store, part or self.manifest, metrics)
+        table = self.store.summary(part or self.manifest, metrics)
         if table is None:
             raise ResultsError(
                 self.folder, "no run of this study is there yet; the command that began it goes on"
@@ -247,23 +235,31 @@ class Results:
         for run in self.runs():
             series = run.table("series")
             if column not in series.columns:
-                raise ResultsError(run.folder, f"no time series {column} was recorded")
+                raise StudyError(f"{run.place}: no time series {column} was recorded")
             cut = mser(series[column].dropna().to_numpy(dtype=float))
             times = series.loc[series[column].notna(), "time"].to_numpy(dtype=float)
             found[run.key] = float(times[cut.cut]) if cut.found else float("nan")
         return found
 
     def check(self) -> list[str]:
-        """Return everything that is wrong with the files, by their hashes."""
-        return [line for key in self.keys if self.store.has(key) for line in self.store.damage(key)]
+        """Return everything that is wrong with the files, by their checksums."""
+        return self.store.damage()
 
 
-def replay(path: str | Path, engine: Engine | None = None, *, any_engine: bool = False) -> Record:
-    """Run the run in a folder (or a `run.json`) again; it must give the same trace."""
-    run = StoredRun.open(path)
-    expected_key = run_key(plan_hash(run.plan_json), run.seed, run.about["engine"])
-    if run.about.get("key") not in (None, expected_key):
-        raise ResultsError(
-            run.folder / RUN, "plan, seed and key do not belong together: it was edited"
-        )
-    return run.replay(engine, any_engine=any_engine)
+def replay(
+    folder: str | Path,
+    key: str | None = None,
+    engine: Engine | None = None,
+    *,
+    any_engine: bool = False,
+) -> Record:
+    """Run a run of a results folder again; it must give the same trace.
+
+    `key` may be left out if the folder has one run only.
+    """
+    results = Results.open(folder)
+    runs = [run for run in results.runs() if key in (None, run.key)]
+    if len(runs) != 1:
+        what = f"no run {key}" if key else f"{len(runs)} runs; name one by its key"
+        raise ResultsError(results.folder, f"has {what}")
+    return runs[0].replay(engine, any_engine=any_engine)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from sojourn.study.progress import Report
     from sojourn.study.store import Store
 
+FLUSH = 0.2
+"""Seconds after which finished runs are written: one process's death costs no more."""
+
 BUSY_WAIT = 0.2
 """Seconds before looking again at a run that another process is making."""
 
@@ -102,23 +105,37 @@ class Runner:
         finally:
             for thread in self._threads:
                 thread.join()
+            self._flush()
         if self._failure is not None:
             raise self._failure
         if report is not None:
             report(self.progress())
 
     def _watch(self, report: Report | None, every: float) -> None:
-        told = 0.0
+        told = written = 0.0
         while True:
             self._staff(self.workers.slots())
             if not self._threads:
                 return
             with self._changed:
                 self._changed.wait(every)
+            if time.monotonic() - written >= FLUSH:
+                written = time.monotonic()
+                self._flush()
             if report is not None and time.monotonic() - told >= every:
                 told = time.monotonic()
                 if report(self.progress()) is False:
                     self._stop.set()
+
+    def _flush(self) -> None:
+        """Write the last runs; an earlier failure is the one to report."""
+        try:
+            self.store.flush()
+        except OSError as error:
+            self._stop.set()
+            if self._failure is None:
+                self._failure = StudyError(_unwritten(self.store.folder, "the last runs", error))
+                self._failure.__cause__ = error
 
     def _staff(self, slots: int) -> None:
         """Have as many threads as there are slots, and no more than there is work for."""
@@ -163,21 +180,16 @@ class Runner:
         if self.store.has(task.key):  # another process made it in the meantime
             self._finished(reused=True)
             return
-        held = self.store.claim(task.key)
-        if held is None:
+        if not self.store.claim(task.key):
             with self._changed:
                 self._waiting.append(task)
             self._stop.wait(BUSY_WAIT)
             return
         try:
-            if self.store.has(task.key):  # made between the look and the claim
-                held.drop()
-                self._finished(reused=True)
-                return
             begin = time.perf_counter()
             record = self.engine.simulate(task.plan_json, task.seed, self._listener(task.key))
             if not record.complete:
-                held.drop()
+                self.store.release(task.key)
                 return
             # Made elsewhere: waiting and travel are not part of it.
             seconds = getattr(record, "seconds", time.perf_counter() - begin)
@@ -196,11 +208,11 @@ class Runner:
             real = getattr(record, "real", None)
             if real is not None:  # how it was run, and whether it is to be believed
                 about["real"] = real
-            new = self.store.write(held, task.key, record, about, self.kept)
+            self.store.add(task.key, record, about, self.kept)
         except BaseException:
-            held.drop()
+            self.store.release(task.key)
             raise
-        self._finished(reused=not new)
+        self._finished(reused=False)
 
     def _listener(self, key: str) -> Any:
         def listen(fraction: float, events: int) -> bool:
@@ -220,11 +232,15 @@ def _explained(task: Task, error: BaseException, folder: Path) -> BaseException:
     where = ", ".join(f"{k} = {v}" for k, v in task.factors.items())
     place = f"the run with {where}, seed {task.seed}" if where else f"the run with seed {task.seed}"
     if isinstance(error, OSError):
-        wrapped = StudyError(
-            f"{folder}: {place} could not be kept: {error.strerror or error}; runs that are there "
-            "are whole, and the same command goes on from them"
-        )
+        wrapped = StudyError(_unwritten(folder, place, error))
     else:
         wrapped = StudyError(f"{place} failed: {error}")
     wrapped.__cause__ = error
     return wrapped
+
+
+def _unwritten(folder: Path, what: str, error: OSError) -> str:
+    return (
+        f"{folder}: {what} could not be kept: {error.strerror or error}; runs that are there are "
+        "whole, and the same command goes on from them"
+    )

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """A context in which runs are made; its end writes the compacted summary of all runs.
+    """A context in which runs are made; its end compacts them and writes the summary of all runs.
 
-    Without a folder, the results live as long as the `Results` that read them. Without `compact`
-    nobody reads them all at once, and there is no summary.
+    Without a folder, the results live as long as the `Results` that read them. Without `summarise`
+    no summary is written.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Session:
         engine: Engine | None = None,
         on: Place | None = None,
         *,
-        compact: bool = True,
+        summarise: bool = True,
     ) -> None:
         if workers is not None and workers < 1:
             raise StudyError(f"at least one worker is needed, not {workers}")
@@ -48,7 +48,7 @@ class Session:
         self._engine = engine
         self._count = workers
         self._on = on
-        self._compact = compact
+        self._summarise = summarise
         self._stack = contextlib.ExitStack()
         self._temporary: temporary.Folder | None = None
         self._manifest: Manifest | None = None
@@ -78,11 +78,11 @@ class Session:
         with self._stack:
             if error is None:
                 if self._manifest is not None:
-                    self.store.close(self._manifest, compact=self._compact)
+                    self.store.close(self._manifest, summarise=self._summarise)
                 return
             with contextlib.suppress(OSError, ResultsError):  # what stopped it is the news
                 if self._manifest is not None:
-                    self.store.close(self._manifest, compact=self._compact)
+                    self.store.close(self._manifest, summarise=self._summarise)
             if self._temporary is not None and self._results is None:
                 self._temporary.close()
 

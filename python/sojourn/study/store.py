@@ -1,15 +1,35 @@
-"""A study's folder on disk: runs written whole or not at all, safe for several processes."""
+"""A study's folder: a log of runs, and the Parquet files that it is compacted to.
+
+Each session appends whole batches of runs to a log of its own, so that sessions never wait for
+each other and a process that is killed loses no run that was written. When a session ends, the
+logs that no session writes any more become Parquet files: `runs.parquet` (a row a run) and one
+file for each table of the records, with the run's key in front. A file is replaced whole;
+`runs.parquet` comes last and the logs go after it, so at every moment each run is in the log or
+in `runs.parquet`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+import os
+import shutil
+import sys
+import threading
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
-from sojourn.study import columns, disk, manifest
+from sojourn.study import batches, columns, disk, manifest
+from sojourn.study.claims import Claims
+from sojourn.study.compact import SUMMARY, compact, summary_of
 from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.key import canonical
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,17 +37,27 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from sojourn.study.disk import Claimed
+    from sojourn.study.batches import Batch
     from sojourn.study.engine import Record
     from sojourn.study.kept import Kept
     from sojourn.study.manifest import Manifest
 
-RUN = "run.json"
-SUMMARY = "summary.parquet"
-_OURS = {manifest.NAME, SUMMARY, "runs", "tmp"}
+LOG = "log"
+FILES = "files"
+_CLAIMS = "claims"
+_SUFFIX = ".runs"
+_OURS = {
+    manifest.NAME,
+    LOG,
+    FILES,
+    *(f"{name}.parquet" for name in (batches.RUNS, *TABLES, *ASKED)),
+}
 
 PCAPNG = bytes.fromhex("0a0d0d0a")
 """How captures of real packets begin: with both sides of the queue in one file."""
+
+MOST_PENDING = 8 << 20
+"""Bytes of results in memory at which they are written without waiting for the next `flush`."""
 
 
 class Store:
@@ -35,18 +65,32 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.runs = folder / "runs"
-        self.temporary = folder / "tmp"
+        self._log = folder / LOG
+        self._claims = Claims(self._log / _CLAIMS)
+        self._lock = threading.RLock()
+        # What the folder has
+        self._compacted = columns.Rows(folder / f"{batches.RUNS}.parquet")
+        self._tables: dict[str, columns.Rows] = {}
+        self._ends: dict[Path, int] = {}
+        self._batches: dict[str, Batch] = {}
+        self._read: tuple[Batch, batches.Tables] | None = None
+        self._damage: dict[Path, list[str]] = {}
+        # What this session writes
+        self._own: Path | None = None
+        self._fd: int | None = None
+        self._keys: list[str] = []
+        self._pending: batches.Tables = {}
+        self._size = 0
 
     # The folder as a whole
 
     def open(self, wanted: Manifest) -> Manifest:
-        """Make the folder this study's, or go on with the one there; returns the manifest.
+        """Make the folder this study's, or continue the study in it; returns the manifest.
 
-        A folder that holds something else is left alone.
+        A folder that holds other files is left alone.
         """
         self._check_free()
-        self.runs.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         with disk.locked(self.folder):
             there = manifest.load(self.folder)
             if there is not None:
@@ -62,8 +106,9 @@ class Store:
                     raise ResultsError(self.folder, str(error)) from error
             disk.remove_leftover_files(self.folder)
             disk.replace_file(self.folder / manifest.NAME, wanted.to_bytes())
+            self._begin_log()
         disk.sync_folder(self.folder.parent)
-        disk.remove_leftover_folders(self.temporary)
+        self.refresh()
         return wanted
 
     def _check_free(self) -> None:
@@ -83,93 +128,302 @@ class Store:
                 "choose another folder",
             )
 
-    def close(self, mine: Manifest, *, compact: bool = True) -> None:
-        """Tidy up and, if `compact`, write the compacted summary of all runs there are."""
-        disk.remove_leftover_folders(self.temporary)
-        with contextlib.suppress(OSError):  # another process may still be at work in it
-            self.temporary.rmdir()
-        if not compact:
+    def _begin_log(self) -> None:
+        """Open this session's log and lock it: an unlocked log has no writer."""
+        if self._fd is not None:
             return
-        with disk.locked(self.folder):
-            there = manifest.load(self.folder) or mine
-            from sojourn.study.summaries import collect, current
+        self._log.mkdir(exist_ok=True)
+        self._own = self._log / f"{os.getpid()}-{uuid.uuid4().hex[:8]}{_SUFFIX}"
+        self._fd = os.open(self._own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        if sys.platform != "win32":
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
 
-            if not current(self, there):
-                table = collect(self, there)
-                if table is not None:
-                    disk.replace_file(self.folder / SUMMARY, columns.parquet(table))
+    def close(self, mine: Manifest, *, summarise: bool = True) -> None:
+        """Write what is pending, and compact the logs that no session writes.
 
-    # Single runs
+        Without `summarise` no table of all runs is written.
+        """
+        try:
+            self.flush()
+        finally:
+            with self._lock, disk.locked(self.folder):
+                self._claims.close()
+                self._end_log()
+                self.refresh()
+                finished = self._finished_logs()
+                logged = [b for b in self._unique_batches() if b.path in finished]
+                compact(self.folder, logged)
+                for path in finished:
+                    path.unlink(missing_ok=True)
+                if self._log.is_dir() and not any(p.suffix == _SUFFIX for p in self._log.iterdir()):
+                    self._remove_leftovers()
+                self.refresh()
+                if summarise:
+                    self._summarise(manifest.load(self.folder) or mine)
 
-    def path(self, key: str) -> Path:
-        """Return the folder of a run."""
-        return self.runs / key
+    def _end_log(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _finished_logs(self) -> list[Path]:
+        """Return the logs that no session has locked."""
+        found = []
+        for path in self._logs():
+            if path == self._own or sys.platform == "win32":
+                if path == self._own:
+                    found.append(path)
+                continue
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.append(path)
+            except BlockingIOError:
+                pass
+            finally:
+                os.close(fd)
+        return found
+
+    def _remove_leftovers(self) -> None:
+        """Remove what killed sessions left; no session is at work."""
+        shutil.rmtree(self._log, ignore_errors=True)
+        files = self.folder / FILES
+        for path in files.glob("*.tmp"):
+            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it has files
+            files.rmdir()
+
+    def _summarise(self, of: Manifest) -> None:
+        path = self.folder / SUMMARY
+        wanted = [key for _, _, key in of.runs() if self.has(key)]
+        with contextlib.suppress(ResultsError):
+            there = columns.read(path, ["key"])
+            if "key" in there.column_names and there.column("key").to_pylist() == wanted:
+                return
+        table = self.summary(of)
+        if table is not None:
+            disk.replace_file(path, columns.parquet(table))
+
+    # Which runs there are
+
+    def refresh(self) -> None:
+        """Look for runs that other sessions have written."""
+        with self._lock:
+            paths = self._logs()
+            changed = self._compacted.refresh()
+            if changed:
+                self._tables.clear()
+            for gone in set(self._ends) - set(paths):
+                del self._ends[gone]
+                self._damage.pop(gone, None)
+                self._batches = {k: b for k, b in self._batches.items() if b.path != gone}
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):  # compacted in the meantime
+                    self._scan(path)
+
+    def refreshed(self) -> Self:
+        """Return this store after `refresh`."""
+        self.refresh()
+        return self
+
+    def _logs(self) -> list[Path]:
+        try:
+            return sorted(p for p in self._log.iterdir() if p.suffix == _SUFFIX)
+        except FileNotFoundError:
+            return []
+
+    def _scan(self, path: Path) -> None:
+        start = self._ends.get(path, 0)
+        if path.stat().st_size <= start:
+            return
+        found, self._ends[path], damage = batches.scan(path, start)
+        for batch in found:
+            for key in batch.keys:
+                self._batches.setdefault(key, batch)
+        if damage:
+            self._damage.setdefault(path, []).extend(damage)
+
+    def _unique_batches(self) -> list[Batch]:
+        return list(dict.fromkeys(self._batches.values()))
 
     def has(self, key: str) -> bool:
-        """Whether the run is there (a run that is there is whole)."""
-        return (self.runs / key / RUN).exists()
+        """Return whether the run is in the folder."""
+        with self._lock:
+            return key in self._batches or key in self._compacted or key in self._keys
 
-    def claim(self, key: str) -> Claimed | None:
-        """Reserve a run for this process; None if another one is at it."""
-        return disk.claim(self.temporary / key)
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all runs in the folder."""
+        with self._lock:
+            return {*self._batches, *self._compacted, *self._keys}
 
-    def write(
-        self, held: Claimed, key: str, record: Record, about: dict[str, Any], kept: Kept
-    ) -> bool:
-        """Write what is kept of a run into its claimed folder and give it its name."""
-        hashes = {}
+    def claim(self, key: str) -> bool:
+        """Reserve a run for this session; false if another one is making it or has made it."""
+        with self._lock:
+            if not self._claims.take(key):
+                return False
+            self.refresh()
+            if self.has(key):
+                self._claims.release(key)
+                return False
+            return True
+
+    def release(self, key: str) -> None:
+        """Give up a claim."""
+        with self._lock:
+            self._claims.release(key)
+
+    # Writing
+
+    def add(self, key: str, record: Record, about: dict[str, Any], kept: Kept) -> None:
+        """Take what is kept of a claimed run; `flush` writes it and releases the claim."""
+        about = dict(about)
+        plan = about.pop("plan")
         if not kept.everything:
-            about = {**about, "kept": kept.as_dict()}
+            about["kept"] = kept.as_dict()
+        about["files"] = self._write_files(key, plan, record)
+        parts: batches.Tables = {}
         for name in (*TABLES, *ASKED):
             if not kept.has_table(name):
                 continue
             table = kept.of_table(name, record.table(name))
             if not table and name in ASKED:
                 continue
-            data = columns.parquet(columns.to_arrow(table))
-            (held.path / f"{name}.parquet").write_bytes(data)
-            hashes[f"{name}.parquet"] = hashlib.sha256(data).hexdigest()
-        for link, capture in zip(_capture_names(about["plan"]), record.captures, strict=False):
-            name = f"{link}ng" if capture.startswith(PCAPNG) else link
-            (held.path / name).write_bytes(capture)
-            hashes[name] = hashlib.sha256(capture).hexdigest()
-        for name, data in getattr(record, "files", {}).items():
-            (held.path / name).write_bytes(data)
-            hashes[name] = hashlib.sha256(data).hexdigest()
-        text = json.dumps({"format": manifest.FORMAT, "key": key, **about, "files": hashes})
-        (held.path / RUN).write_text(text, encoding="utf-8")
-        return held.publish(self.path(key))
+            parts[name] = [columns.to_arrow(table)]
+        (summary,) = parts.pop("summary")
+        if summary.num_rows != 1:
+            raise StudyError(f"the summary has {summary.num_rows} rows; a summary has one")
+        front = {"key": key, "about": json.dumps(about), "plan": canonical(plan)}
+        parts = {
+            name: [columns.with_front(t, {"key": key}) for t in p] for name, p in parts.items()
+        }
+        parts[batches.RUNS] = [columns.with_front(summary, front)]
+        with self._lock:
+            self._keys.append(key)
+            for name, new in parts.items():
+                self._pending.setdefault(name, []).extend(new)
+                self._size += sum(table.nbytes for table in new)
+            if self._size >= MOST_PENDING:
+                self.flush()
+
+    def flush(self) -> None:
+        """Append the pending runs to the log and release their claims."""
+        with self._lock:
+            if not self._keys:
+                return
+            if self._fd is None or self._own is None:
+                raise StudyError(f"{self.folder}: the session has ended")
+            begin = os.lseek(self._fd, 0, os.SEEK_END)
+            data = batches.encode(self._keys, self._pending)
+            try:
+                disk.write_all(self._fd, data if begin else batches.HEAD + data)
+            except OSError as error:
+                os.ftruncate(self._fd, begin)
+                error.filename = str(self.folder)
+                raise
+            finally:
+                keys, self._keys, self._pending, self._size = self._keys, [], {}, 0
+                for key in keys:
+                    self._claims.release(key)
+            self._scan(self._own)
+
+    def _write_files(self, key: str, plan: dict[str, Any], record: Record) -> dict[str, str]:
+        """Write captures and other files of a run; returns their digests by name."""
+        found: dict[str, bytes] = {}
+        for link, capture in zip(_capture_names(plan), record.captures, strict=False):
+            found[f"{link}ng" if capture.startswith(PCAPNG) else link] = capture
+        found.update(getattr(record, "files", {}))
+        if found:
+            disk.replace_folder(self.files(key), found)
+        return {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
+
+    # Reading
+
+    def files(self, key: str) -> Path:
+        """Return the folder of a run's captures, which exists if it has some."""
+        return self.folder / FILES / key
 
     def about(self, key: str) -> dict[str, Any]:
-        """Return a run's `run.json`."""
-        path = self.path(key) / RUN
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ResultsError(path, "the file is missing") from None
-        except (OSError, ValueError) as error:
-            raise ResultsError(path, f"cannot be read ({error})") from error
-        if not isinstance(data, dict) or not {"plan", "seed", "engine", "factors"} <= set(data):
-            raise ResultsError(path, "this does not describe a run")
-        return data
+        """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
+        row = self._row(key, ["about", "plan"])
+        return {"key": key, **json.loads(row["about"]), "plan": json.loads(row["plan"])}
 
-    def table(self, key: str, name: str, names: Sequence[str] | None = None) -> pa.Table:
-        """Return one table of a run, with these columns only if they are named."""
-        return columns.read(self.path(key) / f"{name}.parquet", names)
+    def _row(self, key: str, names: Sequence[str]) -> dict[str, Any]:
+        table = self._part(key, batches.RUNS)
+        if table is None:
+            raise ResultsError(self.folder, f"there is no run {key}")
+        return {name: table.column(name)[0].as_py() for name in names}
 
-    def damage(self, key: str) -> list[str]:
-        """Return what is wrong with a run's files, if anything."""
-        try:
-            files = self.about(key).get("files", {})
-        except ResultsError as error:
-            return [str(error)]
+    def _part(self, key: str, name: str) -> pa.Table | None:
+        """Return the rows of a run in a table; None if it has none there."""
+        with self._lock:
+            if key in self._keys:
+                self.flush()
+            if (batch := self._batches.get(key)) is not None:
+                parts = self._tables_of(batch).get(name, [])
+                found = [rows for part in parts if (rows := columns.rows_of(part, key)).num_rows]
+                return found[0] if found else parts[0].slice(0, 0) if parts else None
+            if key not in self._compacted:
+                return None
+            if name == batches.RUNS:
+                return self._compacted.rows(key)
+            if name not in self._tables:
+                self._tables[name] = columns.Rows(self.folder / f"{name}.parquet")
+                self._tables[name].refresh()
+            return self._tables[name].rows(key)
+
+    def _tables_of(self, batch: Batch) -> batches.Tables:
+        if self._read is None or self._read[0] != batch:
+            self._read = batch, batches.read(batch)
+        return self._read[1]
+
+    def table(self, key: str, name: str) -> pa.Table | None:
+        """Return one table of a run; None if the run has no such table."""
+        if name == "summary":
+            rows = self._part(key, batches.RUNS)
+            return None if rows is None else columns.without_front(rows, ["key", "about", "plan"])
+        rows = self._part(key, name)
+        return None if rows is None else columns.without_front(rows, ["key"])
+
+    def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> pa.Table | None:
+        """Return a row for each run of a manifest that is in the folder, factors and seed in front.
+
+        None if there is none. Naming a few metrics saves time where runs have many hundreds.
+        """
+        with self._lock:
+            self.flush()
+            self.refresh()
+            logged = [(b, self._tables_of(b)[batches.RUNS]) for b in self._unique_batches()]
+            return summary_of(of, self._compacted, logged, metrics)
+
+    def damage(self) -> list[str]:
+        """Return everything that is wrong with the folder's files."""
+        self.refresh()
+        found = [line for lines in self._damage.values() for line in lines]
+        for name in (batches.RUNS, *TABLES, *ASKED):
+            path = self.folder / f"{name}.parquet"
+            if path.exists():
+                try:
+                    columns.read(path)
+                except ResultsError as error:
+                    found.append(str(error))
+        return [*found, *self._damaged_files(self.keys)]
+
+    def _damaged_files(self, keys: Iterable[str]) -> list[str]:
         found = []
-        for name, expected in files.items():
-            path = self.path(key) / name
-            if not path.exists():
-                found.append(f"{path}: the file is missing")
-            elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-                found.append(f"{path}: the content has changed since it was written")
+        for key in sorted(keys):
+            try:
+                recorded = self.about(key).get("files", {})
+            except ResultsError as error:
+                if str(error) not in found:
+                    found.append(str(error))
+                continue
+            for name, expected in recorded.items():
+                path = self.files(key) / name
+                if not path.exists():
+                    found.append(f"{path}: the file is missing")
+                elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
+                    found.append(f"{path}: the content has changed since it was written")
         return found
 
 

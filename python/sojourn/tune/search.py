@@ -143,7 +143,7 @@ def search(
         folder = Path(out) if out is not None else None
         place = folder or stack.enter_context(temporary.folder())
         overall = Overall(progress, effort, len(references))
-        with Session(place, workers, engine, on, compact=False) as session:
+        with Session(place, workers, engine, on, summarise=False) as session:
             hunt = Search(
                 session, scenario, space, spelled(objective), subject_to, references, effort,
                 overall,

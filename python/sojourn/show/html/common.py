@@ -10,7 +10,6 @@ from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
 from sojourn.study.metrics import base, definition, unit
-from sojourn.study.summaries import expected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +72,7 @@ def resolved_queues(results: Results) -> list[Block]:
     """Return each cell's queue at the bottleneck with all its parameters."""
     rows = []
     seen = set()
-    for factors, _, key in expected(results.manifest):
+    for factors, _, key in results.manifest.runs():
         if key in seen or not results.store.has(key):
             continue
         seen.add(key)

@@ -1,0 +1,151 @@
+"""The log of a study: an append-only file of checksummed batches of runs.
+
+A file begins with `HEAD`. A batch is a fixed header, the keys of its runs (16 bytes each) and a
+body: Arrow streams, one a table and schema, compressed together with Zstandard. A digest covers
+all of it. A batch that was cut short or changed does not pass its digest and is skipped; the
+batches around it are not affected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sojourn.study.errors import ResultsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+HEAD = b"SojournRuns1\n"
+"""The first bytes of a log."""
+
+RUNS = "runs"
+"""The table with one row a run: `key`, `about`, `plan`, then the run's metrics."""
+
+_MAGIC = b"RUNS"
+#: Magic, number of runs, length of the body, that before compression; the digest follows.
+_SIZES = struct.Struct("<4sIQQ")
+_DIGEST = 16
+_HEADER = _SIZES.size + _DIGEST
+_KEY = 16
+_CODEC = "zstd"
+
+Tables = dict[str, list[pa.Table]]
+"""Tables by name, in parts with their own schemas; each part begins with the column `key`."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch in a log: where it is and whose runs it has."""
+
+    path: Path
+    offset: int
+    length: int
+    keys: tuple[str, ...]
+
+
+def encode(keys: Sequence[str], tables: Tables) -> bytes:
+    """Return a batch as bytes to append to a log."""
+    sink = pa.BufferOutputStream()
+    for name, parts in tables.items():
+        for part in _joined(parts):
+            schema = part.schema.with_metadata({"table": name})
+            with pa.ipc.new_stream(sink, schema) as stream:
+                stream.write_table(part.cast(schema))
+    body = sink.getvalue()
+    packed: bytes = pa.Codec(_CODEC).compress(body, asbytes=True)
+    names = b"".join(bytes.fromhex(key) for key in keys)
+    sizes = _SIZES.pack(_MAGIC, len(keys), len(packed), body.size)
+    return sizes + _digest(sizes, names + packed) + names + packed
+
+
+def _digest(sizes: bytes, content: bytes | memoryview) -> bytes:
+    digest = hashlib.blake2b(sizes, digest_size=_DIGEST)
+    digest.update(content)
+    return digest.digest()
+
+
+def _joined(parts: Iterable[pa.Table]) -> list[pa.Table]:
+    """Return the parts, those of equal schema as one."""
+    by_schema: dict[bytes, list[pa.Table]] = {}
+    for part in parts:
+        by_schema.setdefault(part.schema.serialize().to_pybytes(), []).append(part)
+    return [pa.concat_tables(same) for same in by_schema.values()]
+
+
+def scan(path: Path, start: int = 0) -> tuple[list[Batch], int, list[str]]:
+    """Return the whole batches of a log from an offset, the offset behind them, and any damage.
+
+    A batch that is still being written ends the scan: its start is the offset behind.
+    """
+    with path.open("rb") as file:
+        if start == 0:
+            head = file.read(len(HEAD))
+            if head != HEAD:
+                return [], 0, [] if HEAD.startswith(head) else [f"{path}: this is no log of runs"]
+            start = len(HEAD)
+        file.seek(start)
+        data = file.read()
+    found: list[Batch] = []
+    damage: list[str] = []
+    at = 0
+    while at < len(data):
+        length, keys = _whole(data, at)
+        if length > 0:
+            found.append(Batch(path, start + at, length, keys))
+            at += length
+            continue
+        following = data.find(_MAGIC, at + 1)
+        while following >= 0 and _whole(data, following)[0] <= 0:
+            following = data.find(_MAGIC, following + 1)
+        if following < 0:
+            break
+        damage.append(
+            f"{path}: a batch of runs at byte {start + at} has changed; its runs are lost"
+        )
+        at = following
+    return found, start + at, damage
+
+
+def _whole(data: bytes, at: int) -> tuple[int, tuple[str, ...]]:
+    """Return the length of the batch at an offset and its keys; 0 if it is not whole."""
+    if len(data) - at < _HEADER:
+        return 0, ()
+    magic, count, size, _ = _SIZES.unpack_from(data, at)
+    begin, end = at + _HEADER, at + _HEADER + count * _KEY + size
+    if magic != _MAGIC or end > len(data):
+        return 0, ()
+    content = memoryview(data)[begin:end]
+    sizes, digest = data[at : at + _SIZES.size], data[at + _SIZES.size : begin]
+    if _digest(sizes, content) != digest:
+        return 0, ()
+    keys = tuple(bytes(content[i : i + _KEY]).hex() for i in range(0, count * _KEY, _KEY))
+    return end - at, keys
+
+
+def read(batch: Batch) -> Tables:
+    """Return the tables of a batch."""
+    with batch.path.open("rb") as file:
+        file.seek(batch.offset)
+        data = file.read(batch.length)
+    if _whole(data, 0)[0] != batch.length:
+        raise ResultsError(batch.path, f"the batch of runs at byte {batch.offset} has changed")
+    _, count, _, size = _SIZES.unpack_from(data)
+    packed = memoryview(data)[_HEADER + count * _KEY :]
+    body = pa.BufferReader(pa.Codec(_CODEC).decompress(packed, size))
+    tables: Tables = {}
+    for table in _streams(body, size):
+        name = table.schema.metadata[b"table"].decode()
+        tables.setdefault(name, []).append(table.replace_schema_metadata(None))
+    return tables
+
+
+def _streams(body: pa.BufferReader, size: int) -> Iterator[pa.Table]:
+    while body.tell() < size:
+        with pa.ipc.open_stream(body) as stream:
+            yield stream.read_all()

@@ -1,0 +1,80 @@
+"""Compaction: from batches of runs to Parquet files, and the summary of a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sojourn.study import batches, columns
+from sojourn.study.kept import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sojourn.study.batches import Batch
+    from sojourn.study.manifest import Manifest
+
+SUMMARY = "summary.parquet"
+"""A row for each run that the manifest lists: factors, seed and key in front, then the metrics."""
+
+
+def compact(folder: Path, logged: Sequence[Batch]) -> None:
+    """Add batches to the Parquet files of a folder. `runs.parquet` is replaced last."""
+    if not logged:
+        return
+    keys = pa.array(sorted({key for batch in logged for key in batch.keys}))
+    schemas: dict[str, pa.Schema] = {}
+    for batch in logged:
+        for name, parts in batches.read(batch).items():
+            for part in parts:
+                schemas[name] = columns.unified(schemas.get(name), part.schema)
+    for name in sorted(schemas, key=lambda name: name == batches.RUNS):
+        path = folder / f"{name}.parquet"
+        columns.rewrite(path, schemas[name], _rows(path, name, keys, logged))
+
+
+def _rows(path: Path, name: str, new: pa.Array, logged: Sequence[Batch]) -> Iterator[pa.Table]:
+    """Yield the rows of the file except those of the new runs, then these."""
+    if path.exists():
+        # A compaction that was interrupted may have written some of them.
+        for part in columns.groups(path):
+            yield part.filter(pc.invert(pc.is_in(part.column("key"), new)))
+    written: set[str] = set()
+    for batch in logged:
+        fresh = pa.array([key for key in batch.keys if key not in written], pa.string())
+        written.update(batch.keys)
+        for part in batches.read(batch).get(name, []):
+            yield part.filter(pc.is_in(part.column("key"), fresh))
+
+
+def summary_of(
+    of: Manifest,
+    compacted: columns.Rows,
+    logged: Sequence[tuple[Batch, Sequence[pa.Table]]],
+    metrics: Sequence[str] | None,
+) -> pa.Table | None:
+    """Return the summaries of the manifest's runs in its order; None if there are none."""
+    parts = [part for _, tables in logged for part in tables]
+    if compacted.path.exists():
+        parts.insert(0, columns.read(compacted.path, metrics and ["key", *metrics]))
+    if metrics:
+        parts = [p.select([n for n in p.column_names if n == "key" or n in metrics]) for p in parts]
+    if not parts:
+        return None
+    table = columns.stack(parts)
+    place = {key: row for row, key in enumerate(table.column("key").to_pylist())}
+    rows = [(*run, place[run[2]]) for run in of.runs() if run[2] in place]
+    if not rows:
+        return None
+    table = columns.without_empty(table.take(pa.array([row for *_, row in rows])))
+    hidden = [n for n in ("key", "about", "plan") if n in table.column_names]
+    table = columns.without_front(table, hidden)
+    kept = Kept.from_dict(of.kept)
+    if not kept.everything:  # runs from before it was asked for may have more
+        table = table.select(kept.columns(table.column_names))
+    factors = {name: [r[0][name] for r in rows] for name in rows[0][0]}
+    seeds, keys = [r[1] for r in rows], [r[2] for r in rows]
+    return columns.with_columns(table, {**factors, "seed": seeds, "key": keys})
