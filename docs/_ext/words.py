@@ -369,17 +369,17 @@ class RealSizes(Described):
     """What `sojourn paper taildrop --real` runs, in full and with `--quick`."""
 
     def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
-        from sojourn.papers.taildrop import real
+        from sojourn.papers.taildrop import study
 
         rows = [
             (
                 name,
-                ", ".join(map(str, size.loads)),
-                f"{size.duration:g} s, the first {size.warmup:g} s not measured",
-                str(size.seeds),
-                real.estimate(size).rpartition(": ")[2],
+                ", ".join(map(str, size.flows)),
+                f"{size.bulk:g} s, the first {size.bulk_warmup:g} s not measured",
+                str(size.bulk_seeds),
+                study.lasting(size).rpartition(": ")[2],
             )
-            for name, size in (("full", real.FULL), ("`--quick`", real.QUICK))
+            for name, size in (("full", study.REAL_FULL), ("`--quick`", study.REAL_QUICK))
         ]
         return [table(("", "flows", "each run", "seeds", "takes"), rows, (14, 26, 36, 8, 16))]
 

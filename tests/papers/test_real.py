@@ -13,33 +13,49 @@ from typer.testing import CliRunner
 from sojourn.cli.app import app
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
-from sojourn.papers.taildrop import claims, mechanisms, real
+from sojourn.papers.bench import levels_of, split
+from sojourn.papers.beside import beside, means
+from sojourn.papers.paper import Part
+from sojourn.papers.report import show
+from sojourn.papers.taildrop import claims, mechanisms, study
+from sojourn.papers.taildrop.paper import PAPER
 from tests.lab.conftest import possible
+from tests.papers import pretend
 
-LOW = real.Size((16,), 1, 5, 2, 1, 14, queues=(mechanisms.TD, mechanisms.GRED))
+LOW = study.Size(
+    bulk=5, bulk_warmup=2, bulk_seeds=1, proof=14, flows=(16,), starts=1, tcp="reno",
+    queues=(mechanisms.TD, mechanisms.GRED),
+)  # fmt: skip
 SMALL = {"bulk-goodput-equal", "bulk-deviation-td-light"}
 
 
 def test_quick_takes_about_ten_minutes_and_says_so() -> None:
-    assert real.QUICK.seconds <= 660
+    assert study.REAL_QUICK.seconds <= 660
     assert (
-        real.estimate(real.QUICK) == "24 real runs of 21 s, one after the other: about 10 minutes"
+        study.lasting(study.REAL_QUICK)
+        == "24 real runs of 21 s, one after the other: about 10 minutes"
     )
-    assert real.estimate(real.FULL).endswith(" hours")
-    assert set(real.QUICK.queues) == set(mechanisms.MECHANISMS)
+    assert study.lasting(study.REAL_FULL).endswith(" hours")
+    assert set(study.REAL_QUICK.queues) == set(mechanisms.MECHANISMS)
 
 
 def test_both_worlds_run_todays_reno_with_the_paper_s_network() -> None:
-    plan = real.QUICK.scenario(16).plan()
+    plan = study.REAL_QUICK.bulk_scenario(16).plan()
     bulk = next(group for group in plan["groups"] if group["name"] == "bulk")
     assert bulk["transport"]["congestion"]["name"] == "reno"
     assert bulk["transport"]["timestamps"] is True
     assert plan["warmup"] > bulk["start"] + bulk["start_spread"]
 
 
+def judged(size: study.Size) -> set[str]:
+    """The claims whose levels are all run."""
+    cells = [({"flows": n, "mechanism": m}, None) for n in size.flows for m in size.queues]
+    part = Part(name="bulk", title="", cells=cells, seeds=1)  # type: ignore[arg-type] # never run
+    return {claim.id for claim in split(claims.BULK, levels_of(part))[0]}
+
+
 def test_a_claim_is_judged_only_if_all_its_loads_are_run() -> None:
-    fit = {claim.id for claim in claims.BULK if real.suffices(claim, real.QUICK)}
-    assert fit == {
+    assert judged(study.REAL_QUICK) == {
         "bulk-goodput-equal",
         "bulk-goodput-level",
         "bulk-udp-loss-light",
@@ -47,9 +63,9 @@ def test_a_claim_is_judged_only_if_all_its_loads_are_run() -> None:
         "bulk-deviation-td-light",
         "bulk-deviation-td-falls",
     }
-    assert all(real.suffices(claim, real.FULL) for claim in claims.BULK)
+    assert judged(study.REAL_FULL) == {claim.id for claim in claims.BULK}
     # One load and two mechanisms: neither trends nor REDopt's place.
-    assert {c.id for c in claims.BULK if real.suffices(c, LOW)} == SMALL
+    assert judged(LOW) == SMALL
 
 
 def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
@@ -57,7 +73,10 @@ def test_worlds_stand_beside_each_other_with_their_ratio() -> None:
         {"flows": 16, "mechanism": "TD", "seed": [1, 2], "goodput": [6.0, 8.0], "udp_loss": 0.0}
     )
     here = there.assign(goodput=[3.0, 4.0])
-    found = {row["metric"]: row for row in real.beside(there, here).to_dict("records")}
+    how = PAPER.real.beside if PAPER.real else None
+    assert how is not None
+    table = means(there, here, how.factors, how.metrics)
+    found = {row["metric"]: row for row in table.to_dict("records")}
     goodput = found["goodput"]
     assert (goodput["simulated"], goodput["real"], goodput["real / simulated"]) == (3.5, 7, 2)
     assert found["udp_loss"]["real / simulated"] == 1
@@ -69,19 +88,33 @@ def test_a_paper_without_a_real_part_says_so() -> None:
     assert "`daqm` has no real part yet; with --real: taildrop, queue-lb, rrda" in result.output
 
 
+def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:
+    """An engine that gives the simulator's results gives its means and its page."""
+    outcome = PAPER.run(tmp_path, True, size=LOW, engine=pretend.Engine())
+    assert {j.claim.id for j in outcome.judgements} == set(outcome.in_simulation) == SMALL
+    assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
+    assert (beside(outcome)["real / simulated"] == 1).all()
+    assert "2 of 2 real runs are NOT VALID:" in outcome.notes
+    data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
+    assert len(data["not_judged"]) == len(outcome.open)
+    assert {row["metric"] for row in data["beside"]} >= {"goodput", "sojourn_p95"}
+    assert "Verdicts in both worlds" in show(outcome)[0].read_text()
+
+
 @pytest.mark.needs("iperf3")
 def test_a_small_real_part(tmp_path: Path) -> None:
     """Far too short to mean anything; but the link is full, in both worlds."""
     try:
-        outcome = real.run(tmp_path, WireEngine(), LOW, quick=True)
+        outcome = PAPER.run(tmp_path, True, size=LOW, engine=WireEngine())
     except Unavailable as error:
         if possible("auto"):
             raise
         pytest.skip(f"not installed: the permission ({error})")
-    assert len(outcome.real) == len(outcome.simulated) == LOW.runs
+    assert [len(column.tables["bulk"]) for column in outcome.columns.values()] == [LOW.runs] * 2
     assert {j.claim.id for j in outcome.judgements} == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
-    goodput = outcome.beside[outcome.beside["metric"] == "goodput"]
+    found = beside(outcome)
+    goodput = found[found["metric"] == "goodput"]
     # Slow start over 120 ms and more has hardly ended.
     assert min(goodput["real"]) > 3e6
     assert all(0.6 < ratio < 1.6 for ratio in goodput["real / simulated"])
@@ -89,9 +122,9 @@ def test_a_small_real_part(tmp_path: Path) -> None:
     assert data["real"]["engine"] == "wire"
     assert data["real"]["programs"]["iperf3"]
     assert len(data["doubts"]) == len(outcome.doubts)
-    page = real.show(outcome)[0].read_text()
+    page = show(outcome)[0].read_text()
     assert "Verdicts in both worlds" in page
     assert re.search(r"Verdicts are on the real runs", page)
     # The next time nothing is run again.
-    again = real.run(tmp_path, WireEngine(), LOW, quick=True)
-    pd.testing.assert_frame_equal(again.real.frame, outcome.real.frame)
+    again = PAPER.run(tmp_path, True, size=LOW, engine=WireEngine())
+    pd.testing.assert_frame_equal(again.frame("bulk"), outcome.frame("bulk"))

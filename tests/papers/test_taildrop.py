@@ -11,12 +11,18 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
-from sojourn.papers.taildrop import claims, mechanisms, report, scenarios, study
+from sojourn.papers.paper import Outcome
+from sojourn.papers.report import show
+from sojourn.papers.taildrop import claims, mechanisms, scenarios, study
+from sojourn.papers.taildrop.paper import PAPER
 from sojourn.papers.taildrop.variants import FLOWS, VARIANTS
 from sojourn.stats import judge
 from sojourn.tune.redopt import redopt
 
-TINY = study.Size(14, 11, 2, 14, 11, 2, 14, 2, 14, 2, 2)
+TINY = study.Size(
+    bulk=14, bulk_warmup=11, bulk_seeds=2, proof=14, web=14, web_warmup=11, web_seeds=2,
+    pilot=14, pilot_seeds=2, variant_seeds=2, web_variant_seeds=2,
+)  # fmt: skip
 
 
 def test_the_network_is_the_paper_s() -> None:
@@ -112,12 +118,12 @@ def test_bulk_claims_fail_on_the_opposite_story() -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """A study far too short to mean anything."""
-    return study.run(tmp_path_factory.mktemp("taildrop"), size=TINY)
+    return PAPER.run(tmp_path_factory.mktemp("taildrop"), size=TINY)
 
 
-def test_every_claim_has_a_verdict_and_figures(outcome: study.Outcome) -> None:
+def test_every_claim_has_a_verdict_and_figures(outcome: Outcome) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     wanted = [c.id for c in (*claims.BULK, *claims.WEB, *claims.SETTINGS)]
@@ -131,28 +137,28 @@ def test_every_claim_has_a_verdict_and_figures(outcome: study.Outcome) -> None:
     assert all(s["kind"] == "reconstructed" for s in data["settings"]["web"])
 
 
-def test_cells_are_complete(outcome: study.Outcome) -> None:
+def test_cells_are_complete(outcome: Outcome) -> None:
     """Each load meets each mechanism with each seed."""
-    assert len(outcome.bulk) == len(scenarios.FLOWS) * 4 * TINY.bulk_seeds
-    assert len(outcome.web) == len(scenarios.SESSIONS) * 4 * TINY.web_seeds
+    assert len(outcome.tables["bulk"]) == len(scenarios.FLOWS) * 4 * TINY.bulk_seeds
+    assert len(outcome.tables["web"]) == len(scenarios.SESSIONS) * 4 * TINY.web_seeds
     for variant in VARIANTS:
-        table, _ = outcome.variants[variant.name]
+        table = outcome.tables[variant.part]
         loads = FLOWS if variant.world == "bulk" else scenarios.SESSIONS
         assert len(table) == len(loads) * 4 * 2
 
 
-def test_a_second_call_runs_nothing_again(outcome: study.Outcome) -> None:
+def test_a_second_call_runs_nothing_again(outcome: Outcome) -> None:
     """What is in the folder is used."""
     runs = sorted(outcome.folder.glob("*/runs.parquet"))
     before = {path: path.stat().st_mtime_ns for path in runs}
-    again = study.run(outcome.folder, size=TINY)
+    again = PAPER.run(outcome.folder, size=TINY)
     assert {path: path.stat().st_mtime_ns for path in runs} == before
-    pd.testing.assert_frame_equal(again.bulk.frame, outcome.bulk.frame)
+    pd.testing.assert_frame_equal(again.frame("bulk"), outcome.frame("bulk"))
 
 
-def test_the_report_is_written(outcome: study.Outcome, tmp_path: Path) -> None:
+def test_the_report_is_written(outcome: Outcome, tmp_path: Path) -> None:
     """One page that needs no network, and both figures in three formats."""
-    written = report.show(outcome)
+    written = show(outcome)
     page = written[0].read_text()
     assert "REDopt is a reconstruction" in page
     assert {p.name for p in written} >= {"bulk.png", "bulk.svg", "bulk.pdf", "web.png"}

@@ -12,7 +12,7 @@ from sojourn.cli import common
 from sojourn.papers import load
 
 PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
-WHOLE = ("edge-store",)
+WHOLE = ("taildrop", "edge-store")
 SMALL = ("rrda", "edge-store")
 """Those that need no cluster."""
 
@@ -73,12 +73,12 @@ def paper(
         near = _core.nearest(name, list(PAPERS))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
         common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
-    study = _module(name)
+    study = None if name in WHOLE else _module(name)
     parts = [name, *(word for word, asked in (("real", real), ("quick", quick)) if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     engine = common.engine_of(real, on, as_json)
     if name not in WHOLE and engine is not None and getattr(study, "real", None) is None:
-        able = ", ".join(p for p in PAPERS if hasattr(_module(p), "real"))
+        able = ", ".join(p for p in PAPERS if p in WHOLE or hasattr(_module(p), "real"))
         common.fail(
             f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
         )
@@ -86,8 +86,10 @@ def paper(
         common.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
     outcome: Outcome
     if name in WHOLE:
-        _whole(load(name), folder, quick, workers, on, engine, as_json)
+        with common.place(on, tls_ca, tls_cert, tls_key) as cluster:
+            _whole(load(name), folder, quick, workers, cluster, engine, as_json)
         return
+    assert study is not None
     with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
         if engine is not None:
             size = study.real.size_of(quick)

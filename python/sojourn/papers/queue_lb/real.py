@@ -180,7 +180,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
 
 def suffices(claim: Claim, size: Size) -> bool:
     """Say whether all that a claim names is run."""
-    from sojourn.papers.taildrop.real import levels
+    from sojourn.papers.bench import named
 
     there: dict[str, set[Any]] = {
         "network": set(size.networks),
@@ -188,7 +188,7 @@ def suffices(claim: Claim, size: Size) -> bool:
         "clients": set(size.clients),
         "policy": set(size.policies),
     }
-    return not any(levels(claim, factor) - there[factor] for factor in there)
+    return not any(named(claim, factor) - there[factor] for factor in there)
 
 
 def run(

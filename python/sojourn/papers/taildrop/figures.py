@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import pandas as pd
+
+from sojourn.papers.paper import REAL, SIMULATED
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.show.multipanel import Losses, Over, panels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from matplotlib.figure import Figure
 
-    from sojourn.papers.taildrop.study import Outcome, Setting
+    from sojourn.papers.paper import Drawn, Outcome
+    from sojourn.papers.taildrop.study import Setting
     from sojourn.study import Table
 
 
@@ -30,20 +33,31 @@ def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:
     return panels(table, contents)
 
 
-def bulk(outcome: Outcome) -> Figure:
-    """The paper's figure 3: bulk traffic."""
-    return loads(outcome.bulk, "flows", 256, "flows")
+def simulated(outcome: Outcome) -> Drawn:
+    """The paper's figures 3 and 4."""
+    bulk = loads(outcome.tables["bulk"], "flows", 256, "flows")
+    web = loads(outcome.tables["web"], "sessions", 1400, "sessions")
+    return {
+        "bulk": (bulk, "Bulk traffic", "As the paper's figure 3; 95 % intervals over seeds."),
+        "web": (web, "Web traffic", "As the paper's figure 4; 95 % intervals over seeds."),
+    }
 
 
-def web(outcome: Outcome) -> Figure:
-    """The paper's figure 4: Web traffic."""
-    return loads(outcome.web, "sessions", 1400, "sessions")
+def real(outcome: Outcome) -> Drawn:
+    """Figure 3 from real runs, and from the same runs simulated."""
+    heaviest = max(outcome.size.flows)
+    words = {
+        REAL: ("For real", "Real TCP; 95 % intervals over seeds."),
+        SIMULATED: ("Simulated", "The same scenarios; 95 % intervals over seeds."),
+    }
+    return {
+        name: (loads(column.tables["bulk"], "flows", heaviest, "flows"), *words[name])
+        for name, column in outcome.columns.items()
+    }
 
 
 def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
     """REDopt's parameters by load, as the paper's figures 3(a) and 4(a) list them."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             load: s.load,
@@ -64,9 +78,7 @@ def settings(chosen: Sequence[Setting], load: str) -> pd.DataFrame:
 
 def growth(outcome: Outcome) -> pd.DataFrame:
     """max_p by Web sessions, relative to the load before: the paper's sign of load."""
-    import pandas as pd
-
-    means = outcome.pilot.groupby("sessions", as_index=False)[["active", "max_p"]].mean()
+    means = outcome.frame("pilot").groupby("sessions", as_index=False)[["active", "max_p"]].mean()
     before = means["max_p"].shift()
     return pd.DataFrame(
         {
@@ -80,10 +92,9 @@ def growth(outcome: Outcome) -> pd.DataFrame:
 
 def sensitivity(outcome: Outcome, world: Literal["bulk", "web"]) -> pd.DataFrame:
     """How the claims of one world look under other readings; exploratory."""
-    import pandas as pd
-
     tried = [v.name for v in VARIANTS if v.world == world]
-    looked = {name: {j.claim.id: j.verdict for j in outcome.variants[name][1]} for name in tried}
+    readings = outcome.column.readings
+    looked = {name: {j.claim.id: j.verdict for j in readings[name]} for name in tried}
     known = next(iter(looked.values()))
     return pd.DataFrame(
         {

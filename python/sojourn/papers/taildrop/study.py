@@ -1,64 +1,106 @@
-"""The study from settings to verdicts: what is run, at which length, and what comes of it."""
+"""What is run, at which sizes, and what other readings of the paper change."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.stage import Stage
+from sojourn.papers.paper import Part, estimate
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
 from sojourn.papers.taildrop.variants import VARIANTS, Variant
 from sojourn.study.machine import cores
+from sojourn.study.progress import Progress
 from sojourn.tune.redopt import Link, RedParameters, redopt
 from sojourn.tune.verify import Verified, verified
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from sojourn.papers.bench import Bench
+    from sojourn.papers.paper import Cells, Frames, Outcome
     from sojourn.scenario import Scenario
     from sojourn.stats import Judgement
     from sojourn.study import Table
-    from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
 
-NAME = "taildrop"
-TITLE = "Tail drop against RED under bulk and Web traffic"
-PAPER = (
-    "Comparison of Tail Drop and Active Queue Management Performance for bulk-data and Web-like "
-    "Internet Traffic, ISCC 2001"
-)
 #: ACKs are delayed in the study's TCP: PFTK's b.
 _SEGMENTS_PER_ACK = 2
 #: The buffer of the pilot that counts active Web flows: the paper's bandwidth-delay product.
 _PILOT = "pfifo limit 300p"
+REAL_TCP = "reno"
+"""The kernel's Reno, and the simulator's model of it: no kernel has the TCP of the paper's days."""
+BETWEEN = 4.0
+"""Seconds that a real run takes beyond its own length: hosts and programs start and end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Size:
     """Lengths in seconds and numbers of runs."""
 
     bulk: float
     bulk_warmup: float
     bulk_seeds: int
-    web: float
-    web_warmup: float
-    web_seeds: int
-    pilot: float
-    pilot_seeds: int
     proof: float
     """Length of a run that verifies REDopt."""
-    variant_seeds: int
-    web_variant_seeds: int
+    flows: tuple[int, ...] = scenarios.FLOWS
+    starts: float = scenarios.STARTS
+    """Flows start within this time."""
+    tcp: str = scenarios.TCP
+    queues: tuple[str, ...] = mechanisms.MECHANISMS
+    web: float = 0
+    """No Web traffic is run if it is 0, and no other readings."""
+    web_warmup: float = 0
+    web_seeds: int = 0
+    pilot: float = 0
+    pilot_seeds: int = 0
+    variant_seeds: int = 0
+    web_variant_seeds: int = 0
+
+    @property
+    def runs(self) -> int:
+        """Number of runs of bulk traffic."""
+        return len(self.flows) * len(self.queues) * self.bulk_seeds
+
+    @property
+    def seconds(self) -> float:
+        """About how long they take for real, one after the other."""
+        return self.runs * (self.bulk + BETWEEN)
+
+    def bulk_scenario(self, flows: int) -> Scenario:
+        """Bulk traffic, the queue apart."""
+        return scenarios.bulk(flows, self.bulk, self.bulk_warmup, tcp=self.tcp, starts=self.starts)
+
+    def web_scenario(self, sessions: int) -> Scenario:
+        """Web traffic, the queue apart."""
+        return scenarios.web(sessions, self.web, self.web_warmup)
 
 
 #: The paper's lengths and repetitions.
-FULL = Size(500, 100, 10, 5000, 100, 50, 2000, 10, 400, 10, 10)
+FULL = Size(
+    bulk=500, bulk_warmup=100, bulk_seeds=10, proof=400, web=5000, web_warmup=100, web_seeds=50,
+    pilot=2000, pilot_seeds=10, variant_seeds=10, web_variant_seeds=10,
+)  # fmt: skip
 #: At most five minutes on two cores.
-QUICK = Size(150, 50, 10, 400, 100, 6, 400, 6, 150, 5, 6)
+QUICK = Size(
+    bulk=150, bulk_warmup=50, bulk_seeds=10, proof=150, web=400, web_warmup=100, web_seeds=6,
+    pilot=400, pilot_seeds=6, variant_seeds=5, web_variant_seeds=6,
+)  # fmt: skip
+#: For real: the paper's loads and warm-up, at a quarter of its lengths.
+REAL_FULL = Size(bulk=150, bulk_warmup=50, bulk_seeds=5, proof=400, tcp=REAL_TCP)
+#: About ten minutes.
+REAL_QUICK = Size(
+    bulk=21, bulk_warmup=8, bulk_seeds=3, proof=150, flows=(16, 64), starts=4, tcp=REAL_TCP
+)
+
+
+def lasting(size: Size) -> str:
+    """How long the real runs take."""
+    return estimate(f"{size.runs} real runs of {size.bulk:g} s", size.seconds)
+
+
+# REDopt's parameters
 
 
 @dataclass(frozen=True)
@@ -77,86 +119,16 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        trial = self.found.best
         return {
             "load": self.load,
             "flows": self.flows,
             "kind": "reconstructed",
             "rounds": len(self.found.trials),
-            **trial.as_dict(),
+            **self.found.best.as_dict(),
         }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the study found."""
-
-    size: Size
-    quick: bool
-    folder: Path
-    bulk_settings: tuple[Setting, ...]
-    web_settings: tuple[Setting, ...]
-    bulk: Table
-    web: Table
-    variants: Mapping[str, tuple[Table, tuple[Judgement, ...]]]
-    """Other readings of the paper, and how its claims look there."""
-    pilot: pd.DataFrame
-    """A row a load and seed of Web traffic: mean active flows and the model's max_p."""
-    judgements: tuple[Judgement, ...]
-
-    def reason(self, judgement: Judgement) -> str:
-        """Why a finding may not have reproduced, as far as other readings of the paper show."""
-        if judgement.verdict != "does not hold":
-            return ""
-        tried = [v for v in VARIANTS if v.name in self.variants]
-        looks = {
-            v: next((j for j in self.variants[v.name][1] if j.claim.id == judgement.claim.id), None)
-            for v in tried
-        }
-        if not any(looks.values()):
-            return "It rests on the Web distributions, whose table is lost."
-        holding = [f"{v.name} ({v.text})" for v, j in looks.items() if j and j.verdict == "holds"]
-        if holding:
-            return f"It would hold with {' or with '.join(holding)}."
-        return "No other reading tried makes it hold."
-
-    @property
-    def notes(self) -> list[str]:
-        """A line for each finding that does not hold: the reason looked for."""
-        found = [(j.claim.id, self.reason(j)) for j in self.judgements]
-        return [f"{claim}: {reason}" for claim, reason in found if reason]
-
-    @property
-    def units(self) -> Mapping[str, str]:
-        """Units of the metrics that claims speak about."""
-        return {**self.bulk.units, **self.web.units}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every claim with its verdict and figures, and what they rest on."""
-        from sojourn import _core
-
-        return {
-            "paper": NAME,
-            "title": TITLE,
-            "reference": PAPER,
-            "quick": self.quick,
-            "engine": _core.fingerprint(),
-            "folder": str(self.folder),
-            "seeds": {"bulk": self.size.bulk_seeds, "web": self.size.web_seeds},
-            "duration": {"bulk": self.size.bulk, "web": self.size.web},
-            "settings": {
-                "bulk": [s.as_dict() for s in self.bulk_settings],
-                "web": [s.as_dict() for s in self.web_settings],
-            },
-            "claims": [{**j.to_dict(), "reason": self.reason(j)} for j in self.judgements],
-            "variants": {
-                variant.name: {
-                    "text": variant.text,
-                    "claims": {j.claim.id: j.to_dict() for j in self.variants[variant.name][1]},
-                }
-                for variant in VARIANTS
-            },
-        }
+Settings = tuple[Setting, ...]
 
 
 def link(flows: float) -> Link:
@@ -177,12 +149,8 @@ def settings_for(
     spacing: str,
     workers: int | None,
     report: Report | None,
-) -> tuple[Setting, ...]:
+) -> Settings:
     """REDopt for each load, by its number of active flows, proved by runs of `proof` seconds."""
-    import time
-
-    from sojourn.study.progress import Progress
-
     begin, done = time.perf_counter(), 0
 
     def one(item: tuple[int, float]) -> Setting:
@@ -201,133 +169,120 @@ def settings_for(
     return tuple(made)
 
 
-def _study(
-    name: str,
+# What is run
+
+
+def cells_of(
     factor: str,
-    settings: tuple[Setting, ...],
+    settings: Settings,
     queues: Callable[[RedParameters], Mapping[str, str]],
     scenario: Callable[[int], Scenario],
-    seeds: int,
-    folder: Path,
-    workers: int | None,
-    report: Report | None,
-    on: Place | None,
-) -> Table:
-    from sojourn.study import Study
-
+    names: tuple[str, ...] = mechanisms.MECHANISMS,
+) -> Cells:
+    """Each load with each mechanism."""
     cells: list[tuple[Mapping[str, str | int], Scenario]] = []
     for setting in settings:
-        base = scenario(setting.load)
-        for mechanism, queue in queues(setting.parameters).items():
+        base, listed = scenario(setting.load), queues(setting.parameters)
+        for mechanism in names:
             factors: dict[str, str | int] = {factor: setting.load, "mechanism": mechanism}
-            cells.append((factors, base.with_queue(queue)))
-    study = Study.of_cells(name, cells, kind="paper", question={"paper": NAME})
-    return study.seeds(seeds).run(out=folder, workers=workers, progress=report, on=on)
+            cells.append((factors, base.with_queue(listed[mechanism])))
+    return cells
 
 
-def _pilot(
-    size: Size, folder: Path, workers: int | None, report: Report | None, on: Place | None
-) -> pd.DataFrame:
+def _pilot(table: Table) -> Frames:
     """Mean number of active Web flows by load and seed, and the max_p that follows from it."""
-    from sojourn.study import Study
-
-    cells = [
-        ({"sessions": n}, scenarios.web(n, size.pilot, size.web_warmup, _PILOT))
-        for n in scenarios.SESSIONS
-    ]
-    study = Study.of_cells("taildrop Web pilot", cells, kind="paper", question={"paper": NAME})
-    table = study.seeds(size.pilot_seeds).run(out=folder, workers=workers, progress=report, on=on)
-    active = [f"web{frame}.active_mean" for frame in scenarios.WEB_FRAMES]
     frame = table.frame[["sessions", "seed"]].copy()
-    frame["active"] = table.frame[active].sum(axis=1)
+    frame["active"] = table.frame[[f"web{f}.active_mean" for f in scenarios.WEB_FRAMES]].sum(axis=1)
     frame["max_p"] = [redopt(link(max(n, 1.0))).max_p for n in frame["active"]]
-    return frame
+    return {"": frame}
 
 
-def run(
-    out: Path,
-    quick: bool = False,
-    workers: int | None = None,
-    stage: Stage = lambda _: None,
-    size: Size | None = None,
-    on: Place | None = None,
-) -> Outcome:
-    """Runs the study and judges the paper's findings; what is in `out` already is not run again.
+def _variant(size: Size, variant: Variant, settings: Settings) -> Part:
+    """Another reading of the paper."""
+    of_bulk = variant.world == "bulk"
 
-    `size` sets lengths and seeds other than the two that `quick` chooses between. `on` is a Dask
-    cluster that makes the runs; REDopt's settings are found here.
-    """
-    from sojourn.stats import judge, judge_components
+    def scenario(load: int) -> Scenario:
+        if not of_bulk:
+            return variant.scenario(size.web_scenario(load))
+        return variant.scenario(scenarios.bulk(load, size.bulk, size.bulk_warmup, tcp=variant.tcp))
 
-    size = size or (QUICK if quick else FULL)
-    counts = {n: float(n) for n in scenarios.FLOWS}
-    bulk_settings = settings_for(
-        counts, size.proof, mechanisms.DUMMYNET, workers, stage("REDopt for bulk flows")
-    )
-    pilot = _pilot(size, out / "pilot", workers, stage("active Web flows"), on)
-    active = pilot.groupby("sessions")["active"].mean()
-    loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
-    web_settings = settings_for(
-        loads, size.proof, mechanisms.NS2, workers, stage("REDopt for Web sessions")
+    factor = "flows" if of_bulk else "sessions"
+    chosen = tuple(s for s in settings if not of_bulk or s.load in VARIANT_FLOWS)
+    return Part(
+        name=variant.part,
+        title=variant.name,
+        cells=cells_of(factor, chosen, variant.queues, scenario),
+        seeds=size.variant_seeds if of_bulk else size.web_variant_seeds,
+        claims=claims.BULK if of_bulk else claims.WEB,
+        reading=variant.name,
     )
 
-    def bulk(flows: int) -> Scenario:
-        return scenarios.bulk(flows, size.bulk, size.bulk_warmup)
 
-    def web(sessions: int) -> Scenario:
-        return scenarios.web(sessions, size.web, size.web_warmup)
+def measure(bench: Bench) -> dict[str, Any]:
+    """Finds REDopt's settings, runs both kinds of traffic, and the other readings."""
+    size: Size = bench.size
 
-    def measured_with(spacing: str) -> Callable[[RedParameters], Mapping[str, str]]:
+    def settings(loads: Mapping[int, float], spacing: str, title: str) -> Settings:
+        return settings_for(loads, size.proof, spacing, bench.workers, bench.stage(title))
+
+    def queues(spacing: str) -> Callable[[RedParameters], Mapping[str, str]]:
         return lambda parameters: mechanisms.queues(parameters, spacing)
 
-    bulk_table = _study(
-        "taildrop bulk", "flows", bulk_settings,
-        measured_with(mechanisms.DUMMYNET), bulk,
-        size.bulk_seeds, out / "bulk", workers, stage("bulk traffic"), on,
-    )  # fmt: skip
-    web_table = _study(
-        "taildrop Web", "sessions", web_settings,
-        measured_with(mechanisms.NS2), web,
-        size.web_seeds, out / "web", workers, stage("Web traffic"), on,
-    )  # fmt: skip
-    variants = {}
-    for variant in VARIANTS:
-        of_bulk = variant.world == "bulk"
-
-        def other(load: int, variant: Variant = variant) -> Scenario:
-            if variant.world == "web":
-                return variant.scenario(web(load))
-            plain = scenarios.bulk(load, size.bulk, size.bulk_warmup, tcp=variant.tcp)
-            return variant.scenario(plain)
-
-        chosen = [s for s in bulk_settings if s.load in VARIANT_FLOWS] if of_bulk else web_settings
-        table = _study(
-            f"taildrop, {variant.name}", "flows" if of_bulk else "sessions",
-            tuple(chosen), variant.queues, other,
-            size.variant_seeds if of_bulk else size.web_variant_seeds,
-            out / "variants" / variant.name.lower().replace(" ", "-").replace(",", ""),
-            workers, stage(variant.name), on,
-        )  # fmt: skip
-        looks = judge(claims.BULK if of_bulk else claims.WEB, table.frame)
-        variants[variant.name] = (table, tuple(looks))
-    measured = [
-        (claim, claim.components(frame))
-        for listed, frame in (
-            (claims.BULK, bulk_table.frame),
-            (claims.WEB, web_table.frame),
-            (claims.SETTINGS, pilot),
-        )
-        for claim in listed
-    ]
-    return Outcome(
-        size=size,
-        quick=quick,
-        folder=out,
-        bulk_settings=bulk_settings,
-        web_settings=web_settings,
-        bulk=bulk_table,
-        web=web_table,
-        variants=variants,
-        pilot=pilot,
-        judgements=tuple(judge_components(measured)),
+    bench.check([({}, size.bulk_scenario(max(size.flows)))])
+    flows = {n: float(n) for n in size.flows}
+    of_bulk = settings(flows, mechanisms.DUMMYNET, "REDopt for bulk flows")
+    bulk = Part(
+        name="bulk",
+        title="bulk traffic",
+        cells=cells_of(
+            "flows", of_bulk, queues(mechanisms.DUMMYNET), size.bulk_scenario, size.queues
+        ),
+        seeds=size.bulk_seeds,
+        claims=claims.BULK,
     )
+    if not size.web:
+        bench.make(bulk)
+        return {"bulk": of_bulk}
+    pilot = Part(
+        name="pilot",
+        title="active Web flows",
+        cells=[
+            ({"sessions": n}, scenarios.web(n, size.pilot, size.web_warmup, _PILOT))
+            for n in scenarios.SESSIONS
+        ],
+        seeds=size.pilot_seeds,
+        frames=_pilot,
+    )
+    active = bench.make(pilot)[""].groupby("sessions")["active"].mean()
+    loads = {n: max(float(active[n]), 1.0) for n in scenarios.SESSIONS}
+    of_web = settings(loads, mechanisms.NS2, "REDopt for Web sessions")
+    bench.make(bulk)
+    bench.make(
+        Part(
+            name="web",
+            title="Web traffic",
+            cells=cells_of("sessions", of_web, queues(mechanisms.NS2), size.web_scenario),
+            seeds=size.web_seeds,
+            claims=claims.WEB,
+        )
+    )
+    for variant in VARIANTS:
+        bench.make(_variant(size, variant, of_bulk if variant.world == "bulk" else of_web))
+    bench.judge(pilot, claims.SETTINGS)
+    return {"bulk": of_bulk, "web": of_web}
+
+
+def reason(outcome: Outcome, judgement: Judgement) -> str:
+    """Why a finding may not have reproduced, as far as other readings of the paper show."""
+    if judgement.verdict != "does not hold":
+        return ""
+    looks = {
+        v: {j.claim.id: j.verdict for j in outcome.column.readings[v.name]}.get(judgement.claim.id)
+        for v in VARIANTS
+    }
+    if not any(looks.values()):
+        return "It rests on the Web distributions, whose table is lost."
+    holding = [f"{v.name} ({v.text})" for v, verdict in looks.items() if verdict == "holds"]
+    if holding:
+        return f"It would hold with {' or with '.join(holding)}."
+    return "No other reading tried makes it hold."

@@ -66,6 +66,11 @@ class Variant:
     tcp: str = scenarios.TCP
     world: Literal["bulk", "web"] = "bulk"
 
+    @property
+    def part(self) -> str:
+        """The name of its part of the study."""
+        return f"variants/{self.name.lower().replace(' ', '-').replace(',', '')}"
+
 
 VARIANTS: tuple[Variant, ...] = (
     Variant(
