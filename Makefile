@@ -19,8 +19,9 @@ export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_NO_PROGRESS := 1
 export MPLBACKEND := Agg
 
-ENGINE := $(shell find crates -name '*.rs' -o -name '*.toml' 2>/dev/null) \
-	Cargo.toml Cargo.lock rust-toolchain.toml
+# What the engine is built from; an edited test builds nothing that Python loads.
+ENGINE := $(shell find crates -path '*/src/*' -name '*.rs' -o -path '*/src/*' -name '*.json' \
+	-o -name build.rs -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock rust-toolchain.toml
 
 .PHONY: help
 help: ## what there is to make
@@ -40,13 +41,18 @@ $(VENV)/.environment: pyproject.toml uv.lock .ci/needs
 	@$(BIN)/uv sync --quiet --locked --inexact --all-extras --no-install-project --python $(BIN)/python
 	@touch $@
 
-$(VENV)/.engine: $(VENV)/.environment $(ENGINE)
-	@echo "building the engine (a few minutes the first time)"
-	@$(BIN)/maturin develop --uv --release --locked
+# The environment has one engine at a time; its profile is in the name of the stamp.
+$(VENV)/.engine-%: $(VENV)/.environment $(ENGINE)
+	@echo "building the engine, profile $* (some minutes the first time)"
+	@rm -f $(VENV)/.engine-*
+	@$(BIN)/maturin develop --uv --profile $* --locked
 	@touch $@
 
 .PHONY: setup
-setup: $(VENV)/.engine ## the environment and the engine, in .venv
+setup: $(VENV)/.engine-release ## the environment and the engine, in .venv
+
+.PHONY: dev
+dev: $(VENV)/.engine-quick ## the same, with an engine that builds in seconds after an edit and runs a little slower
 
 .PHONY: wheel
 wheel: setup ## a wheel for this platform, in dist: installs without Rust and compiler
@@ -57,7 +63,15 @@ wheel: setup ## a wheel for this platform, in dist: installs without Rust and co
 # Checks
 
 .PHONY: test
-test: setup ## all lints, types and tests; a failure does not keep the rest from running
+test: dev ## all lints and types, and the tests without the long ones; one failure does not stop the rest
+	@$(MAKE) --no-print-directory check PYTEST='-m "not slow" $(PYTEST)'
+
+.PHONY: test-all
+test-all: setup ## the same with all tests, those of real programs and long studies included
+	@SOJOURN_LONG=1 $(MAKE) --no-print-directory check
+
+.PHONY: check
+check:
 	@status=0; \
 	$(STAGE) "rustfmt" cargo fmt --all --check || status=1; \
 	$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings || status=1; \
