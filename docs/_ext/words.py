@@ -6,7 +6,8 @@
 `{tables} SECTION`       the components of a section, a line each (`:to: FOLDER`: linked to their
                          pages)
 `{profiles}`             what each TCP profile sets, side by side
-`{metrics} OF ...`       metrics of a link, a flow, ..., with unit and definition
+`{metrics} OF ...`       metrics of a link, a flow, ..., with unit, direction and definition
+`{differences}`          the smallest differences of interest, with their sources
 `{records} PATH`         any other part of the description: a table of the records found there
 `{options} COMMAND`      a command's usage, purpose, arguments and options
 `{sizes}`                lengths and repetitions of the tail-drop study
@@ -236,22 +237,41 @@ class Profiles(Described):
         return [summaries, table(heads, rows, (20, *(80 // len(profiles) for _ in profiles)))]
 
 
+class Sources(Described):
+    """The smallest differences of interest with their sources."""
+
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.metrics import registry
+
+        found: dict[tuple[str, str], list[str]] = {}
+        for metric in registry().values():
+            if metric.smallest:
+                found.setdefault((metric.smallest, metric.interest.source), []).append(metric.name)
+        rows = [
+            (", ".join(map(code, names)), difference, source)
+            for (difference, source), names in found.items()
+        ]
+        return [table(("metrics", "smallest difference", "source"), rows, (45, 20, 35))]
+
+
 class Metrics(Described):
     """Those `of` something; each is a target, `metric-NAME`, for links."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
-    def build(self, engine: dict[str, Any]) -> list[nodes.Node]:
+    def build(self, _engine: dict[str, Any]) -> list[nodes.Node]:
+        from sojourn.metrics import registry
+
         wanted = self.arguments[0].split()
-        found = [m for m in engine["metrics"] if m["of"] in wanted]
-        if missing := set(wanted) - {m["of"] for m in found}:
+        found = [m for m in registry().values() if m.of in wanted]
+        if missing := set(wanted) - {m.of for m in found}:
             raise LookupError(f"no metric is of {', '.join(sorted(missing))}")
-        rows = [(code(m["name"]), m["unit"] or "–", m["definition"]) for m in found]
-        built = table(("metric", "unit", "definition"), rows, (25, 10, 65))
+        rows = [(code(m.name), m.unit or "–", m.better, m.definition) for m in found]
+        built = table(("metric", "unit", "better", "definition"), rows, (22, 8, 10, 60))
         body = next(built.findall(nodes.tbody))
         for metric, row in zip(found, body.findall(nodes.row), strict=True):
-            row["ids"].append(f"metric-{metric['name'].replace('_', '-')}")
+            row["ids"].append(f"metric-{metric.name.replace('_', '-')}")
         return [built]
 
 
@@ -435,6 +455,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("tables", Tables)
     app.add_directive("profiles", Profiles)
     app.add_directive("metrics", Metrics)
+    app.add_directive("differences", Sources)
     app.add_directive("records", Describe)
     app.add_directive("sizes", Sizes)
     app.add_directive("real-sizes", RealSizes)

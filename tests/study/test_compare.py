@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sojourn.metrics import direction
 from sojourn.stats import power
 from sojourn.study import Comparison, ResultsError, StudyError, compare
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction
 from sojourn.study.ranking import rank
 from tests.study.fakes import QUEUES, FakeEngine, FakeRecord, scenario
 

@@ -7,6 +7,7 @@ pub mod metrics;
 pub mod moments;
 pub mod table;
 pub mod trace;
+pub mod views;
 pub mod weighted;
 
 pub use histogram::Histogram;

@@ -1,207 +1,456 @@
-//! Every metric: its name, unit and definition, once. Docs, report and `explain` are made from this.
+//! The registry of metrics: unit, direction, label, smallest difference of interest and definition
+//! of each, once. Docs, reports, comparisons and `explain` are made from this.
 //!
 //! Everything is counted after the warm-up and up to the run's end. Means include zeros. A metric of
 //! the run without a group's or link's name is the bottleneck's, or the sum over all flows.
 
 use serde::Serialize;
 
-/// One metric.
+/// The direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+    /// Neither: the metric describes a run and does not judge it.
+    Neutral,
+}
+
+/// Those who notice a metric's change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Felt {
+    /// A person who waits, talks or plays.
+    Interactive,
+    /// A person or program that moves much data.
+    Bulk,
+    /// The operator of the network, its links and its balancers.
+    Operator,
+    /// A client of a replicated store.
+    StoreClient,
+    /// Nobody: it describes the run.
+    Nobody,
+}
+
+/// The form in which a metric is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// One number of a whole run, a link, a group or a flow.
+    Number,
+    /// A distribution; its mean and percentiles are metrics of their own.
+    Distribution,
+    /// Values over time only.
+    Series,
+    /// A value of each row of a table, never of a whole run.
+    Row,
+}
+
+/// The smallest difference of interest: a smaller one matters to nobody, however sure it is.
+///
+/// It is `share` of the value compared with, and at least `absolute` in the metric's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interest {
+    /// Share of the value.
+    pub share: f64,
+    /// Least difference in the metric's unit.
+    pub absolute: f64,
+    /// Origin of the two numbers.
+    pub source: &'static str,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metric {
     /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
-    /// Whose it is: of the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`; of `series`
-    /// only; of the `monitor`'s series of flows; a `text` or number that says what a row is about.
+    /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`;
+    /// `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
     pub of: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
     pub unit: &'static str,
+    /// The direction in which it is better.
+    pub better: Better,
+    /// Those who notice its change.
+    pub felt: Felt,
+    /// The smallest difference of interest.
+    pub interest: Interest,
+    /// Its name in sentences and on axes.
+    pub label: &'static str,
     /// What it is, in one sentence.
     pub definition: &'static str,
+    /// The form in which it is recorded.
+    pub form: Form,
+    /// Whether it is a part of a whole, shown in percent.
+    pub percent: bool,
+    /// Whether tables omit it where it is zero.
+    pub rare: bool,
+    /// Whether a group's value is the sum over its flows.
+    pub sum: bool,
+    /// Further subjects: the `run`, for all flows together; a `store`, for its connections.
+    pub also_of: &'static [&'static str],
+    /// The applications whose flows have it; empty if all have.
+    pub apps: &'static [&'static str],
 }
 
+const fn interest(share: f64, absolute: f64, source: &'static str) -> Interest {
+    Interest { share, absolute, source }
+}
+
+const OURS: &str = "our choice";
+const ANY: Interest = interest(0.05, 0.0, OURS);
+const NONE: Interest = interest(0.0, 0.0, "not a quantity");
+const COUNT: Interest = interest(0.1, 1.0, OURS);
+const BYTES: Interest = interest(0.1, 1514.0, "our choice; at least one full frame");
+const RATE: Interest = interest(0.05, 0.0, OURS);
+const POINTS: Interest = interest(0.0, 0.01, "our choice: one percentage point");
+const JAIN: Interest = interest(0.0, 0.02, "our choice; two flows that share 60 to 40 have 0.96");
+const LOSS: Interest = interest(
+    0.1,
+    0.001,
+    "ITU-T G.107 and G.113: 0.1 % costs a G.711 call 0.05 of MOS; Mathis et al. 1997: 10 % of loss is 5 % of TCP's rate",
+);
+const QUEUEING: Interest =
+    interest(0.05, 0.0001, "our choice; a full frame takes 0.12 ms at 100 Mbit/s");
+const DELAY: Interest = interest(
+    0.05,
+    0.01,
+    "ITU-T G.107: 10 ms cost a call at most 0.05 of MOS; the share is our choice",
+);
+const JITTER: Interest = interest(0.1, 0.001, OURS);
+const MOS: Interest = interest(
+    0.0,
+    0.1,
+    "our choice: a third of the narrowest step between the categories of ITU-T G.107",
+);
+const PAGE: Interest = interest(
+    0.1,
+    0.1,
+    "Card, Moran and Newell 1983: 0.1 s is one cycle of perception; Seow 2008: 20 % is noticed, of which we take half",
+);
+const COMPLETION: Interest = interest(0.1, 0.01, "our choice; the share is that of pages");
+const LATENCY: Interest = interest(0.05, 0.0001, OURS);
+const REQUESTS: Interest =
+    interest(0.01, 1.0, "our choice: the share that `compare` demands of a store");
+
 macro_rules! metrics {
-    ($($of:literal { $($name:literal $unit:literal $definition:literal)* })*) => {
-        &[$($(Metric { name: $name, of: $of, unit: $unit, definition: $definition },)*)*]
+    ($($of:literal $better:ident $felt:ident $interest:ident {
+        $($name:literal $unit:literal $label:literal $definition:literal $({ $($field:ident: $value:expr),* })?)*
+    })*) => {
+        &[$($(Metric {
+            $($($field: $value,)*)?
+            ..Metric {
+                name: $name,
+                of: $of,
+                unit: $unit,
+                better: Better::$better,
+                felt: Felt::$felt,
+                interest: $interest,
+                label: $label,
+                definition: $definition,
+                form: Form::Number,
+                percent: false,
+                rare: false,
+                sum: false,
+                also_of: &[],
+                apps: &[],
+            }
+        },)*)*]
     };
 }
 
-/// All metrics.
+/// All metrics, in blocks that share subject, direction, those who notice, and smallest difference:
+/// `name unit label definition { exceptions }`.
 pub const METRICS: &[Metric] = metrics! {
-    "run" {
-        "measured" "s" "Simulated time from the end of the warm-up to the end of the run."
-        "events" "1" "Events that the simulator processed, warm-up included."
-        "packets" "1" "Packets that hosts handed to the network, warm-up included."
+    "run" Neutral Nobody ANY {
+        "measured" "s" "time measured" "Simulated time from the end of the warm-up to the end of the run."
+        "events" "1" "events processed" "Events that the simulator processed, warm-up included."
+        "packets" "1" "packets sent by hosts" "Packets that hosts handed to the network, warm-up included."
     }
-    "link" {
-        "throughput" "bit/s" "Frame bits whose transmission on the link began, per second; in time series, bits transmitted."
-        "utilisation" "1" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links."
-        "utilisation_jain" "1" "Jain's index over the utilisations of several links taken together: 1 if all are used alike for their rates, 1/n if one has all."
-        "arrivals" "1" "Packets offered to the link's queue."
-        "arrival_rate" "bit/s" "Frame bits offered to the link's queue, per second."
-        "departures" "1" "Packets whose transmission on the link began."
-        "abandoned" "1" "Packets that the transmitter gave up because the shared medium was busy at every attempt."
-        "drops" "1" "Packets that the queue dropped, for any reason."
-        "drops_early" "1" "Packets that the policy dropped by its probability or schedule, before it had to."
-        "drops_forced" "1" "Packets that the policy dropped because its upper threshold was reached."
-        "drops_overflow" "1" "Packets dropped for lack of room in the queue."
-        "drops_ack_filter" "1" "TCP acknowledgements dropped because a later one in the queue makes them redundant."
-        "drops_measurement" "1" "Packets that the policy dropped to learn how long they had waited; only faulty ones do."
-        "marks" "1" "Packets on which the queue set Congestion Experienced."
-        "loss" "1" "Packets that the queue dropped, divided by those that it dropped or sent on."
-        "tcp_loss" "1" "TCP packets that the queue dropped, divided by those that it dropped or sent on."
-        "udp_loss" "1" "UDP packets that the queue dropped, divided by those that it dropped or sent on."
-        "mark_share" "1" "Packets on which the queue set Congestion Experienced, divided by packets offered to it."
-        "line_losses" "1" "Packets lost on the line, after the queue, by the link's impairments; corrupted ones are lost at their host."
-        "duplicates" "1" "Packets copied on the line by the link's impairments."
-        "consecutive_loss_mean" "1" "Mean number of packets lost in a row; a loss event begins with the first packet dropped and ends when the next arriving packet is accepted."
-        "consecutive_loss_sd" "1" "Standard deviation of the number of packets lost in a row."
-        "consecutive_loss_max" "1" "Greatest number of packets lost in a row."
-        "consecutive_loss" "1" "Number of packets lost in a row, as a distribution over loss events."
-        "loss_events" "1" "Number of loss events that ended."
-        "sojourn" "s" "Time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring), as a distribution over packets that left."
-        "sojourn_mean" "s" "Mean time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring): queueing delay, over packets that left."
-        "sojourn_sd" "s" "Standard deviation of the queueing delay."
-        "sojourn_p50" "s" "Median of the queueing delay."
-        "sojourn_p95" "s" "95th percentile of the queueing delay."
-        "sojourn_p99" "s" "99th percentile of the queueing delay."
-        "sojourn_p999" "s" "99.9th percentile of the queueing delay."
-        "sojourn_max" "s" "Greatest queueing delay."
-        "queue_mean" "1" "Mean number of packets queued, over time, in several queues together; the packet in transmission is not queued."
-        "queue_sd" "1" "Standard deviation over time of the number of packets queued."
-        "queue_max" "1" "Greatest number of packets queued."
-        "backlog_mean" "B" "Mean number of bytes queued, over time."
-        "backlog_sd" "B" "Standard deviation over time of the number of bytes queued."
-        "backlog_max" "B" "Greatest number of bytes queued."
+    "link" Higher Operator RATE {
+        "throughput" "bit/s" "throughput" "Frame bits whose transmission on the link began, per second; in time series, bits transmitted."
     }
-    "medium" {
-        "occupancy" "1" "Share of the time that the shared medium is occupied, by transmissions and their propagation."
-        "attempts" "1" "Times that a station sensed the shared medium to send a frame."
-        "deferrals" "1" "Attempts that found the shared medium busy."
+    "link" Higher Operator POINTS {
+        "utilisation" "1" "utilisation" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links." { percent: true }
     }
-    "flow" {
-        "flows" "1" "Number of flows; for Web traffic, of objects transferred."
-        "goodput" "bit/s" "TCP application payload delivered once and in order, per second."
-        "udp_goodput" "bit/s" "UDP application payload received, copies made on the way left out, per second."
-        "bytes" "B" "Application payload delivered once; for TCP in order."
-        "jain" "1" "Jain's index of fairness over the flows' goodputs: 1 if all are equal, 1/n if one has all."
-        "delay" "s" "Time of a packet from host to host, as a distribution; for TCP, of packets with data; for packet sources over TCP, of a write, from when the source emits it to the delivery of its last byte in order."
-        "delay_mean" "s" "Mean time of a packet from host to host (one-way delay); for TCP, of packets with data; for packet sources over TCP, of their writes."
-        "delay_sd" "s" "Standard deviation of the one-way delay."
-        "delay_p50" "s" "Median of the one-way delay."
-        "delay_p95" "s" "95th percentile of the one-way delay."
-        "delay_p99" "s" "99th percentile of the one-way delay."
-        "delay_p999" "s" "99.9th percentile of the one-way delay."
-        "packet_delay" "s" "Time of a packet with data from host to host, as a distribution; given where `delay` is that of writes."
-        "packet_delay_mean" "s" "Mean time of a packet with data from host to host; differs from `delay_mean` where that is of writes."
-        "packet_delay_sd" "s" "Standard deviation of the time of a packet with data from host to host."
-        "packet_delay_p50" "s" "Median of the time of a packet with data from host to host."
-        "packet_delay_p95" "s" "95th percentile of the time of a packet with data from host to host."
-        "packet_delay_p99" "s" "99th percentile of the time of a packet with data from host to host."
-        "rtt" "s" "Round-trip time samples of the TCP senders, as a distribution."
-        "rtt_mean" "s" "Mean of the TCP senders' round-trip time samples."
-        "rtt_p50" "s" "Median of the TCP senders' round-trip time samples."
-        "rtt_p95" "s" "95th percentile of the TCP senders' round-trip time samples."
-        "rtt_p99" "s" "99th percentile of the TCP senders' round-trip time samples."
-        "sent" "1" "Packets that the senders handed to the network; for TCP, packets with data."
-        "received" "1" "Packets of the senders that the receivers took, copies made on the way included; for TCP, packets with data."
-        "packet_loss" "1" "Packets dropped or lost anywhere on their way, divided by packets sent."
-        "retransmissions" "1" "TCP segments sent again."
-        "timeouts" "1" "Expiries of TCP's retransmission timer."
-        "recoveries" "1" "Times that a TCP sender entered loss recovery without a timeout."
-        "writes" "1" "Writes that packet sources wanted to make into TCP."
-        "refused" "1" "Writes of packet sources that were refused, TCP's send buffer being full."
-        "cwnd" "B" "Congestion window."
-        "cwnd_mean" "B" "Mean congestion window over time, averaged over flows."
-        "srtt" "s" "Smoothed round-trip time of a TCP sender."
-        "active" "1" "Number of flows that have begun and not ended."
-        "active_mean" "1" "Mean over time of the number of flows that have begun and not ended."
-        "finished" "1" "Transfers that ended, flows of writes that were delivered wholly among them."
-        "unfinished" "1" "Transfers begun but not ended by the end of the run."
-        "fct" "s" "Flow completion time, as a distribution: from a transfer's start to its last byte's delivery, finished transfers only."
-        "fct_mean" "s" "Mean flow completion time, finished transfers only."
-        "fct_p50" "s" "Median flow completion time, finished transfers only."
-        "fct_p95" "s" "95th percentile of the flow completion time, finished transfers only."
-        "fct_p99" "s" "99th percentile of the flow completion time, finished transfers only."
-        "jitter" "s" "Interarrival jitter of RFC 3550: smoothed absolute difference of successive one-way delays, at the end, averaged over flows."
-        "mos" "1" "Mean opinion score of a call, 1 to 4.5, from delay, jitter buffer and loss (ITU-T G.107), averaged over flows."
-        "mos_min" "1" "Mean opinion score of the worst call."
-        "page" "s" "Page load time, as a distribution: from a page's first request to its last object's end."
-        "page_mean" "s" "Mean page load time."
-        "page_p50" "s" "Median page load time."
-        "page_p95" "s" "95th percentile of the page load time."
-        "page_p99" "s" "99th percentile of the page load time."
-        "pages" "1" "Web pages loaded."
-        "objects" "1" "Web objects loaded."
-        "start" "s" "When the flow began."
-        "end" "s" "When the flow ended; not a number if it did not."
+    "link" Higher Operator JAIN {
+        "utilisation_jain" "1" "evenness of the links' utilisation (Jain's index)" "Jain's index over the utilisations of several links taken together: 1 if all are used alike for their rates, 1/n if one has all."
     }
-    "balancer" {
-        "choices" "1" "Flows or connections that the balancer has given a server."
-        "choices_refused" "1" "Times that the balancer gave a flow no server."
-        "choices_jain" "1" "Jain's index over the servers' numbers of choices: 1 if all were chosen as often."
-        "choices_repeated" "1" "Share of choices that fell on the same server as the choice before: 1/n if n servers are drawn, near 1 where flows herd."
-        "choices_unreachable" "1" "Share of choices whose server could not be reached when the flow began."
-        "misplaced" "1" "Share of choices whose port, when the flow began, held a wait longer than the shortest of all ports by more than a full frame."
-        "excess_wait_mean" "s" "Mean wait in the chosen port's queue above that in the shortest, when the flow began; waits are backlog over rate."
-        "age_mean" "s" "Mean age, when a server was chosen, of what was known of it; of choices that looked at something."
-        "decision_mean" "s" "Mean time from a flow's first packet at the switch until the flow could go on."
-        "decision_p50" "s" "Median of the time that decisions took."
-        "decision_p99" "s" "99th percentile of the time that decisions took."
+    "link" Neutral Operator COUNT {
+        "arrivals" "1" "packets offered to the queue" "Packets offered to the link's queue."
+        "arrival_rate" "bit/s" "rate offered to the queue" "Frame bits offered to the link's queue, per second."
+        "departures" "1" "packets sent on the link" "Packets whose transmission on the link began."
     }
-    "store" {
-        "requests" "1" "Requests to a store that are measured: those after its warm-up."
-        "acknowledged" "1" "Requests that as many replicas answered as the consistency level wants."
-        "unavailable" "1" "Requests refused at once, too few replicas being up."
-        "errors" "1" "Requests that failed otherwise: too many replicas failed, or no node was up."
-        "timed_out" "1" "Requests that were not answered in time: nobody knows whether they took effect."
-        "pending" "1" "Requests without an outcome at the end of the run."
-        "latency" "s" "Latency of acknowledged requests, as a distribution: from the time when a request was to be made until its client has the answer."
-        "latency_mean" "s" "Mean latency of acknowledged requests."
-        "latency_sd" "s" "Standard deviation of the latency of acknowledged requests."
-        "latency_p50" "s" "Median latency of acknowledged requests."
-        "latency_p95" "s" "95th percentile of the latency of acknowledged requests."
-        "latency_p99" "s" "99th percentile of the latency of acknowledged requests."
-        "latency_p999" "s" "99.9th percentile of the latency of acknowledged requests."
-        "latency_max" "s" "Greatest latency of an acknowledged request."
-        "elapsed" "s" "Time from the first request measured to the last one's end."
-        "messages" "1" "Messages that the store's hosts sent to each other."
-        "messages_lost" "1" "Messages lost with their connections."
-        "speculations" "1" "Reads for which another replica was asked before the first had answered."
-        "mismatches" "1" "Reads whose replicas differed."
-        "read_repairs" "1" "Writes that reads made to replicas that were behind."
-        "hints" "1" "Writes kept for replicas that were away or slow."
-        "hints_handed" "1" "Writes kept and handed over when the replica was back."
-        "unconverged" "1" "Records that at the end not all of their replicas have in the newest version."
-        "coordinated" "1" "Requests that a node coordinated, those before the warm-up's end too."
-        "stored" "1" "Writes that a node took as a replica, those before the warm-up's end too."
+    "link" Lower Operator COUNT {
+        "abandoned" "1" "packets given up by the transmitter" "Packets that the transmitter gave up because the shared medium was busy at every attempt." { rare: true }
+        "drops" "1" "packets dropped" "Packets that the queue dropped, for any reason."
+        "drops_early" "1" "packets dropped early" "Packets that the policy dropped by its probability or schedule, before it had to." { rare: true }
+        "drops_forced" "1" "packets dropped above the threshold" "Packets that the policy dropped because its upper threshold was reached." { rare: true }
+        "drops_overflow" "1" "packets dropped for lack of room" "Packets dropped for lack of room in the queue."
     }
-    "series" {
-        "time" "s" "Simulated time since the start of the run."
-        "queue" "1" "Packets queued."
-        "backlog" "B" "Bytes queued."
-        "last_sojourn" "s" "Queueing delay of the packet that left last."
+    "link" Neutral Operator COUNT {
+        "drops_ack_filter" "1" "acknowledgements filtered" "TCP acknowledgements dropped because a later one in the queue makes them redundant." { rare: true }
     }
-    "monitor" {
-        "back" "" "Whether the row is about the packets that answer a flow's."
-        "received_bytes" "B" "Frame bytes of the packets that the receiving host took."
-        "dropped" "1" "Packets of one direction of a flow that queues dropped, for any reason."
-        "measurement_drops" "1" "Those of them that queues dropped by measuring."
-        "lost" "1" "Packets of one direction of a flow that were lost on lines."
-        "delay_sum" "s" "Sum of the one-way delays of the packets that the receiving host took."
-        "first_sent" "s" "When the first packet of one direction of a flow was sent."
-        "last_received" "s" "When the last packet was taken by the receiving host; not a number before the first."
+    "link" Lower Operator COUNT {
+        "drops_measurement" "1" "packets dropped by measuring" "Packets that the policy dropped to learn how long they had waited; only faulty ones do." { rare: true }
+        "marks" "1" "packets marked" "Packets on which the queue set Congestion Experienced." { rare: true }
     }
-    "text" {
-        "link" "" "Name of the link."
-        "group" "" "Name of the group of flows."
-        "flow" "1" "Number of the flow within its group."
-        "from" "" "Name of the sending node."
-        "to" "" "Name of the receiving node."
-        "place" "" "Link or group that a distribution belongs to."
-        "metric" "" "Metric that a distribution is of."
-        "low" "" "Least value of a bin, in the metric's unit."
-        "high" "" "Greatest value of a bin, in the metric's unit."
-        "count" "1" "Number of values in a bin."
+    "link" Lower Operator LOSS {
+        "loss" "1" "loss" "Packets that the queue dropped, divided by those that it dropped or sent on." { percent: true }
+        "tcp_loss" "1" "TCP loss" "TCP packets that the queue dropped, divided by those that it dropped or sent on." { percent: true }
+        "udp_loss" "1" "UDP loss" "UDP packets that the queue dropped, divided by those that it dropped or sent on." { percent: true }
+        "mark_share" "1" "share of packets marked" "Packets on which the queue set Congestion Experienced, divided by packets offered to it." { percent: true }
+    }
+    "link" Lower Operator COUNT {
+        "line_losses" "1" "packets lost on the line" "Packets lost on the line, after the queue, by the link's impairments; corrupted ones are lost at their host."
+    }
+    "link" Neutral Operator COUNT {
+        "duplicates" "1" "packets duplicated on the line" "Packets copied on the line by the link's impairments."
+    }
+    "link" Lower Operator COUNT {
+        "consecutive_loss_mean" "1" "mean number of packets lost in a row" "Mean number of packets lost in a row; a loss event begins with the first packet dropped and ends when the next arriving packet is accepted."
+        "consecutive_loss_sd" "1" "deviation of the number of packets lost in a row" "Standard deviation of the number of packets lost in a row."
+        "consecutive_loss_max" "1" "greatest number of packets lost in a row" "Greatest number of packets lost in a row."
+        "consecutive_loss" "1" "packets lost in a row" "Number of packets lost in a row, as a distribution over loss events." { form: Form::Distribution }
+        "loss_events" "1" "loss events" "Number of loss events that ended."
+    }
+    "link" Lower Operator QUEUEING {
+        "sojourn" "s" "queueing delay" "Time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring), as a distribution over packets that left." { form: Form::Distribution }
+        "sojourn_mean" "s" "mean queueing delay" "Mean time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring): queueing delay, over packets that left."
+        "sojourn_sd" "s" "deviation of the queueing delay" "Standard deviation of the queueing delay."
+        "sojourn_p50" "s" "median of the queueing delay" "Median of the queueing delay."
+        "sojourn_p95" "s" "95th percentile of the queueing delay" "95th percentile of the queueing delay."
+        "sojourn_p99" "s" "99th percentile of the queueing delay" "99th percentile of the queueing delay."
+        "sojourn_p999" "s" "99.9th percentile of the queueing delay" "99.9th percentile of the queueing delay."
+        "sojourn_max" "s" "greatest queueing delay" "Greatest queueing delay."
+    }
+    "link" Lower Operator COUNT {
+        "queue_mean" "1" "mean queue length" "Mean number of packets queued, over time, in several queues together; the packet in transmission is not queued."
+        "queue_sd" "1" "deviation of the queue length" "Standard deviation over time of the number of packets queued."
+        "queue_max" "1" "greatest queue length" "Greatest number of packets queued."
+    }
+    "link" Lower Operator BYTES {
+        "backlog_mean" "B" "mean backlog" "Mean number of bytes queued, over time."
+        "backlog_sd" "B" "deviation of the backlog" "Standard deviation over time of the number of bytes queued."
+        "backlog_max" "B" "greatest backlog" "Greatest number of bytes queued."
+    }
+    "medium" Neutral Operator POINTS {
+        "occupancy" "1" "occupancy of the medium" "Share of the time that the shared medium is occupied, by transmissions and their propagation." { percent: true }
+    }
+    "medium" Neutral Operator COUNT {
+        "attempts" "1" "attempts to send" "Times that a station sensed the shared medium to send a frame."
+        "deferrals" "1" "attempts that found the medium busy" "Attempts that found the shared medium busy."
+    }
+    "flow" Neutral Nobody COUNT {
+        "flows" "1" "flows" "Number of flows; for Web traffic, of objects transferred." { sum: true }
+    }
+    "flow" Higher Bulk RATE {
+        "goodput" "bit/s" "goodput" "TCP application payload delivered once and in order, per second." { rare: true, sum: true, also_of: &["run"] }
+        "udp_goodput" "bit/s" "UDP goodput" "UDP application payload received, copies made on the way left out, per second." { rare: true, sum: true, also_of: &["run"] }
+        "bytes" "B" "bytes delivered" "Application payload delivered once; for TCP in order." { sum: true, also_of: &["run"] }
+    }
+    "flow" Higher Bulk JAIN {
+        "jain" "1" "fairness (Jain's index)" "Jain's index of fairness over the flows' goodputs: 1 if all are equal, 1/n if one has all." { also_of: &["run"] }
+    }
+    "flow" Lower Interactive DELAY {
+        "delay" "s" "one-way delay" "Time of a packet from host to host, as a distribution; for TCP, of packets with data; for packet sources over TCP, of a write, from when the source emits it to the delivery of its last byte in order." { form: Form::Distribution }
+        "delay_mean" "s" "mean one-way delay" "Mean time of a packet from host to host (one-way delay); for TCP, of packets with data; for packet sources over TCP, of their writes."
+        "delay_sd" "s" "deviation of the one-way delay" "Standard deviation of the one-way delay."
+        "delay_p50" "s" "median one-way delay" "Median of the one-way delay."
+        "delay_p95" "s" "95th percentile of the one-way delay" "95th percentile of the one-way delay."
+        "delay_p99" "s" "99th percentile of the one-way delay" "99th percentile of the one-way delay."
+        "delay_p999" "s" "99.9th percentile of the one-way delay" "99.9th percentile of the one-way delay."
+    }
+    "flow" Lower Operator QUEUEING {
+        "packet_delay" "s" "one-way delay of packets" "Time of a packet with data from host to host, as a distribution; given where `delay` is that of writes." { form: Form::Distribution }
+        "packet_delay_mean" "s" "mean one-way delay of packets" "Mean time of a packet with data from host to host; differs from `delay_mean` where that is of writes."
+        "packet_delay_sd" "s" "deviation of the one-way delay of packets" "Standard deviation of the time of a packet with data from host to host."
+        "packet_delay_p50" "s" "median one-way delay of packets" "Median of the time of a packet with data from host to host."
+        "packet_delay_p95" "s" "95th percentile of the one-way delay of packets" "95th percentile of the time of a packet with data from host to host."
+        "packet_delay_p99" "s" "99th percentile of the one-way delay of packets" "99th percentile of the time of a packet with data from host to host."
+        "rtt" "s" "round-trip time" "Round-trip time samples of the TCP senders, as a distribution." { form: Form::Distribution }
+        "rtt_mean" "s" "mean round-trip time" "Mean of the TCP senders' round-trip time samples."
+        "rtt_p50" "s" "median round-trip time" "Median of the TCP senders' round-trip time samples."
+        "rtt_p95" "s" "95th percentile of the round-trip time" "95th percentile of the TCP senders' round-trip time samples."
+        "rtt_p99" "s" "99th percentile of the round-trip time" "99th percentile of the TCP senders' round-trip time samples."
+    }
+    "flow" Neutral Operator COUNT {
+        "sent" "1" "packets sent" "Packets that the senders handed to the network; for TCP, packets with data." { sum: true, also_of: &["run"] }
+        "received" "1" "packets received" "Packets of the senders that the receivers took, copies made on the way included; for TCP, packets with data." { sum: true, also_of: &["run"] }
+    }
+    "flow" Lower Interactive LOSS {
+        "packet_loss" "1" "packet loss" "Packets dropped or lost anywhere on their way, divided by packets sent." { percent: true, also_of: &["run"] }
+    }
+    "flow" Lower Operator COUNT {
+        "retransmissions" "1" "segments sent again" "TCP segments sent again." { rare: true, sum: true, also_of: &["run", "store"] }
+        "timeouts" "1" "retransmission timeouts" "Expiries of TCP's retransmission timer." { sum: true, also_of: &["run", "store"] }
+        "recoveries" "1" "loss recoveries" "Times that a TCP sender entered loss recovery without a timeout." { sum: true, also_of: &["run", "store"] }
+    }
+    "flow" Neutral Bulk COUNT {
+        "writes" "1" "writes" "Writes that packet sources wanted to make into TCP." { sum: true, also_of: &["run"] }
+    }
+    "flow" Lower Interactive COUNT {
+        "refused" "1" "writes refused" "Writes of packet sources that were refused, TCP's send buffer being full." { sum: true, also_of: &["run"] }
+    }
+    "flow" Neutral Operator ANY {
+        "cwnd" "B" "congestion window" "Congestion window." { form: Form::Series }
+        "cwnd_mean" "B" "mean congestion window" "Mean congestion window over time, averaged over flows." { also_of: &["run"] }
+    }
+    "flow" Lower Operator QUEUEING {
+        "srtt" "s" "smoothed round-trip time" "Smoothed round-trip time of a TCP sender." { form: Form::Series }
+    }
+    "flow" Neutral Operator COUNT {
+        "active" "1" "active flows" "Number of flows that have begun and not ended." { form: Form::Series }
+        "active_mean" "1" "mean number of active flows" "Mean over time of the number of flows that have begun and not ended." { also_of: &["run"] }
+    }
+    "flow" Higher Bulk COUNT {
+        "finished" "1" "transfers finished" "Transfers that ended, flows of writes that were delivered wholly among them." { sum: true, also_of: &["run"] }
+    }
+    "flow" Lower Bulk COUNT {
+        "unfinished" "1" "transfers unfinished" "Transfers begun but not ended by the end of the run." { sum: true }
+    }
+    "flow" Lower Interactive COMPLETION {
+        "fct" "s" "flow completion time" "Flow completion time, as a distribution: from a transfer's start to its last byte's delivery, finished transfers only." { form: Form::Distribution, apps: &["transfer", "web"] }
+        "fct_mean" "s" "mean flow completion time" "Mean flow completion time, finished transfers only." { apps: &["transfer", "web"] }
+        "fct_p50" "s" "median flow completion time" "Median flow completion time, finished transfers only." { apps: &["transfer", "web"] }
+        "fct_p95" "s" "95th percentile of the flow completion time" "95th percentile of the flow completion time, finished transfers only." { apps: &["transfer", "web"] }
+        "fct_p99" "s" "99th percentile of the flow completion time" "99th percentile of the flow completion time, finished transfers only." { apps: &["transfer", "web"] }
+    }
+    "flow" Lower Interactive JITTER {
+        "jitter" "s" "jitter" "Interarrival jitter of RFC 3550: smoothed absolute difference of successive one-way delays, at the end, averaged over flows." { apps: &["cbr", "packets", "voip"] }
+    }
+    "flow" Higher Interactive MOS {
+        "mos" "1" "call quality (MOS)" "Mean opinion score of a call, 1 to 4.5, from delay, jitter buffer and loss (ITU-T G.107), averaged over flows." { apps: &["voip"] }
+        "mos_min" "1" "quality of the worst call (MOS)" "Mean opinion score of the worst call." { apps: &["voip"] }
+    }
+    "flow" Lower Interactive PAGE {
+        "page" "s" "page load time" "Page load time, as a distribution: from a page's first request to its last object's end." { form: Form::Distribution, apps: &["web"] }
+        "page_mean" "s" "mean page load time" "Mean page load time." { apps: &["web"] }
+        "page_p50" "s" "median page load time" "Median page load time." { apps: &["web"] }
+        "page_p95" "s" "95th percentile of the page load time" "95th percentile of the page load time." { apps: &["web"] }
+        "page_p99" "s" "99th percentile of the page load time" "99th percentile of the page load time." { apps: &["web"] }
+    }
+    "flow" Higher Interactive COUNT {
+        "pages" "1" "pages loaded" "Web pages loaded." { sum: true, apps: &["web"] }
+        "objects" "1" "objects loaded" "Web objects loaded." { sum: true, apps: &["web"] }
+    }
+    "flow" Neutral Nobody ANY {
+        "start" "s" "start of the flow" "When the flow began." { form: Form::Row }
+        "end" "s" "end of the flow" "When the flow ended; not a number if it did not." { form: Form::Row }
+    }
+    "balancer" Neutral Operator COUNT {
+        "choices" "1" "choices of a server" "Flows or connections that the balancer has given a server."
+    }
+    "balancer" Lower Operator COUNT {
+        "choices_refused" "1" "flows that got no server" "Times that the balancer gave a flow no server." { rare: true }
+    }
+    "balancer" Higher Operator JAIN {
+        "choices_jain" "1" "evenness of the choices (Jain's index)" "Jain's index over the servers' numbers of choices: 1 if all were chosen as often."
+    }
+    "balancer" Lower Operator POINTS {
+        "choices_repeated" "1" "share of choices that repeat the one before" "Share of choices that fell on the same server as the choice before: 1/n if n servers are drawn, near 1 where flows herd." { percent: true }
+        "choices_unreachable" "1" "share of choices that could not be reached" "Share of choices whose server could not be reached when the flow began." { percent: true }
+        "misplaced" "1" "share of flows that did not get the shortest queue" "Share of choices whose port, when the flow began, held a wait longer than the shortest of all ports by more than a full frame." { percent: true }
+    }
+    "balancer" Lower Operator QUEUEING {
+        "excess_wait_mean" "s" "mean wait beyond the shortest queue's" "Mean wait in the chosen port's queue above that in the shortest, when the flow began; waits are backlog over rate."
+        "age_mean" "s" "mean age of what was known of a server" "Mean age, when a server was chosen, of what was known of it; of choices that looked at something."
+    }
+    "balancer" Lower Interactive QUEUEING {
+        "decision_mean" "s" "mean time of a decision" "Mean time from a flow's first packet at the switch until the flow could go on."
+        "decision_p50" "s" "median time of a decision" "Median of the time that decisions took."
+        "decision_p99" "s" "99th percentile of the time of a decision" "99th percentile of the time that decisions took."
+    }
+    "store" Neutral StoreClient COUNT {
+        "requests" "1" "requests" "Requests to a store that are measured: those after its warm-up."
+    }
+    "store" Higher StoreClient REQUESTS {
+        "acknowledged" "1" "number of requests acknowledged" "Requests that as many replicas answered as the consistency level wants."
+    }
+    "store" Lower StoreClient COUNT {
+        "unavailable" "1" "number of requests refused" "Requests refused at once, too few replicas being up."
+        "errors" "1" "number of requests that failed" "Requests that failed otherwise: too many replicas failed, or no node was up."
+        "timed_out" "1" "number of requests that timed out" "Requests that were not answered in time: nobody knows whether they took effect."
+    }
+    "store" Neutral StoreClient COUNT {
+        "pending" "1" "number of requests pending" "Requests without an outcome at the end of the run."
+    }
+    "store" Lower StoreClient LATENCY {
+        "latency" "s" "latency" "Latency of acknowledged requests, as a distribution: from the time when a request was to be made until its client has the answer." { form: Form::Distribution }
+        "latency_mean" "s" "mean latency" "Mean latency of acknowledged requests."
+        "latency_sd" "s" "deviation of the latency" "Standard deviation of the latency of acknowledged requests."
+        "latency_p50" "s" "median latency" "Median latency of acknowledged requests."
+        "latency_p95" "s" "95th percentile of the latency" "95th percentile of the latency of acknowledged requests."
+        "latency_p99" "s" "99th percentile of the latency" "99th percentile of the latency of acknowledged requests."
+        "latency_p999" "s" "99.9th percentile of the latency" "99.9th percentile of the latency of acknowledged requests."
+        "latency_max" "s" "greatest latency" "Greatest latency of an acknowledged request."
+    }
+    "store" Neutral Operator ANY {
+        "elapsed" "s" "time of all requests" "Time from the first request measured to the last one's end."
+        "messages" "1" "messages" "Messages that the store's hosts sent to each other."
+    }
+    "store" Lower Operator COUNT {
+        "messages_lost" "1" "messages lost" "Messages lost with their connections."
+    }
+    "store" Neutral Operator COUNT {
+        "speculations" "1" "speculative reads" "Reads for which another replica was asked before the first had answered." { rare: true }
+    }
+    "store" Lower Operator COUNT {
+        "mismatches" "1" "reads whose replicas differed" "Reads whose replicas differed." { rare: true }
+    }
+    "store" Neutral Operator COUNT {
+        "read_repairs" "1" "read repairs" "Writes that reads made to replicas that were behind."
+        "hints" "1" "hints" "Writes kept for replicas that were away or slow." { rare: true }
+        "hints_handed" "1" "hints handed over" "Writes kept and handed over when the replica was back."
+    }
+    "store" Lower StoreClient COUNT {
+        "unconverged" "1" "records that differ at the end" "Records that at the end not all of their replicas have in the newest version." { rare: true }
+    }
+    "store" Neutral Operator COUNT {
+        "coordinated" "1" "requests coordinated" "Requests that a node coordinated, those before the warm-up's end too."
+        "stored" "1" "writes stored" "Writes that a node took as a replica, those before the warm-up's end too."
+    }
+    "series" Neutral Nobody ANY {
+        "time" "s" "time" "Simulated time since the start of the run."
+    }
+    "series" Lower Operator COUNT {
+        "queue" "1" "queue length" "Packets queued."
+    }
+    "series" Lower Operator BYTES {
+        "backlog" "B" "backlog" "Bytes queued."
+    }
+    "series" Lower Operator QUEUEING {
+        "last_sojourn" "s" "queueing delay" "Queueing delay of the packet that left last."
+    }
+    "monitor" Neutral Nobody NONE {
+        "back" "" "back" "Whether the row is about the packets that answer a flow's."
+    }
+    "monitor" Neutral Nobody ANY {
+        "received_bytes" "B" "bytes received" "Frame bytes of the packets that the receiving host took."
+    }
+    "monitor" Lower Nobody COUNT {
+        "dropped" "1" "packets dropped" "Packets of one direction of a flow that queues dropped, for any reason."
+        "measurement_drops" "1" "packets dropped by measuring" "Those of them that queues dropped by measuring."
+        "lost" "1" "packets lost on lines" "Packets of one direction of a flow that were lost on lines."
+    }
+    "monitor" Neutral Nobody ANY {
+        "delay_sum" "s" "sum of one-way delays" "Sum of the one-way delays of the packets that the receiving host took."
+        "first_sent" "s" "time of the first packet" "When the first packet of one direction of a flow was sent."
+        "last_received" "s" "time of the last packet" "When the last packet was taken by the receiving host; not a number before the first."
+    }
+    "text" Neutral Nobody NONE {
+        "link" "" "link" "Name of the link."
+        "group" "" "group" "Name of the group of flows."
+        "flow" "1" "flow" "Number of the flow within its group."
+        "from" "" "sender" "Name of the sending node."
+        "to" "" "receiver" "Name of the receiving node."
+        "place" "" "place" "Link or group that a distribution belongs to."
+        "metric" "" "metric" "Metric that a distribution is of."
+        "low" "" "least value" "Least value of a bin, in the metric's unit."
+        "high" "" "greatest value" "Greatest value of a bin, in the metric's unit."
+        "count" "1" "count" "Number of values in a bin."
     }
 };
 
@@ -222,6 +471,39 @@ mod tests {
             assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(metric.definition.ends_with('.'), "{}", metric.name);
             assert!(["s", "bit/s", "B", "1", ""].contains(&metric.unit), "{}", metric.name);
+            assert!(!metric.label.is_empty() && !metric.label.ends_with('.'), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn statistics_of_a_distribution_share_its_direction_and_those_who_notice() {
+        for whole in METRICS.iter().filter(|m| m.form == Form::Distribution) {
+            let parts = METRICS.iter().filter(|m| {
+                m.name.rsplit_once('_').is_some_and(|(stem, _)| stem == whole.name)
+                    && m.unit == whole.unit
+            });
+            for part in parts.filter(|m| m.of == whole.of) {
+                assert_eq!((part.better, part.felt), (whole.better, whole.felt), "{}", part.name);
+                assert_eq!(
+                    (part.interest, part.apps),
+                    (whole.interest, whole.apps),
+                    "{}",
+                    part.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_quantity_has_a_smallest_difference_with_its_source() {
+        for metric in METRICS {
+            let Interest { share, absolute, source } = metric.interest;
+            assert!(!source.is_empty(), "{}", metric.name);
+            assert!((0.0..1.0).contains(&share) && absolute >= 0.0, "{}", metric.name);
+            if metric.of != "text" && !metric.unit.is_empty() {
+                assert!(share > 0.0 || absolute > 0.0, "{}", metric.name);
+            }
+            assert!(!metric.percent || metric.unit == "1", "{}", metric.name);
         }
     }
 

@@ -101,5 +101,6 @@ pub(crate) fn describe() -> PyResult<String> {
         "profiles": profiles()?,
         "presets": presets(),
         "metrics": sojourn_measure::metrics::METRICS,
+        "views": sojourn_measure::views::VIEWS,
     }))
 }

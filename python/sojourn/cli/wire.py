@@ -181,12 +181,9 @@ def _announce(link: Joined, as_json: bool) -> None:
     common.note(f"`{link.wanted.name}` carries packets; Ctrl-C ends it")
 
 
-_SHOWN = ("link", "throughput", "arrivals", "drops", "marks", "line_losses", "sojourn_mean",
-          "sojourn_p95", "sojourn_max", "backlog_max")  # fmt: skip
-
-
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
     from sojourn.lab.wire.watch import bits, duration, octets
+    from sojourn.metrics import view
 
     if as_json:
         typer.echo(json.dumps({
@@ -203,8 +200,9 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
         form = forms.get(outcome.units[name])
         return form(value) if form else str(value)
 
-    rows = [{name: shown(name, link[name]) for name in _SHOWN} for link in outcome.links]
-    common.table(rows, list(_SHOWN), f"{wanted.name}, {outcome.seconds:.1f} s")
+    columns = ["link", *view("wire")]
+    rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
+    common.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
     late = duration(outcome.health["lateness_p99"])
     common.note(f"99 % of the packets left at most {late} late")
     for name, what in (

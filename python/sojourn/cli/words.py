@@ -204,6 +204,7 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     typer.echo(f"{item['name']}: {item['summary']}")
     if kind == "metric":
         typer.echo(f"Unit: {item['unit'] or 'none (a text)'}")
+        _show_metric(item["name"])
     if item.get("source"):
         typer.echo(f"Source: {item['source']}")
     if isinstance(item.get("words"), str):
@@ -236,6 +237,17 @@ def _show(kind: str, item: dict[str, Any]) -> None:
     if item.get("presets"):
         typer.echo()
         common.table(item["presets"], ["name", "words", "source"], title="presets")
+
+
+def _show_metric(name: str) -> None:
+    from sojourn.metrics import registry
+
+    metric = registry()[name]
+    if metric.unit:
+        typer.echo(f"Better: {metric.better}")
+    if metric.smallest:
+        typer.echo(f"Smallest difference of interest: {metric.smallest}")
+        typer.echo(f"Source: {metric.interest.source}")
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

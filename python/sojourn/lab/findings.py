@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from sojourn.metrics import registry
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -121,11 +123,8 @@ def _of_packets(table: Sequence[Column], row: int, prefix: str = "") -> Figures:
     return found
 
 
-_SUMS = ("finished", "pages", "refused", "writes")
-
-
 def _together(name: str, values: Sequence[float]) -> float:
-    return sum(values) if name in _SUMS else sum(values) / len(values)
+    return sum(values) if registry()[name].sum else sum(values) / len(values)
 
 
 def _times(group: Mapping[str, Any], stats: GroupStats) -> Figures:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.metrics import labelled
 from sojourn.scenario import Run, Scenario
 from sojourn.scenario.summary import format_value
 
@@ -171,11 +172,11 @@ def _series(run: Run) -> Json:
         "drops": 1 / span,
         "marks": 1 / span,
     }
-    names = {"delay": "last_sojourn"}
     counted = ("drops", "marks")
     found: Json = {"time": rounded(times)}
     for name, factor in wanted.items():
-        values = np.asarray(columns[f"{place}.{names.get(name, name)}"]) * factor
+        column = "last_sojourn" if name == "delay" else name
+        values = np.asarray(columns[f"{place}.{column}"]) * factor
         if name in counted:
             begins = range(1, len(values), TOGETHER)
             for stretch in (values[i : i + TOGETHER] for i in begins):
@@ -189,41 +190,18 @@ def rounded(values: Any) -> list[float | None]:
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in map(float, values)]
 
 
-Names = tuple[tuple[str, str], ...]
-
-_LINK = (
-    ("sojourn_mean", "queueing delay, mean"),
-    ("sojourn_p95", "queueing delay, 95 %"),
-    ("sojourn_p99", "queueing delay, 99 %"),
-    ("queue_mean", "packets queued, mean"),
-    ("utilisation", "utilisation"),
-    ("loss", "loss"),
-    ("marks", "marks"),
-)
-_GROUP = (
-    ("delay_p95", "delay, 95 %"),
-    ("packet_loss", "loss"),
-    ("mos", "MOS"),
-    ("page_mean", "page load, mean"),
-    ("fct_mean", "completion, mean"),
-)
-_STORE = (
-    ("latency_mean", "latency, mean"),
-    ("latency_p99", "latency, 99 %"),
-    ("acknowledged", "acknowledged"),
-)
-
-
 def _rows(run: Run) -> list[Json]:
     """What the run measured: place, name, value, and the value as a text."""
     plan = run.scenario.plan()
-    places: list[tuple[str, str, Names]] = [("", run.scenario.bottleneck, _LINK)]
+    places = [("", run.scenario.bottleneck, labelled("live.link"))]
     for group in plan["groups"]:
         goodput = "goodput" if group["transport"]["protocol"] == "tcp" else "udp_goodput"
-        places.append((f"{group['name']}.", group["name"], ((goodput, "goodput"), *_GROUP)))
+        places.append(
+            (f"{group['name']}.", group["name"], ((goodput, "goodput"), *labelled("live.flow")))
+        )
     if plan.get("store"):
         name = plan["store"]["name"]
-        places.append((f"{name}.", name, _STORE))
+        places.append((f"{name}.", name, labelled("live.store")))
     rows = []
     for prefix, place, wanted in places:
         for metric, label in wanted:

@@ -6,93 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.metrics import is_percent, labelled, registry
 from sojourn.scenario import trace
 
 if TYPE_CHECKING:
     from sojourn.scenario.run import Run
-
-_LINK = (
-    ("utilisation", "utilisation"),
-    ("utilisation_jain", "even to"),
-    ("sojourn_mean", "queueing delay, mean"),
-    ("sojourn_p95", "95 %"),
-    ("sojourn_p99", "99 %"),
-    ("sojourn_max", "max"),
-    ("queue_mean", "queue, mean"),
-    ("queue_max", "max"),
-    ("loss", "loss"),
-    ("drops_early", "early drops"),
-    ("drops_forced", "forced"),
-    ("drops_overflow", "overflow"),
-    ("drops_ack_filter", "filtered ACKs"),
-    ("drops_measurement", "by measuring"),
-    ("abandoned", "given up"),
-    ("marks", "marks"),
-)
-_GROUP = (
-    ("flows", "flows"),
-    ("goodput", "goodput"),
-    ("udp_goodput", "goodput"),
-    ("jain", "fairness"),
-    ("delay_mean", "delay"),
-    ("delay_p95", "95 %"),
-    ("jitter", "jitter"),
-    ("packet_loss", "loss"),
-    ("retransmissions", "sent again"),
-    ("fct_mean", "completion"),
-    ("page_mean", "page load"),
-    ("page_p95", "95 %"),
-    ("mos", "MOS"),
-)
-_BALANCER = (
-    ("choices", "choices"),
-    ("choices_refused", "refused"),
-    ("choices_repeated", "same as before"),
-    ("misplaced", "misplaced"),
-    ("excess_wait_mean", "wait beyond the least"),
-    ("age_mean", "age of information"),
-    ("decision_mean", "decision"),
-    ("decision_p99", "99 %"),
-)
-_OUTCOMES = (
-    ("acknowledged", "acknowledged"),
-    ("unavailable", "unavailable"),
-    ("errors", "failed"),
-    ("timed_out", "timed out"),
-    ("pending", "pending"),
-)
-_LATENCY = (
-    ("latency_mean", "mean"),
-    ("latency_p50", "50 %"),
-    ("latency_p95", "95 %"),
-    ("latency_p99", "99 %"),
-    ("latency_max", "max"),
-)
-_STORE = (
-    ("retransmissions", "sent again"),
-    ("speculations", "speculative reads"),
-    ("mismatches", "reads that differed"),
-    ("hints", "hints"),
-    ("unconverged", "records that differ at the end"),
-)
-_QUIET = {
-    *("speculations", "mismatches", "hints", "unconverged"),
-    "choices_refused",
-    *("goodput", "udp_goodput", "retransmissions", "marks"),
-    *("drops_early", "drops_forced", "drops_ack_filter", "drops_measurement", "abandoned"),
-}
-"""Not worth a word if nothing happened."""
-
-_SHARES = {
-    "misplaced",
-    "choices_repeated",
-    "utilisation",
-    "loss",
-    "packet_loss",
-    "udp_loss",
-    "tcp_loss",
-    "mark_share",
-}
 
 
 def format_value(value: float, unit: str, metric: str = "") -> str:
@@ -111,7 +29,7 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
             return f"{value:.4g} bit/s"
         case "B":
             return f"{value / 1024:.3g} KiB" if abs(value) >= 10240 else f"{value:.4g} B"
-    if metric.rpartition(".")[2] in _SHARES:
+    if is_percent(metric):
         return f"{100 * value:.3g} %"
     if float(value).is_integer():
         return f"{int(value):,}".replace(",", " ")
@@ -124,16 +42,16 @@ def summarise(run: Run) -> str:
     simulated = run.record.reached / 1e9
     state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
-    links = ["", f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}", *_row(run, "", _LINK)]
+    links = ["", f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}", *_row(run, "", "link")]
     if "store" in plan:  # what was asked about comes first
         lines += _store(run, plan["store"]["name"])
     lines += links
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
-        lines += _row(run, f"{name}.", _BALANCER)
+        lines += _row(run, f"{name}.", "balancer")
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
-        lines += _row(run, f"{group['name']}.", _GROUP)
+        lines += _row(run, f"{group['name']}.", "flow")
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
@@ -151,15 +69,15 @@ def _store(run: Run, name: str) -> list[str]:
         number = int(run.metrics.get(f"{prefix}.requests") or 0)
         what = "requests" if prefix == name else prefix.rpartition(".")[2]
         ended = []
-        for metric, label in _OUTCOMES:
+        for metric, label in labelled("summary.outcomes"):
             count = run.metrics.get(f"{prefix}.{metric}") or 0
             if count or metric == "acknowledged":
                 share = f" ({100 * count / number:.3g} %)" if number else ""
                 ended.append(f"{label} {format_value(count, '')}{share}")
         lines += ["  " + line for line in _wrap([f"{what} {format_value(number, '')}", *ended], 92)]
         whose = "latency of the acknowledged: " if prefix == name else "latency: "
-        lines += _row(run, f"{prefix}.", _LATENCY, whose)
-    return lines + _row(run, f"{name}.", _STORE)
+        lines += _row(run, f"{prefix}.", "latency", whose)
+    return lines + _row(run, f"{name}.", "store")
 
 
 def _rates(plan: dict[str, Any]) -> str:
@@ -188,13 +106,13 @@ def rates_of(link: dict[str, Any], duration: int) -> set[int]:
     return {first, *(change["rate"] for change in changes)}
 
 
-def _row(run: Run, prefix: str, wanted: tuple[tuple[str, str], ...], first: str = "") -> list[str]:
+def _row(run: Run, prefix: str, view: str, first: str = "") -> list[str]:
     parts: list[str] = []
-    for metric, label in wanted:
+    for metric, label in labelled(f"summary.{view}"):
         value = run.metrics.get(prefix + metric)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             continue
-        if value == 0 and metric in _QUIET:
+        if value == 0 and registry()[metric].rare:
             continue
         text = format_value(value, run.units.get(prefix + metric, ""), metric)
         parts.append(f"{label} {text}")

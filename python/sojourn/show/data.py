@@ -127,7 +127,7 @@ def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:
 
 def series_unit(run: HasTables, metric: str, place: str) -> str:
     """Return the unit of a time series."""
-    from sojourn.study.metrics import unit
+    from sojourn.metrics import unit
 
     units = run.table("series").attrs.get("units", {})
     return str(units.get(f"{place}.{metric}") or unit(metric))

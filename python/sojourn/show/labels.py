@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
-from sojourn.study.metrics import unit as registered_unit
 from sojourn.study.names import short_names
 
 if TYPE_CHECKING:

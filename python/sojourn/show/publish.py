@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sojourn.metrics import view
 from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
 
@@ -62,11 +63,11 @@ def figures_of(results: Results) -> dict[str, Figure]:
         name = metric.replace(".", "-").replace("_", "-")
         if across is None:
             attempt(name, partial(figures.bars, table, metric, first))
-            if metric in ("sojourn_mean", "goodput"):
+            if metric in view("tradeoff"):
                 attempt(f"{name}-box", partial(figures.box, table, metric, first))
         elif len(rest) == 1:
             attempt(name, partial(figures.over, table, metric, across, rest[0]))
-    if {"sojourn_mean", "goodput"} <= set(table.metrics) and len(table.factors) == 1:
+    if {*view("tradeoff")} <= set(table.metrics) and len(table.factors) == 1:
         attempt("delay-goodput", lambda: figures.tradeoff(table, by=first))
     return found
 

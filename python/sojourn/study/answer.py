@@ -5,67 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from sojourn.metrics import base, label, views
 from sojourn.study import quantities
-from sojourn.study.metrics import base, store_of
+from sojourn.study.metrics import store_of
 
 if TYPE_CHECKING:
     from sojourn.study.comparison import Comparison, Entry
-
-_NAMES = {
-    "sojourn": "queueing delay",
-    "last_sojourn": "queueing delay",
-    "delay": "one-way delay",
-    "rtt": "round-trip time",
-    "latency": "latency",
-    "latency_mean": "mean latency",
-    "latency_p50": "median latency",
-    "latency_p95": "95th percentile of the latency",
-    "latency_p99": "99th percentile of the latency",
-    "latency_p999": "99.9th percentile of the latency",
-    "acknowledged": "number of requests acknowledged",
-    "timed_out": "number of requests that timed out",
-    "fct": "flow completion time",
-    "page": "page load time",
-    "consecutive_loss": "packets lost in a row",
-    "queue": "queue length",
-    "queue_mean": "mean queue length",
-    "cwnd": "congestion window",
-    "sojourn_mean": "mean queueing delay",
-    "sojourn_p50": "median queueing delay",
-    "sojourn_p95": "95th percentile of the queueing delay",
-    "sojourn_p99": "99th percentile of the queueing delay",
-    "sojourn_p999": "99.9th percentile of the queueing delay",
-    "sojourn_sd": "deviation of the queueing delay",
-    "goodput": "goodput",
-    "loss": "loss",
-    "utilisation": "utilisation",
-    "mos": "call quality (MOS)",
-    "page_p95": "95th percentile of the page load time",
-    "page_mean": "mean page load time",
-    "delay_p95": "95th percentile of the one-way delay",
-    "delay_mean": "mean one-way delay",
-    "delay_p50": "median one-way delay",
-    "delay_p99": "99th percentile of the one-way delay",
-    "page_p99": "99th percentile of the page load time",
-    "fct_p99": "99th percentile of the flow completion time",
-    "fct_mean": "mean flow completion time",
-    "fct_p95": "95th percentile of the flow completion time",
-    "jain": "fairness (Jain's index)",
-    "utilisation_jain": "evenness of the links' utilisation (Jain's index)",
-    "misplaced": "share of flows that did not get the shortest queue",
-    "excess_wait_mean": "mean wait beyond the shortest queue's",
-    "jitter": "jitter",
-    "packet_loss": "packet loss",
-    "udp_loss": "UDP loss",
-    "consecutive_loss_mean": "mean number of packets lost in a row",
-}
 
 
 def words(metric: str) -> str:
     """Return a metric's name for readers, with the link or group it belongs to."""
     owner = metric.rpartition(".")[0]
-    name = _NAMES.get(base(metric), base(metric).replace("_", " "))
-    return f"{name} of {owner}" if owner else name
+    return f"{label(metric)} of {owner}" if owner else label(metric)
 
 
 def listed(names: list[str]) -> str:
@@ -230,7 +181,8 @@ def table_metrics(c: Comparison, most: int = 7) -> list[str]:
     if store_of(c.by, c.table.metrics) is not None:
         return list(c.shown_metrics[:most])
     first = [m for m in c.shown_metrics if "." not in m and m != "utilisation"]
-    apps = [m for m in c.shown_metrics if base(m) in ("mos", "page_p95", "fct_p95")]
+    felt = {metric for metrics in views("felt").values() for metric in metrics}
+    apps = [m for m in c.shown_metrics if "." in m and base(m) in felt]
     return list(dict.fromkeys([c.by, *first[: most - min(len(apps), 3)], *apps]))[:most]
 
 

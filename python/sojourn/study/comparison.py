@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sojourn.metrics import direction, unit, view, views
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction, nearest, spelled, store_of, unit
+from sojourn.study.metrics import nearest, spelled, store_of
 from sojourn.study.names import in_words, short_names
 from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
 from sojourn.study.ranking import Ranking, rank
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from sojourn.metrics import Direction
     from sojourn.scenario import Scenario
     from sojourn.stats import Interval
     from sojourn.study.cells import Level
     from sojourn.study.cluster import Place
     from sojourn.study.engine import Engine
-    from sojourn.study.metrics import Direction
     from sojourn.study.progress import Report
     from sojourn.study.results import Results
     from sojourn.study.table import Table
@@ -43,27 +44,6 @@ WORTH_SEEING = 0.05
 
 _CHOICE = "choice compared"
 """Column of the frame; no metric's name has a space."""
-
-_SHOWN = ("sojourn_mean", "sojourn_p95", "sojourn_p99", "goodput", "utilisation", "loss")
-_EVENNESS = "utilisation_jain"
-"""What to show of policies, which share several links out."""
-_OF_STORES = ("latency_p99", "latency_mean", "acknowledged", "timed_out", "unavailable", "errors")
-"""What to show of a store, whose links' queues were not asked about."""
-_PER_APP = {
-    "mos": ("mos",),
-    "jitter": ("delay_p95", "jitter", "packet_loss"),
-    "page_mean": ("page_p95", "page_mean"),
-    "fct_mean": ("fct_mean", "fct_p95"),
-}
-"""What to show of a group of flows, by a metric that only groups of that kind have."""
-
-_FELT = {
-    "mos": ("mos", "delay_p99"),
-    "jitter": ("delay_p99",),
-    "page_mean": ("page_p95",),
-    "fct_mean": ("fct_p95",),
-}
-"""What those feel whom a group of flows serves, likewise; of the first that there is."""
 
 
 @dataclass(frozen=True)
@@ -231,13 +211,15 @@ class Comparison:
         wanted = [self.by, *(self.table.metric(c.metric) for c in self.conditions)]
         store = store_of(self.by, columns)
         if store is not None:
-            wanted += [m for m in (f"{store}.{m}" for m in _OF_STORES) if self._happened(m)]
+            wanted += [
+                m for m in (f"{store}.{m}" for m in view("compare.store")) if self._happened(m)
+            ]
             return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
         if self.policy_of is not None:
-            wanted.append(_EVENNESS)
-        wanted += [m for m in _SHOWN if m in columns]
+            wanted += view("compare.balancer")
+        wanted += [m for m in view("compare") if m in columns]
         for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
-            for sign, of_app in _PER_APP.items():
+            for sign, of_app in views("compare.group").items():
                 if self._measured(f"{group}.{sign}"):
                     wanted += [f"{group}.{m}" for m in of_app if f"{group}.{m}" in columns]
         return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
@@ -282,7 +264,7 @@ class Comparison:
         for group in dict.fromkeys(c.rpartition(".")[0] for c in columns if "." in c):
             if group == self.by.rpartition(".")[0]:
                 continue
-            felt = next((m for s, m in _FELT.items() if self._measured(f"{group}.{s}")), ())
+            felt = next((m for s, m in views("felt").items() if self._measured(f"{group}.{s}")), ())
             differs = (self._otherwise(f"{group}.{m}", best) for m in felt)
             found += [one for one in differs if one is not None][:1]
         return tuple(found)

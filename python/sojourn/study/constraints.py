@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sojourn.metrics import direction
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import direction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

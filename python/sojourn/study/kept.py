@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self
 
+from sojourn.metrics import base, registry
 from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import base, definition, nearest, registered
+from sojourn.study.metrics import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -89,9 +90,9 @@ def _listed(words: Iterable[str], what: str) -> list[str]:
 
 def _metric(word: str) -> str:
     name = base(word)
-    if ".state." in word or _PATTERN.search(name) or definition(name) is not None:
+    if ".state." in word or _PATTERN.search(name) or name in registry():
         return word
-    close = nearest(name, registered())
+    close = nearest(name, registry())
     hint = f": did you mean {close!r}?" if close else "; `sojourn list metric` shows all"
     raise StudyError(f"no metric {name!r} to keep{hint}")
 

@@ -1,54 +1,19 @@
-"""What is known about metrics: unit, definition, and which direction is better."""
+"""Metrics by the names that people give them, and those that a scenario's runs have."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from sojourn import _core
+from sojourn.metrics import base, find, registry, view
 from sojourn.study.errors import StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-Direction = Literal["lower", "higher"]
-
-_LOWER = frozenset(
-    {
-        *("sojourn", "last_sojourn", "delay", "packet_delay", "rtt", "srtt", "fct", "page"),
-        *("jitter", "queue", "backlog", "refused"),
-        *("loss", "udp_loss", "tcp_loss", "packet_loss", "line_losses", "loss_events"),
-        *("consecutive_loss", "drops", "drops_early", "drops_forced", "drops_overflow"),
-        *("drops_measurement", "abandoned"),
-        *("misplaced", "excess_wait", "age", "decision"),
-        *("choices_refused", "choices_unreachable", "choices_repeated"),
-        *("marks", "mark_share", "retransmissions", "timeouts", "recoveries", "unfinished"),
-        *("latency", "unavailable", "errors", "timed_out", "mismatches", "unconverged"),
-    }
-)
-_HIGHER = frozenset(
-    {
-        *("goodput", "udp_goodput", "throughput", "utilisation", "bytes"),
-        *(
-            "jain",
-            "utilisation_jain",
-            "mos",
-            "mos_min",
-            "finished",
-            "pages",
-            "objects",
-            "acknowledged",
-        ),
-    }
-)
 _STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
 STATISTIC = "|".join(_STATISTICS)
 """Pattern of a statistic's name."""
-
-
-def base(column: str) -> str:
-    """Return the metric that a column shows: what follows the last point of its name."""
-    return column.rpartition(".")[2]
 
 
 def spelled(text: str) -> str:
@@ -59,48 +24,10 @@ def spelled(text: str) -> str:
     return text
 
 
-def direction(column: str) -> Direction | None:
-    """Return whether less or more of a metric is better; None where neither can be said."""
-    if ".state." in column:
-        return None
-    name = base(column)
-    stem, _, last = name.rpartition("_")
-    for candidate in (name, stem if last in _STATISTICS else name):
-        if candidate in _LOWER:
-            return "lower"
-        if candidate in _HIGHER:
-            return "higher"
-    return None
-
-
-@cache
-def _registry() -> Mapping[str, Mapping[str, str]]:
-    from sojourn import _core
-
-    return {m["name"]: m for m in json.loads(_core.describe())["metrics"]}
-
-
-def registered() -> tuple[str, ...]:
-    """Return the names of all metrics."""
-    return tuple(_registry())
-
-
-def definition(column: str) -> str | None:
-    """Return what the metric means, in a sentence."""
-    entry = _registry().get(base(column))
-    return entry["definition"] if entry else None
-
-
-def unit(column: str) -> str:
-    """Return the metric's unit as the registry has it."""
-    entry = _registry().get(base(column))
-    return entry["unit"] if entry else ""
-
-
 def is_of_links(column: str) -> bool:
     """Return whether a metric is one of links, not of flows or of the run."""
-    entry = _registry().get(base(column))
-    return entry is not None and entry["of"] == "link"
+    metric = find(column)
+    return metric is not None and metric.of == "link"
 
 
 def store_of(column: str, columns: Iterable[str]) -> str | None:
@@ -115,15 +42,12 @@ def headline(columns: Iterable[str]) -> list[str]:
     stores = [c.removesuffix(".acknowledged") for c in there if c.endswith(".acknowledged")]
     named = next((s for s in stores if "." not in s), None)
     if named is None:
-        return ["sojourn_p95", "goodput"]
-    wanted = ("latency_mean", "latency_p99", "acknowledged", "timed_out", "unavailable")
-    return [f"{named}.{metric}" for metric in wanted]
+        return list(view("headline"))
+    return [f"{named}.{metric}" for metric in view("headline.store")]
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like the word, if any is like it at all."""
-    from sojourn import _core
-
     # A metric of a link may be meant by its last part alone.
     by_word = {base(c): c for c in candidates}
     by_word |= {c: c for c in by_word.values()}
@@ -163,29 +87,6 @@ def resolve(
     raise StudyError(f"no metric `{name}`{hint}")
 
 
-_ONLY = {
-    "mos": ("voip",),
-    "mos_min": ("voip",),
-    "jitter": ("cbr", "packets", "voip"),
-    **dict.fromkeys(("fct_mean", "fct_p50", "fct_p95", "fct_p99"), ("transfer", "web")),
-    **dict.fromkeys(("page_mean", "page_p50", "page_p95", "page_p99"), ("web",)),
-}
-"""Metrics that only some applications have, by name."""
-
-_TOTALS = frozenset(
-    {
-        *("goodput", "udp_goodput", "bytes", "jain", "sent", "received", "packet_loss"),
-        *("retransmissions", "timeouts", "recoveries", "cwnd_mean", "finished", "active_mean"),
-        *("writes", "refused"),
-    }
-)
-"""Metrics of flows that are also there for all flows together."""
-
-
-_OF_CONNECTIONS = frozenset({"retransmissions", "timeouts", "recoveries"})
-"""Metrics of flows that are also there for a store's connections together."""
-
-
 def _expect_store(metric: str, stores: Sequence[str]) -> None:
     owner, _, name = metric.rpartition(".")
     if owner not in stores:
@@ -213,22 +114,22 @@ def expect(
     `stores` are a store, its kinds of requests and its nodes, as metrics have them in front.
     """
     owner, _, name = metric.rpartition(".")
-    entry = _registry().get(name)
+    entry = registry().get(name)
     if entry is None:
-        close = nearest(name, _registry())
+        close = nearest(name, registry())
         meant = f"{owner}.{close}" if owner else close
         hint = f": did you mean `{meant}`?" if close else "; `sojourn list metric` shows all"
         raise StudyError(f"no metric `{metric}`{hint}")
-    parts = [n for n in _registry() if n.rpartition("_")[0] == name and n != "mos_min"]
-    if f"{name}_mean" in parts:
+    parts = [p for s in _STATISTICS if (p := f"{name}_{s}") in registry()]
+    if parts:
         raise StudyError(f"{metric} is not one number: choose {', '.join(parts)}")
-    if entry["of"] in ("series", "text") or name in ("srtt", "start", "end"):
+    if entry.of in ("series", "text", "monitor") or entry.form != "number":
         raise StudyError(f"{metric} is no metric of a whole run")
-    having = [g for g, app in groups.items() if app in _ONLY.get(name, (app,))]
-    if entry["of"] == "store" or (owner in stores[:1] and name in _OF_CONNECTIONS):
+    having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
+    if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):
         _expect_store(metric, stores)
         return
-    if entry["of"] == "balancer":
+    if entry.of == "balancer":
         _expect_balancer(metric, balancers)
         return
     if owner and owner not in [*links, *groups, *media]:
@@ -236,17 +137,17 @@ def expect(
         close = nearest(owner, owners)
         hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
         raise StudyError(f"{metric}: no link or group of flows `{owner}`{hint}")
-    if entry["of"] == "run" and owner:
+    if entry.of == "run" and owner:
         raise StudyError(f"{metric}: {name} is of the whole run; write {name}")
-    if entry["of"] == "link" and owner and owner not in links:
+    if entry.of == "link" and owner and owner not in links:
         raise StudyError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
-    if entry["of"] == "medium" and (owner not in media if owner else len(media) != 1):
+    if entry.of == "medium" and (owner not in media if owner else len(media) != 1):
         which = f"such as {media[0]}.{name}" if media else "and there is none"
         raise StudyError(f"{metric}: {name} is measured at shared media, {which}")
-    if entry["of"] == "flow" and (owner or name not in _TOTALS):
+    if entry.of == "flow" and (owner or "run" not in entry.also_of):
         which = ", ".join(f"{g}.{name}" for g in having[:6])
         if not having:
-            apps = " and ".join(_ONLY[name])
+            apps = " and ".join(entry.apps)
             raise StudyError(f"{metric}: only {apps} flows have that, and there are none")
         if owner and owner not in having:
             raise StudyError(f"{metric}: `{owner}` has no {name}; there is {which}")

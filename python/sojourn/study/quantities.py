@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sojourn.study.metrics import base
+from sojourn.metrics import is_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 NOTHING = "–"
 """Stands where nothing was measured."""
 
-_SHARES = frozenset({"utilisation", "loss", "packet_loss", "udp_loss", "tcp_loss", "mark_share"})
 _PREFIXES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -34,11 +33,6 @@ class Scale:
     def apply(self, value: float) -> float:
         """Return the value in this unit."""
         return value / self.factor
-
-
-def is_share(metric: str) -> bool:
-    """Whether a metric is a part of a whole, shown in percent."""
-    return base(metric) in _SHARES
 
 
 def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
@@ -61,7 +55,7 @@ def scale(unit: str, values: Iterable[float], metric: str = "") -> Scale:
             if middle < steps[chosen][0] / 10 and largest < 9999.5 * below:
                 chosen += 1
         return Scale(*steps[chosen])
-    if is_share(metric):
+    if is_percent(metric):
         return Scale(0.01, "%")
     return Scale(1.0, "" if unit == "1" else unit)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from sojourn.metrics import base, direction, unit
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import base, direction, expect, nearest, unit
+from sojourn.study.metrics import expect, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from sojourn.study.metrics import Direction
+    from sojourn.metrics import Direction
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn.metrics import view
 from sojourn.suites import disciplines
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Outcome:
 
         Columns: `scenario`, `queue`, `sojourn_p95` (s), `utilisation`, `loss`, `goodput` (bit/s).
         """
-        metrics = ["sojourn_p95", "utilisation", "loss", "goodput"]
+        metrics = list(view("suite"))
         grouped = self.table.frame.groupby(["scenario", "queue"], sort=False)[metrics]
         return grouped.mean().reset_index()
 

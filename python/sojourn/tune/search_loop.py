@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn._core import PlanError, WordError
+from sojourn.metrics import direction, unit
 from sojourn.scenario import ScenarioError
 from sojourn.study.constraints import check
 from sojourn.study.errors import StudyError, StudyInterrupted
 from sojourn.study.expression import parse
-from sojourn.study.metrics import direction, unit
 from sojourn.study.progress import Progress
 from sojourn.study.study import Study
 from sojourn.tune.search_space import Space, Value

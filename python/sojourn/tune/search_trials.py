@@ -18,7 +18,7 @@ from sojourn.tune.search_space import Choice, Space, Value, Variable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sojourn.study.metrics import Direction
+    from sojourn.metrics import Direction
 
 FORMAT = 1
 NAME = "search.json"

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.metrics import registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,12 +126,10 @@ def datagrams(result: FlowResult, seconds: float) -> Row:
     }
 
 
-SUMS = ("goodput", "udp_goodput", "bytes", "retransmissions", "sent", "received")
-
-
 def together(rows: Sequence[Row]) -> Row:
     """Sums over flows, of what is known of all of them, and their fairness."""
-    found = {name: sum(r[name] for r in rows) for name in SUMS if all(name in r for r in rows)}
+    sums = [metric.name for metric in registry().values() if metric.sum]
+    found = {name: sum(r[name] for r in rows) for name in sums if all(name in r for r in rows)}
     if found.get("goodput"):
         squares = sum(r["goodput"] ** 2 for r in rows)
         found["jain"] = found["goodput"] ** 2 / (len(rows) * squares)

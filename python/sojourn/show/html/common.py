@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sojourn.metrics import find
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
-from sojourn.study.metrics import base, definition, unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,11 +95,11 @@ def resolved_queues(results: Results) -> list[Block]:
 
 def metrics_section(metrics: Iterable[str]) -> Section:
     """Return what each metric means."""
-    rows = []
-    for name in dict.fromkeys(base(m) for m in metrics):
-        text = definition(name)
-        if text:
-            rows.append([Cell(name), Cell(unit(name)), Cell(text)])
+    rows = [
+        [Cell(metric.name), Cell(metric.unit), Cell(metric.definition)]
+        for metric in dict.fromkeys(map(find, metrics))
+        if metric is not None
+    ]
     heads = (("metric", ""), ("unit", ""), ("definition", ""))
     return Section(
         "metrics",

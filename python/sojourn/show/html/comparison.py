@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sojourn.metrics import view
 from sojourn.show import style
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
@@ -164,8 +165,8 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 
     blocks: list[Block] = []
     shown = c.shown_metrics
-    if "sojourn_mean" in shown and "goodput" in shown:
-        pair = [(m, units.get(m, ""), found(m)) for m in ("sojourn_mean", "goodput")]
+    if all(m in shown for m in view("tradeoff")):
+        pair = [(m, units.get(m, ""), found(m)) for m in view("tradeoff")]
         blocks.append(plots.tradeoff(pair[0], pair[1], names))
     for at, metric in enumerate(shown[:10]):
         blocks.append(
@@ -187,7 +188,7 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
     if place is not None and first:
         seed = next(iter(first.values())).seed
         note = f"The runs with seed {seed}."
-        for metric in ("last_sojourn", "throughput"):
+        for metric in view("compare.series"):
             line = plots.series(f"s-{metric}", first, names, metric, place, note)
             if line is not None:
                 blocks.append(line)

@@ -5,47 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sojourn.metrics import base, find, view
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
 from sojourn.study import quantities
-from sojourn.study.metrics import base
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.study.results import Results, StoredRun
-
-_LINKS = (
-    "link",
-    "utilisation",
-    "throughput",
-    "loss",
-    "drops_early",
-    "drops_forced",
-    "drops_overflow",
-    "drops_ack_filter",
-    "drops_measurement",
-    "marks",
-    "sojourn_mean",
-    "sojourn_p95",
-    "sojourn_p99",
-    "queue_mean",
-    "queue_max",
-)
-_FLOWS = (
-    "group",
-    "flow",
-    "goodput",
-    "udp_goodput",
-    "packet_loss",
-    "retransmissions",
-    "timeouts",
-    "delay_mean",
-    "jitter",
-    "mos",
-)
-_RARE = {"drops_ack_filter", "drops_measurement"}
-"""Not worth a column if nothing happened."""
 
 _MOST_FLOWS = 100
 
@@ -63,9 +31,10 @@ def page(results: Results) -> Page:
     ]
     flows = run.table("flows")
     many = f", the first {_MOST_FLOWS} of {len(flows)}" if len(flows) > _MOST_FLOWS else ""
+    links, of_flows = view("report.link"), view("report.flow")
     tables: list[Block] = [
-        _table(run.table("queues"), _LINKS, "Links"),
-        _table(flows.head(_MOST_FLOWS), _FLOWS, f"Flows{many}"),
+        _table(run.table("queues"), ("link", *links), "Links"),
+        _table(flows.head(_MOST_FLOWS), ("group", "flow", *of_flows), f"Flows{many}"),
     ]
     shown = [c for c in summary.columns if "." not in c]
     everything = [
@@ -84,7 +53,7 @@ def page(results: Results) -> Page:
     sections += [
         Section("all", "All metrics of the run", [Table(heads, everything)]),
         common.scenario_section(results, common.resolved_queues(results)),
-        common.metrics_section([*_LINKS[1:], *_FLOWS[2:], *shown]),
+        common.metrics_section([*links, *of_flows, *shown]),
         common.repeat_section(results, [f"sojourn run scenario.toml --seed {run.seed}"]),
     ]
     parts = [f"seed {run.seed}", common.simulated(results), f"trace {run.about['trace_hash']}"]
@@ -120,7 +89,8 @@ def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
     for name in wanted:
         if name not in frame or not frame[name].notna().any():
             continue
-        if name in _RARE and not frame[name].any():
+        metric = find(name)
+        if metric is not None and metric.rare and not frame[name].any():
             continue
         values: list[Any] = frame[name].tolist()
         if all(isinstance(v, str) for v in values):
@@ -143,7 +113,7 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
     if place is None:
         return blocks
     one, names = {place: run}, {place: place}
-    for metric in ("last_sojourn", "queue", "throughput"):
+    for metric in view("report.series"):
         line = plots.series(f"s-{metric}", one, names, metric, place, f"Seed {run.seed}.")
         if line is not None:
             blocks.append(line)

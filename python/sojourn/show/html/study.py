@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sojourn.metrics import base, view
 from sojourn.show import labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
 from sojourn.stats import Interval
-from sojourn.study.metrics import base
 
 if TYPE_CHECKING:
     from sojourn.study.results import Results
     from sojourn.study.table import Table as StudyTable
 
-_WANTED = (
-    "sojourn_mean",
-    "sojourn_p95",
-    "sojourn_p99",
-    "sojourn_sd",
-    "goodput",
-    "utilisation",
-    "loss",
-    "udp_loss",
-    "consecutive_loss_mean",
-    "jain",
-)
-_STORE = ("latency_mean", "latency_p99", "timed_out")
-"""Of a store they are what was asked about; its links' queues are not."""
-_APPS = ("mos", "page_p95", "fct_mean", "fct_p95")
 _MANY = 60
 _COLUMNS = 6
 """As many metrics fit beside each other."""
@@ -37,9 +22,9 @@ _COLUMNS = 6
 def interesting(table: StudyTable) -> list[str]:
     """Return the metrics to show: the usual ones that were measured."""
     there = [m for m in table.metrics if table.frame[m].notna().any()]
-    chosen = [m for m in there if m.count(".") == 1 and base(m) in _STORE]
-    chosen += [m for m in _WANTED if m in there]
-    chosen += [m for m in there if "." in m and base(m) in _APPS]
+    chosen = [m for m in there if m.count(".") == 1 and base(m) in view("study.store")]
+    chosen += [m for m in view("study") if m in there]
+    chosen += [m for m in there if "." in m and base(m) in view("study.group")]
     return (chosen or there[:6])[:12]
 
 

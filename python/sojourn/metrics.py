@@ -1,0 +1,163 @@
+"""The registry of metrics, which the engine declares, as Python's types.
+
+A metric's direction, label and smallest difference of interest, and the tables that show it, are
+declared in `crates/measure`. No other module of this package has a table of metrics.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Direction = Literal["lower", "higher"]
+Better = Literal["lower", "higher", "neutral"]
+Felt = Literal["interactive", "bulk", "operator", "store-client", "nobody"]
+Form = Literal["number", "distribution", "series", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """The smallest difference of interest."""
+
+    share: float
+    """As a share of the value compared with."""
+    absolute: float
+    """Its least amount, in the metric's unit."""
+    source: str
+
+    def at(self, value: float) -> float:
+        """Return the smallest difference of interest from a value."""
+        return max(self.share * abs(value), self.absolute)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric."""
+
+    name: str
+    of: str
+    """Its subject: `run`, `link`, `medium`, `flow`, `balancer`, `store`, `series` or `text`."""
+    unit: str
+    better: Better
+    felt: Felt
+    """Those who notice its change."""
+    interest: Interest
+    label: str
+    """Its name in sentences and on axes."""
+    definition: str
+    form: Form
+    percent: bool
+    """Whether it is a part of a whole, shown in percent."""
+    rare: bool
+    """Whether tables omit it where it is zero."""
+    sum: bool
+    """Whether a group's value is the sum over its flows."""
+    also_of: tuple[str, ...]
+    """Further subjects: `run`, for all flows together; `store`, for its connections."""
+    apps: tuple[str, ...]
+    """The applications whose flows have it; empty if all have."""
+
+    @property
+    def smallest(self) -> str:
+        """The smallest difference of interest in words; empty for a neutral metric."""
+        share, absolute = self.interest.share, self.interest.absolute
+        if self.better == "neutral":
+            return ""
+        if self.unit == "s":
+            least = f"{1000 * absolute:g} ms"
+        elif self.percent:
+            least = f"{100 * absolute:g} percentage points"
+        else:
+            least = f"{absolute:g} {self.unit.removeprefix('1')}".rstrip()
+        if not share:
+            return least
+        return f"{100 * share:g} %" + (f", at least {least}" if absolute else "")
+
+
+@cache
+def _described() -> Mapping[str, Any]:
+    described: Mapping[str, Any] = json.loads(_core.describe())
+    return described
+
+
+@cache
+def registry() -> Mapping[str, Metric]:
+    """Return all metrics by name."""
+    return {
+        m["name"]: Metric(
+            **m
+            | {"interest": Interest(**m["interest"])}
+            | {key: tuple(m[key]) for key in ("also_of", "apps")}
+        )
+        for m in _described()["metrics"]
+    }
+
+
+def base(column: str) -> str:
+    """Return the name of the metric that a column shows: the part after the last point."""
+    return column.rpartition(".")[2]
+
+
+def find(column: str) -> Metric | None:
+    """Return the metric that a column shows; None for the internal state of a policy."""
+    return None if ".state." in column else registry().get(base(column))
+
+
+def direction(column: str) -> Direction | None:
+    """Return whether less or more of a metric is better; None where neither is."""
+    metric = find(column)
+    return None if metric is None or metric.better == "neutral" else metric.better
+
+
+def unit(column: str) -> str:
+    """Return the unit of the metric that a column shows."""
+    metric = find(column)
+    return metric.unit if metric else ""
+
+
+def label(column: str) -> str:
+    """Return the words for the metric that a column shows, without its owner."""
+    metric = find(column)
+    return metric.label if metric else base(column).replace("_", " ")
+
+
+def is_percent(column: str) -> bool:
+    """Return whether a column is a part of a whole, shown in percent."""
+    metric = find(column)
+    return metric is not None and metric.percent
+
+
+@cache
+def views(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return a view's metrics for each kind of group, by the metric that marks the kind."""
+    found = {
+        view["sign"]: tuple(metric for metric, _ in view["metrics"])
+        for view in _described()["views"]
+        if view["name"] == name
+    }
+    if not found:
+        raise LookupError(f"no view `{name}`")
+    return found
+
+
+def view(name: str) -> tuple[str, ...]:
+    """Return the metrics of a view, in the order of display."""
+    return views(name)[""]
+
+
+@cache
+def labelled(name: str) -> tuple[tuple[str, str], ...]:
+    """Return the metrics of a view, each with its label there."""
+    return tuple(
+        (metric, short or registry()[metric].label)
+        for view in _described()["views"]
+        if view["name"] == name
+        for metric, short in view["metrics"]
+    )
