@@ -13,11 +13,10 @@
 
 use crate::params::{Ecn, Params};
 use crate::receiver::{NEVER, Receiver};
-use crate::recovery::Phase;
-use crate::scoreboard::Scoreboard;
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
+use crate::sender::recovery::Phase;
 use crate::sender::{Counters, Output, Sender, timestamp};
-use sojourn_congestion::Congestion;
+use sojourn_congestion::Control;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 
@@ -97,12 +96,12 @@ impl Connection {
 
     /// The application writes `bytes`. They leave at the next [`Connection::poll_transmit`].
     pub fn write(&mut self, bytes: u64) {
-        self.sender.write(bytes);
+        self.sender.stream.write(bytes);
     }
 
     /// The application always has more to write.
     pub fn write_unlimited(&mut self) {
-        self.sender.write_unlimited();
+        self.sender.stream.write_unlimited();
     }
 
     /// The application writes no more; a FIN follows what is written. Data that
@@ -112,7 +111,7 @@ impl Connection {
             State::Listen => self.set_state(State::Closed),
             State::SynSent if self.sender.unsent() == 0 => self.set_state(State::Closed),
             State::Established | State::SynReceived | State::SynSent | State::CloseWait => {
-                self.sender.finish();
+                self.sender.stream.finish(&self.sender.space);
             }
             _ => {}
         }
@@ -143,7 +142,7 @@ impl Connection {
 
     /// A random number for congestion controls that start at a random phase (BBR's gain cycle).
     pub fn set_phase(&mut self, draw: u32) {
-        self.sender.set_control_phase(draw);
+        self.sender.control.set_phase(draw);
     }
 
     // ---------------------------------------------------------------- segments in
@@ -176,7 +175,7 @@ impl Connection {
         self.offer = *segment.syn_options();
         self.offered_timestamps = segment.timestamps().is_some();
         self.receiver.on_syn(segment.seq);
-        self.sender.set_edge(0, segment.window);
+        self.sender.space.on_window(0, segment.window);
         if let Some(timestamps) = segment.timestamps() {
             self.receiver.note_timestamp(segment.seq, timestamps.value);
         }
@@ -226,7 +225,7 @@ impl Connection {
         self.receiver.establish(sack, params.dsack, self.ecn, scale);
         let lost = self.syn_tries.saturating_sub(1);
         self.sender.establish(&params, u64::from(mss), sack, self.ecn, lost);
-        self.sender.set_edge(1, window);
+        self.sender.space.on_window(1, window);
         self.syn_due = false;
         self.syn_at = NEVER;
         self.set_state(State::Established);
@@ -261,14 +260,14 @@ impl Connection {
                 }
             }
         }
-        if segment.ack > self.sender.nxt {
+        if segment.ack > self.sender.space.nxt {
             self.receiver.ack_now = true;
             return;
         }
         self.sender.on_ack(now, segment, echo);
         let rto = self.sender.rtt.rto();
         self.receiver.on_segment(now, segment, ce, rto);
-        if self.sender.fin || self.receiver.fin_received() {
+        if self.sender.stream.is_finished() || self.receiver.fin_received() {
             self.advance(now, segment);
         }
     }
@@ -356,7 +355,7 @@ impl Connection {
         if !std::mem::take(&mut self.rst_due) {
             return None;
         }
-        Some(Segment::new(self.sender.nxt, self.receiver.nxt, Flags::RST | Flags::ACK))
+        Some(Segment::new(self.sender.space.nxt, self.receiver.nxt, Flags::RST | Flags::ACK))
     }
 
     fn build_syn(&mut self, now: Nanos) -> Segment {
@@ -394,7 +393,7 @@ impl Connection {
         self.syn_sent = now;
         self.syn_due = false;
         // The SYN takes number 0.
-        self.sender.nxt = 1;
+        self.sender.space.nxt = 1;
         segment
     }
 
@@ -443,7 +442,7 @@ impl Connection {
 
     #[inline]
     fn build_ack(&mut self, now: Nanos) -> Segment {
-        let mut segment = Segment::new(self.sender.nxt, 0, self.ack_codepoint());
+        let mut segment = Segment::new(self.sender.space.nxt, 0, self.ack_codepoint());
         self.receiver.stamp(&mut segment);
         if self.timestamps {
             segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
@@ -456,7 +455,8 @@ impl Connection {
 
     /// The ACK of what came before a change of marks (RFC 8257, section 3.2).
     fn build_owed(&mut self, now: Nanos, ack: u64, echo: bool) -> Segment {
-        let mut segment = Segment::new(self.sender.nxt, ack, Flags::ACK | self.ack_codepoint());
+        let mut segment =
+            Segment::new(self.sender.space.nxt, ack, Flags::ACK | self.ack_codepoint());
         if echo {
             segment.flags |= Flags::ECE;
         }
@@ -528,12 +528,7 @@ impl Connection {
 
     /// What the sender is doing about congestion.
     pub fn phase(&self) -> Phase {
-        self.sender.phase
-    }
-
-    /// Whether the handshake is done and neither end has gone.
-    pub fn is_established(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        self.sender.recovery.phase
     }
 
     /// Whether nothing more will happen: closed, or only waiting for stray segments.
@@ -548,15 +543,7 @@ impl Connection {
 
     /// Whether everything the application wrote is acknowledged (and the FIN, if it closed).
     pub fn is_finished(&self) -> bool {
-        self.is_established_once()
-            && !self.sender.is_unlimited()
-            && self.sender.unsent() == 0
-            && self.sender.outstanding() == 0
-            && (!self.sender.fin || self.sender.fin_acked())
-    }
-
-    fn is_established_once(&self) -> bool {
-        self.sender.una > 0
+        self.sender.is_finished()
     }
 
     /// Whether the peer's FIN and all before it has arrived.
@@ -567,7 +554,7 @@ impl Connection {
     /// Payload bytes that the peer has acknowledged.
     #[inline]
     pub fn bytes_acked(&self) -> u64 {
-        self.sender.una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
+        self.sender.space.una.saturating_sub(1 + u64::from(self.sender.fin_acked()))
     }
 
     /// Payload bytes delivered to the application, once and in order (read or ready to be read).
@@ -576,20 +563,15 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// Payload bytes written but not yet sent.
-    pub fn bytes_unsent(&self) -> u64 {
-        self.sender.unsent()
-    }
-
     /// Payload bytes written and not yet acknowledged: what the send buffer holds.
     #[inline]
     pub fn bytes_buffered(&self) -> u64 {
-        self.sender.buffered()
+        self.sender.stream.buffered(&self.sender.space)
     }
 
     /// Bytes sent and not yet acknowledged cumulatively.
     pub fn bytes_outstanding(&self) -> u64 {
-        self.sender.outstanding()
+        self.sender.space.outstanding()
     }
 
     /// Bytes in flight by the sender's estimate.
@@ -619,11 +601,6 @@ impl Connection {
         Some(self.sender.rtt.srtt()).filter(|&rtt| rtt > 0)
     }
 
-    /// Its smoothed deviation.
-    pub fn rttvar(&self) -> Nanos {
-        self.sender.rtt.rttvar()
-    }
-
     /// The least round-trip time, if there is a sample.
     pub fn min_rtt(&self) -> Option<Nanos> {
         Some(self.sender.rtt.min()).filter(|&rtt| rtt > 0)
@@ -649,36 +626,6 @@ impl Connection {
     #[inline]
     pub fn events(&self) -> u64 {
         self.sender.counters.events
-    }
-
-    /// Data segments received with Congestion Experienced.
-    pub fn ce_received(&self) -> u64 {
-        self.receiver.ce_received
-    }
-
-    /// Data segments received that brought nothing new.
-    pub fn duplicates_received(&self) -> u64 {
-        self.receiver.duplicates
-    }
-
-    /// Data segments received beyond a hole.
-    pub fn out_of_order_received(&self) -> u64 {
-        self.receiver.out_of_order
-    }
-
-    /// The congestion control.
-    pub fn congestion(&self) -> &Congestion {
-        &self.sender.control
-    }
-
-    /// What is outstanding.
-    pub fn scoreboard(&self) -> &Scoreboard {
-        &self.sender.board
-    }
-
-    /// The receiving half.
-    pub fn receiver(&self) -> &Receiver {
-        &self.receiver
     }
 }
 

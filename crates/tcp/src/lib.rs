@@ -15,18 +15,16 @@
 pub mod connection;
 pub mod params;
 pub mod profile;
-mod rack;
 pub mod ranges;
-pub mod receiver;
-pub mod recovery;
-pub mod rtt;
-pub mod scoreboard;
+mod receiver;
+mod rtt;
+mod scoreboard;
 pub mod segment;
-pub mod sender;
+mod sender;
 
 pub use connection::{Connection, Role, State};
 pub use params::Params;
 pub use profile::Profile;
-pub use recovery::Phase;
 pub use segment::{Flags, Segment};
 pub use sender::Counters;
+pub use sender::recovery::Phase;

@@ -73,12 +73,6 @@ pub struct Receiver {
 
     sack: bool,
     dsack: bool,
-    /// Marked segments received.
-    pub(crate) ce_received: u64,
-    /// Segments that brought nothing new.
-    pub(crate) duplicates: u64,
-    /// Segments that arrived beyond a hole.
-    pub(crate) out_of_order: u64,
 }
 
 impl Receiver {
@@ -121,9 +115,6 @@ impl Receiver {
             owed: None,
             sack: false,
             dsack: false,
-            ce_received: 0,
-            duplicates: 0,
-            out_of_order: 0,
         }
     }
 
@@ -159,11 +150,6 @@ impl Receiver {
         self.fin_end.is_some_and(|end| self.nxt >= end)
     }
 
-    /// Ranges held beyond a hole.
-    pub fn held(&self) -> &Ranges {
-        &self.held
-    }
-
     #[inline]
     pub(crate) fn ts_recent(&self) -> u32 {
         self.ts_recent
@@ -193,7 +179,6 @@ impl Receiver {
             return;
         }
         if end <= self.nxt {
-            self.duplicates += 1;
             if self.dsack {
                 self.duplicate = Some((start, end));
             }
@@ -231,16 +216,12 @@ impl Receiver {
     }
 
     fn hold(&mut self, start: u64, end: u64) {
-        self.out_of_order += 1;
         self.ack_now = true;
         self.enter_quick();
         let mut new = false;
         let block = self.held.insert(start, end, |_, _| new = true);
-        if !new {
-            self.duplicates += 1;
-            if self.dsack {
-                self.duplicate = Some((start, end));
-            }
+        if !new && self.dsack {
+            self.duplicate = Some((start, end));
         }
         // The block that holds this segment comes first; those it swallowed go.
         let count = usize::from(self.recent_count);
@@ -307,9 +288,6 @@ impl Receiver {
 
     #[inline]
     fn note_marks(&mut self, segment: &Segment, ce: bool) {
-        if ce {
-            self.ce_received += 1;
-        }
         match self.ecn {
             Ecn::Off => {}
             Ecn::Classic => {

@@ -71,11 +71,6 @@ impl Rtt {
         self.srtt8 >> 3
     }
 
-    /// The smoothed deviation.
-    pub fn rttvar(&self) -> Nanos {
-        self.var4 >> 2
-    }
-
     /// The least of the last five minutes, 0 without a sample.
     #[inline]
     pub fn min(&self) -> Nanos {

@@ -244,6 +244,7 @@ impl Scoreboard {
         self.highest
     }
 
+    #[cold]
     fn grow(&mut self) {
         let size = (self.ring.len() * 2).max(16);
         let mut ring = vec![EMPTY; size];

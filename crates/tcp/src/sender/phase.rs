@@ -1,71 +1,90 @@
-//! The phases of congestion: how they begin and end, and how a mistake is taken back.
+//! How the phases of congestion control begin and end, and how a mistake is taken back.
 
 use super::Sender;
 use super::frto::Verdict;
-use crate::params::Recovery;
-use crate::receiver::NEVER;
-use crate::recovery::{Phase, Prr, Undo};
-use crate::scoreboard::Tally;
+use super::recovery::Phase;
 use sojourn_congestion::{Cause, Control};
 use sojourn_units::Nanos;
 
 impl Sender {
-    pub(super) fn enter_recovery(&mut self, now: Nanos) {
+    /// Acknowledgements showed a loss; `flight` was outstanding (RFC 5681, section 3.2; RFC 6675,
+    /// section 5, step 4).
+    pub(super) fn enter_recovery(&mut self, now: Nanos, flight: u64) {
         self.counters.recoveries += 1;
         self.event();
-        self.probe_at = NEVER;
-        self.force = true;
-        self.rescue = 0;
-        if self.phase == Phase::Reduced {
-            self.phase = Phase::Recovery;
-            self.recovery_point = self.nxt;
-            self.recover = self.nxt;
-            return;
+        self.probe.stop();
+        if self.recovery.is_open() {
+            self.undo.save(self.space.una, &self.window, self.retransmitted_segments());
+            self.lower_window(now, flight, Cause::Loss);
         }
-        self.undo =
-            Undo::save(self.una, &self.window, self.board.repair_bytes().div_ceil(self.mss));
-        let flight = self.flight;
-        self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Loss, now);
-        self.prr = Prr::start(flight);
-        self.phase = Phase::Recovery;
-        self.recovery_point = self.nxt;
-        self.recover = self.nxt;
-        if self.recovery != Recovery::Prr && !self.owns_window {
-            self.window.set_cwnd(self.window.cwnd.min(self.window.ssthresh));
-        }
+        self.recovery.enter(Phase::Recovery, self.space.nxt);
+        self.duplicates.on_reduction(self.space.nxt);
     }
 
     /// A reduction without a loss to repair.
-    pub(super) fn reduce(&mut self, now: Nanos, cause: Cause) {
+    pub(super) fn reduce(&mut self, now: Nanos, flight: u64, cause: Cause) {
         self.event();
-        self.undo = Undo::default();
-        let flight = self.flight;
-        self.window.ssthresh = self.control.reduce(&self.window, flight, cause, now);
-        self.prr = Prr::start(flight);
-        self.phase = Phase::Reduced;
-        self.recovery_point = self.nxt;
-        if self.recovery != Recovery::Prr && !self.owns_window {
-            self.window.set_cwnd(self.window.cwnd.min(self.window.ssthresh));
-        }
+        self.undo.forget();
+        self.lower_window(now, flight, cause);
+        self.recovery.enter(Phase::Reduced, self.space.nxt);
     }
 
+    fn lower_window(&mut self, now: Nanos, flight: u64, cause: Cause) {
+        let ssthresh = self.control.reduce(&self.window, flight, cause, now);
+        self.recovery.reduce(&mut self.window, ssthresh, flight);
+    }
+
+    /// Retransmissions in flight, in segments.
+    fn retransmitted_segments(&self) -> u64 {
+        self.board.repair_bytes().div_ceil(self.window.mss)
+    }
+
+    /// The retransmission timer expired (RFC 5681, section 3.1; RFC 6298, (5.4) to (5.6)).
+    pub(super) fn on_timeout(&mut self, now: Nanos) {
+        self.counters.rtos += 1;
+        self.event();
+        self.rto.stop();
+        self.probe.reset();
+        self.rack.stop();
+        if self.board.is_empty() {
+            return;
+        }
+        if self.rto.is_exhausted() {
+            self.gave_up = true;
+            return;
+        }
+        let in_recovery = self.recovery.phase == Phase::Recovery;
+        if self.recovery.phase != Phase::Loss || self.rto.is_first() {
+            // Not again if the retransmission itself was lost (RFC 5681, section 3.1).
+            let repairs = self.retransmitted_segments();
+            if in_recovery {
+                self.undo.save_in_recovery(self.space.una, &self.window, repairs);
+            } else {
+                self.undo.save(self.space.una, &self.window, repairs);
+            }
+            let flight = self.space.outstanding();
+            self.window.ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
+        }
+        self.window.set_cwnd(self.window.mss);
+        self.recovery.enter(Phase::Loss, self.space.nxt);
+        self.duplicates.on_reduction(self.space.nxt);
+        self.duplicates.reset();
+        self.board.mark_all();
+        self.frto.on_timeout(in_recovery);
+        self.rto.back_off(now, &self.rtt);
+    }
+
+    /// Everything below the recovery point is acknowledged.
     pub(super) fn leave_phase(&mut self) {
         self.event();
-        let left = self.phase;
-        self.phase = Phase::Open;
+        let left = self.recovery.leave();
         self.frto.stop();
-        self.force = false;
-        self.dup_bytes = 0;
-        self.dup_acks = 0;
-        if self.owns_window {
+        self.duplicates.reset();
+        if self.recovery.owns_window() {
             self.control.on_recovery_exit(&mut self.window);
         } else if left != Phase::Loss {
-            let mut cwnd = self.window.ssthresh;
-            if self.recovery == Recovery::NewReno && left == Phase::Recovery {
-                // RFC 6582, section 3.2, step 3, option 1: no burst.
-                cwnd = cwnd.min(self.pipe().max(self.mss) + self.mss);
-            }
-            self.window.set_cwnd(cwnd.min(self.window.cwnd.max(self.window.ssthresh)));
+            let pipe = self.pipe();
+            self.recovery.deflate(left, &mut self.window, pipe);
             self.control.on_recovery_exit(&mut self.window);
         }
         if left == Phase::Recovery {
@@ -73,30 +92,28 @@ impl Sender {
         }
     }
 
-    /// The last reduction was a mistake: cwnd and ssthresh as before, nothing lost.
+    /// The last reduction was a mistake: cwnd and ssthresh as before, nothing lost (RFC 4015).
     pub(super) fn take_back(&mut self) {
         self.counters.spurious += 1;
         self.event();
-        self.window.set_cwnd(self.window.cwnd.max(self.undo.cwnd));
-        self.window.ssthresh = self.window.ssthresh.max(self.undo.ssthresh);
-        self.undo = Undo::default();
+        self.undo.restore(&mut self.window);
         self.control.on_undo();
-        if self.owns_window {
+        if self.recovery.owns_window() {
             self.control.on_recovery_exit(&mut self.window);
         }
         self.board.unmark();
-        self.phase = Phase::Open;
+        self.recovery.leave();
         self.frto.stop();
-        self.force = false;
-        self.dup_bytes = 0;
+        self.duplicates.forget_bytes();
     }
 
-    /// RFC 5682, section 3.1: whether the timeout was spurious.
-    pub(super) fn on_frto(&mut self, acked: u64, tally: &Tally) {
-        let advanced = acked > 0 && self.una < self.recovery_point;
-        match self.frto.on_ack(tally.original, advanced) {
-            Verdict::Spurious if self.undo.marker > 0 => self.take_back(),
-            Verdict::SendNew => self.recovery_point = self.nxt,
+    /// RFC 5682, section 3.1: whether the timeout was spurious. `original`: a segment that was sent
+    /// only once is acknowledged.
+    pub(super) fn on_frto(&mut self, acked: u64, original: bool) {
+        let advanced = acked > 0 && self.space.una < self.recovery.point;
+        match self.frto.on_ack(original, advanced) {
+            Verdict::Spurious if self.undo.is_armed() => self.take_back(),
+            Verdict::SendNew => self.recovery.point = self.space.nxt,
             _ => {}
         }
     }

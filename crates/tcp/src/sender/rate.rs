@@ -44,10 +44,7 @@ impl DeliveryRate {
     /// A segment leaves (section 3.2); `idle` if nothing is in flight.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool) -> Snapshot {
-        if !self.enabled {
-            return Snapshot::default();
-        }
-        if idle {
+        if idle && self.enabled {
             self.first_sent = now;
             self.delivered_at = now;
         }

@@ -1,0 +1,219 @@
+//! Tail loss probes.
+//!
+//! Source: RFC 8985, section 7. Idea: if acknowledgements stop, one segment after two round-trip
+//! times brings the acknowledgement that lets RACK (or SACK) see the loss of a tail.
+//! Invariant: at most one probe is outstanding.
+
+use crate::receiver::NEVER;
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+
+/// A delayed ACK may take this long (section 7.2; Linux: the least RTO).
+const MAX_ACK_DELAY: Nanos = 200 * MILLISECOND;
+/// What Linux adds to two round-trip times if more than one segment is in flight.
+const MARGIN: Nanos = 2 * MILLISECOND;
+
+/// The probe timer, and the probe that is outstanding.
+#[derive(Clone, Debug)]
+pub(crate) struct TailProbe {
+    enabled: bool,
+    at: Nanos,
+    /// The timer expired; the probe has not left.
+    due: bool,
+    /// `TLP.end_seq`: the end of what was sent with the probe; 0 if none is outstanding.
+    end: u64,
+    /// `TLP.is_retrans`.
+    is_retransmission: bool,
+}
+
+impl TailProbe {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, at: NEVER, due: false, end: 0, is_retransmission: false }
+    }
+
+    /// When the timer expires.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Nanos {
+        self.at
+    }
+
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether a probe is outstanding.
+    #[inline]
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.end != 0
+    }
+
+    /// Section 7.2: starts the timer after a transmission or an acknowledgement, if nothing shows a
+    /// loss (`is_quiet`) and no probe is outstanding.
+    #[inline]
+    pub(crate) fn schedule(
+        &mut self,
+        now: Nanos,
+        is_quiet: bool,
+        srtt: Nanos,
+        one_in_flight: bool,
+        rto_at: Nanos,
+    ) {
+        self.at = NEVER;
+        if self.enabled && is_quiet && self.end == 0 {
+            self.at = (now + timeout(srtt, one_in_flight)).min(rto_at);
+        }
+    }
+
+    /// Stops the timer.
+    #[inline]
+    pub(crate) fn stop(&mut self) {
+        self.at = NEVER;
+    }
+
+    /// Stops the timer; a probe that has not left does not leave.
+    #[inline]
+    pub(crate) fn cancel(&mut self) {
+        self.at = NEVER;
+        self.due = false;
+    }
+
+    /// The retransmission timer expired: section 7.4 no longer applies.
+    pub(crate) fn reset(&mut self) {
+        self.cancel();
+        self.end = 0;
+    }
+
+    /// Time has passed; whether the timer expired (section 7.3).
+    pub(crate) fn expire(&mut self, now: Nanos) -> bool {
+        if now < self.at {
+            return false;
+        }
+        self.at = NEVER;
+        self.due = true;
+        true
+    }
+
+    /// Whether a probe is to leave now; asked once.
+    #[inline]
+    pub(crate) fn take_due(&mut self) -> bool {
+        self.due && std::mem::take(&mut self.due)
+    }
+
+    /// The probe left, with `nxt` as the new SND.NXT.
+    pub(crate) fn on_sent(&mut self, nxt: u64, is_retransmission: bool) {
+        self.end = nxt;
+        self.is_retransmission = is_retransmission;
+        self.at = NEVER;
+    }
+
+    /// Section 7.4.2: an acknowledgement `ack`, which newly acknowledges `acked` bytes and may be a
+    /// duplicate without SACK blocks (`is_dup`) or carry a D-SACK. Returns whether the probe
+    /// repaired a loss that nothing else would have shown.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, ack: u64, acked: u64, is_dup: bool, dsack: bool) -> bool {
+        if self.end == 0 || ack < self.end {
+            return false;
+        }
+        if !self.is_retransmission || dsack || (ack == self.end && acked == 0 && is_dup) {
+            // The original and the probe arrived both.
+            self.end = 0;
+            return false;
+        }
+        let repaired = ack > self.end;
+        if repaired {
+            self.end = 0;
+        }
+        repaired
+    }
+}
+
+/// The probe timeout (section 7.2), from the last transmission.
+#[inline]
+fn timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
+    if srtt == 0 {
+        return SECOND;
+    }
+    2 * srtt + if one_in_flight { MAX_ACK_DELAY } else { MARGIN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_units::EPOCH;
+
+    const RTT: Nanos = 50 * MILLISECOND;
+
+    fn scheduled() -> TailProbe {
+        let mut probe = TailProbe::new(true);
+        probe.schedule(EPOCH, true, RTT, false, NEVER);
+        probe
+    }
+
+    #[test]
+    fn the_timeout_is_two_round_trips_and_leaves_room_for_a_delayed_ack() {
+        assert_eq!(timeout(0, false), SECOND);
+        assert_eq!(timeout(RTT, false), 102 * MILLISECOND);
+        assert_eq!(timeout(RTT, true), 300 * MILLISECOND);
+    }
+
+    #[test]
+    fn it_never_expires_after_the_retransmission_timer() {
+        let mut probe = TailProbe::new(true);
+        probe.schedule(EPOCH, true, RTT, true, EPOCH + SECOND / 5);
+        assert_eq!(probe.deadline(), EPOCH + SECOND / 5);
+    }
+
+    #[test]
+    fn one_probe_for_a_tail() {
+        let mut probe = scheduled();
+        assert!(!probe.expire(EPOCH) && !probe.take_due());
+        assert!(probe.expire(EPOCH + 102 * MILLISECOND));
+        assert!(probe.take_due() && !probe.take_due());
+        probe.on_sent(100, true);
+        assert!(probe.is_outstanding());
+        probe.schedule(EPOCH + SECOND, true, RTT, false, NEVER);
+        assert_eq!(probe.deadline(), NEVER);
+    }
+
+    #[test]
+    fn signs_of_loss_stop_it() {
+        let mut probe = scheduled();
+        probe.schedule(EPOCH, false, RTT, false, NEVER);
+        assert_eq!(probe.deadline(), NEVER);
+        let mut probe = TailProbe::new(false);
+        probe.schedule(EPOCH, true, RTT, false, NEVER);
+        assert_eq!(probe.deadline(), NEVER);
+    }
+
+    #[test]
+    fn an_acknowledgement_beyond_a_retransmitted_probe_means_a_repaired_loss() {
+        let mut probe = scheduled();
+        probe.on_sent(100, true);
+        assert!(!probe.on_ack(99, 10, false, false));
+        assert!(!probe.on_ack(100, 1, false, false));
+        assert!(probe.is_outstanding());
+        assert!(probe.on_ack(101, 1, false, false));
+        assert!(!probe.is_outstanding());
+    }
+
+    #[test]
+    fn new_data_a_duplicate_and_a_dsack_mean_no_loss() {
+        for (is_retransmission, is_dup, dsack) in
+            [(false, false, false), (true, true, false), (true, false, true)]
+        {
+            let mut probe = scheduled();
+            probe.on_sent(100, is_retransmission);
+            assert!(!probe.on_ack(100, 0, is_dup, dsack));
+            assert!(!probe.is_outstanding());
+        }
+    }
+
+    #[test]
+    fn a_timeout_ends_the_episode() {
+        let mut probe = scheduled();
+        probe.expire(NEVER - 1);
+        probe.on_sent(100, true);
+        probe.reset();
+        assert!(!probe.is_outstanding() && !probe.take_due());
+    }
+}

@@ -1,0 +1,138 @@
+//! Proportional rate reduction.
+//!
+//! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB).
+//! Idea: one segment leaves for each `1/beta` delivered, so that cwnd arrives at ssthresh at the end
+//! of the round. Below ssthresh no more is sent than was delivered, plus one segment if the
+//! acknowledgement is safe.
+//! Invariants: the flight never falls below what the reduction asks for by more than PRR has been
+//! told of deliveries; the first retransmission always leaves.
+
+use sojourn_congestion::Window;
+
+/// The state of one reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prr {
+    /// `prr_delivered`.
+    delivered: u64,
+    /// `prr_out`.
+    sent: u64,
+    /// `RecoverFS`.
+    flight: u64,
+}
+
+impl Prr {
+    /// A reduction begins with `flight` bytes outstanding.
+    pub(crate) fn start(flight: u64) -> Self {
+        Self { delivered: 0, sent: 0, flight: flight.max(1) }
+    }
+
+    /// Data left.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+
+    /// An acknowledgement in recovery sets cwnd. `safe`: it moved forward and found no loss.
+    pub(crate) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+        self.delivered += delivered;
+        let ssthresh = window.ssthresh;
+        let mut allowed = if pipe > ssthresh {
+            // Section 3: ceil(prr_delivered * ssthresh / RecoverFS) - prr_out.
+            let share = u128::from(self.delivered) * u128::from(ssthresh);
+            (share.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.sent)
+        } else {
+            // PRR-SSRB: packet conservation, one segment more if that is safe.
+            let mut limit = self.delivered.saturating_sub(self.sent).max(delivered);
+            if safe {
+                limit += window.mss;
+            }
+            limit.min(ssthresh - pipe)
+        };
+        if self.sent == 0 {
+            // The fast retransmission always leaves.
+            allowed = allowed.max(window.mss);
+        }
+        window.set_cwnd(pipe + allowed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u64 = 1000;
+
+    /// RFC 6937, section 4.2's figure: 20 segments, one lost, ssthresh 10: one leaves for each two
+    /// delivered.
+    #[test]
+    fn sends_half_of_what_is_delivered() {
+        let mut window = Window { cwnd: 20_000, ssthresh: 10_000, mss: MSS };
+        let mut prr = Prr::start(20_000);
+        let mut pipe: u64 = 17_000;
+        let mut sent = 0;
+        for _ in 0..16 {
+            pipe -= MSS;
+            prr.on_ack(&mut window, MSS, pipe, false);
+            while pipe + MSS <= window.cwnd {
+                pipe += MSS;
+                prr.on_sent(MSS);
+                sent += 1;
+            }
+        }
+        assert_eq!(sent, 8 + 1);
+    }
+
+    /// Section 4.2's second figure: most of the window is lost, so the flight is below ssthresh.
+    #[test]
+    fn below_ssthresh_it_sends_what_was_delivered_and_one_more_if_that_is_safe() {
+        let mut window = Window { cwnd: 20_000, ssthresh: 10_000, mss: MSS };
+        let mut prr = Prr::start(20_000);
+        prr.on_ack(&mut window, MSS, 4000, false);
+        assert_eq!(window.cwnd, 5000);
+        prr.on_sent(MSS);
+        prr.on_ack(&mut window, MSS, 4000, true);
+        assert_eq!(window.cwnd, 6000);
+        prr.on_ack(&mut window, MSS, 9500, true);
+        assert_eq!(window.cwnd, 10_000, "never above ssthresh");
+    }
+
+    #[test]
+    fn the_first_retransmission_leaves_whatever_the_flight_is() {
+        let mut window = Window { cwnd: 20_000, ssthresh: 10_000, mss: MSS };
+        let mut prr = Prr::start(20_000);
+        prr.on_ack(&mut window, 0, 19_000, false);
+        assert_eq!(window.cwnd, 20_000);
+        prr.on_sent(MSS);
+        prr.on_ack(&mut window, 0, 19_000, false);
+        assert_eq!(window.cwnd, 19_000);
+    }
+
+    proptest! {
+        /// Without new losses a whole round brings the flight from RecoverFS to ssthresh.
+        #[test]
+        fn the_flight_reaches_ssthresh_at_the_end_of_the_round(
+            segments in 4u64..500,
+            percent in 10u64..95,
+            batch in 1u64..4,
+        ) {
+            let flight = segments * MSS;
+            let ssthresh = (flight * percent / 100).max(2 * MSS);
+            let mut window = Window { cwnd: flight, ssthresh, mss: MSS };
+            let mut prr = Prr::start(flight);
+            let mut pipe = flight;
+            let mut left = segments;
+            while left > 0 {
+                let delivered = batch.min(left);
+                left -= delivered;
+                pipe -= delivered * MSS;
+                prr.on_ack(&mut window, delivered * MSS, pipe, false);
+                while pipe + MSS <= window.cwnd {
+                    pipe += MSS;
+                    prr.on_sent(MSS);
+                }
+            }
+            prop_assert!(pipe.abs_diff(ssthresh) <= (batch + 1) * MSS, "{} of {}", pipe, ssthresh);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The phase of congestion control, and how cwnd moves in it.
+//!
+//! Source: RFC 5681, RFC 6582 and RFC 6675 (recovery and its end), RFC 6937 (the reduction), RFC
+//! 3168 section 6.1.2 (reduction on ECN); the phases are Linux's `tcp_ca_state`.
+//! Idea: a congestion event sets ssthresh. Without PRR cwnd follows at once, and data leaves when
+//! enough of the flight has been delivered; with PRR cwnd follows over one round.
+//! Invariant: outside of [`Phase::Open`] the phase ends when SND.UNA reaches the recovery point.
+
+use super::prr::Prr;
+use crate::params::Recovery as Method;
+use sojourn_congestion::Window;
+
+/// What the sender is doing about congestion (Linux's `tcp_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    Open,
+    /// The window was reduced for an ECN echo or a probed tail; ends when the round does.
+    Reduced,
+    /// Losses found by acknowledgements are being repaired.
+    Recovery,
+    /// The retransmission timer has expired.
+    Loss,
+}
+
+impl Phase {
+    /// Whether the window is being reduced to ssthresh.
+    #[inline]
+    pub(crate) fn is_reducing(self) -> bool {
+        matches!(self, Self::Recovery | Self::Reduced)
+    }
+}
+
+/// The present phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) phase: Phase,
+    /// `RecoveryPoint`: the phase ends when this is acknowledged.
+    pub(crate) point: u64,
+    method: Method,
+    /// The control sets cwnd also in a recovery.
+    owns_window: bool,
+    prr: Prr,
+    /// RFC 6675, section 5, step 4.3: the first retransmission leaves whatever cwnd says.
+    forced: bool,
+    /// `RescueRxt`: the rescue retransmission of this recovery has left.
+    rescued: bool,
+}
+
+impl Recovery {
+    pub(crate) fn new(method: Method, owns_window: bool) -> Self {
+        Self {
+            phase: Phase::Open,
+            point: 0,
+            method,
+            owns_window,
+            prr: Prr::default(),
+            forced: false,
+            rescued: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// Whether losses are being repaired, by acknowledgements or after a timeout.
+    #[inline]
+    pub(crate) fn is_repairing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// Whether the window is being reduced to ssthresh.
+    #[inline]
+    pub(crate) fn is_reducing(&self) -> bool {
+        self.phase.is_reducing()
+    }
+
+    /// Whether a loss that is found now begins a recovery.
+    #[inline]
+    pub(crate) fn may_enter(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Reduced)
+    }
+
+    /// Whether losses are found by SACK blocks.
+    #[inline]
+    pub(crate) fn uses_sack(&self) -> bool {
+        self.method != Method::NewReno
+    }
+
+    /// Whether the control sets cwnd also in a recovery.
+    #[inline]
+    pub(crate) fn owns_window(&self) -> bool {
+        self.owns_window
+    }
+
+    /// A reduction begins: ssthresh is set; `flight` bytes are outstanding.
+    pub(crate) fn reduce(&mut self, window: &mut Window, ssthresh: u64, flight: u64) {
+        window.ssthresh = ssthresh;
+        self.prr = Prr::start(flight);
+        if self.method != Method::Prr && !self.owns_window {
+            window.set_cwnd(window.cwnd.min(ssthresh));
+        }
+    }
+
+    /// The phase begins with `nxt` as its recovery point.
+    pub(crate) fn enter(&mut self, phase: Phase, nxt: u64) {
+        self.phase = phase;
+        self.point = nxt;
+        if phase != Phase::Reduced {
+            self.forced = true;
+        }
+        if phase == Phase::Recovery {
+            self.rescued = false;
+        }
+    }
+
+    /// Whether the phase ends with everything below `una` acknowledged.
+    #[inline]
+    pub(crate) fn is_over(&self, una: u64) -> bool {
+        self.phase != Phase::Open && una >= self.point
+    }
+
+    /// The phase ends; the one that ended.
+    pub(crate) fn leave(&mut self) -> Phase {
+        self.forced = false;
+        std::mem::replace(&mut self.phase, Phase::Open)
+    }
+
+    /// The window after the phase `left`, with `pipe` bytes in flight.
+    pub(crate) fn deflate(&self, left: Phase, window: &mut Window, pipe: u64) {
+        let mut cwnd = window.ssthresh;
+        if self.method == Method::NewReno && left == Phase::Recovery {
+            // RFC 6582, section 3.2, step 3, option 1: no burst.
+            cwnd = cwnd.min(pipe.max(window.mss) + window.mss);
+        }
+        window.set_cwnd(cwnd.min(window.cwnd.max(window.ssthresh)));
+    }
+
+    /// `bytes` left.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        if self.phase != Phase::Open {
+            self.prr.on_sent(bytes);
+        }
+    }
+
+    /// Whether the next retransmission leaves whatever cwnd says.
+    #[inline]
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    /// A retransmission left.
+    #[inline]
+    pub(crate) fn on_retransmit(&mut self) {
+        self.forced = false;
+    }
+
+    /// Deliveries set cwnd if PRR is in force; see [`Prr::on_ack`].
+    #[inline]
+    pub(crate) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+        if self.is_reducing() && !self.owns_window && self.method == Method::Prr {
+            self.prr.on_ack(window, delivered, pipe, safe);
+        }
+    }
+
+    /// Whether segments not known to be lost may be sent again (RFC 6675, `NextSeg`, rules 3 and 4).
+    #[inline]
+    pub(crate) fn sends_unsure(&self) -> bool {
+        self.phase == Phase::Recovery && self.method == Method::Rfc6675
+    }
+
+    /// Whether the rescue retransmission of RFC 6675 may leave.
+    pub(crate) fn may_rescue(&self) -> bool {
+        !self.rescued
+    }
+
+    /// The rescue retransmission left.
+    pub(crate) fn on_rescue(&mut self) {
+        self.rescued = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window { cwnd: 20_000, ssthresh: 1 << 30, mss: 1000 };
+
+    #[test]
+    fn a_recovery_ends_at_its_point() {
+        let mut recovery = Recovery::new(Method::Rfc6675, false);
+        assert!(!recovery.is_over(u64::MAX), "nothing has begun");
+        recovery.enter(Phase::Recovery, 100);
+        assert!(!recovery.is_over(99));
+        assert!(recovery.is_over(100));
+        assert_eq!(recovery.leave(), Phase::Recovery);
+        assert!(recovery.is_open());
+    }
+
+    #[test]
+    fn cwnd_falls_at_once_only_without_prr() {
+        for (method, cwnd) in
+            [(Method::NewReno, 10_000), (Method::Rfc6675, 10_000), (Method::Prr, 20_000)]
+        {
+            let mut window = WINDOW;
+            Recovery::new(method, false).reduce(&mut window, 10_000, 20_000);
+            assert_eq!((window.cwnd, window.ssthresh), (cwnd, 10_000), "{method:?}");
+        }
+    }
+
+    #[test]
+    fn a_control_that_owns_the_window_keeps_it() {
+        for method in [Method::NewReno, Method::Rfc6675, Method::Prr] {
+            let mut window = WINDOW;
+            let mut recovery = Recovery::new(method, true);
+            recovery.reduce(&mut window, 10_000, 20_000);
+            recovery.enter(Phase::Recovery, 100);
+            recovery.on_ack(&mut window, 1000, 5000, false);
+            assert_eq!(window.cwnd, 20_000, "{method:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_retransmission_is_forced() {
+        let mut recovery = Recovery::new(Method::Prr, false);
+        recovery.enter(Phase::Reduced, 100);
+        assert!(!recovery.is_forced());
+        recovery.enter(Phase::Recovery, 100);
+        assert!(recovery.is_forced());
+        recovery.on_retransmit();
+        assert!(!recovery.is_forced());
+    }
+
+    #[test]
+    fn newreno_leaves_recovery_without_a_burst() {
+        let mut window = Window { cwnd: 10_000, ssthresh: 10_000, mss: 1000 };
+        Recovery::new(Method::NewReno, false).deflate(Phase::Recovery, &mut window, 2000);
+        assert_eq!(window.cwnd, 3000);
+        window.cwnd = 10_000;
+        Recovery::new(Method::Rfc6675, false).deflate(Phase::Recovery, &mut window, 2000);
+        assert_eq!(window.cwnd, 10_000);
+    }
+
+    #[test]
+    fn one_rescue_retransmission_in_each_recovery() {
+        let mut recovery = Recovery::new(Method::Rfc6675, false);
+        recovery.enter(Phase::Recovery, 100);
+        assert!(recovery.sends_unsure() && recovery.may_rescue());
+        recovery.on_rescue();
+        assert!(!recovery.may_rescue());
+        recovery.enter(Phase::Recovery, 200);
+        assert!(recovery.may_rescue());
+    }
+}

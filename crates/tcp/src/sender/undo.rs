@@ -1,0 +1,187 @@
+//! Reductions that prove unnecessary are taken back.
+//!
+//! Source: RFC 3522 (Eifel detection by timestamps), RFC 3708 (detection by D-SACK), RFC 4015 (the
+//! response), after Linux's `tcp_may_undo` and `tcp_undo_cwnd_reduction`.
+//! Idea: a reduction saves the window. It was unnecessary if all retransmissions since are reported
+//! as duplicates, or if an acknowledgement of new data echoes a timestamp from before the first of
+//! them.
+//! Invariant: the window that is restored is never above the saved one, nor below the present one.
+
+use sojourn_congestion::Window;
+
+/// The saved window and the proof so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Undo {
+    enabled: bool,
+    /// SND.UNA at the reduction; 0 if there is nothing to undo.
+    marker: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    /// Retransmissions not yet reported as duplicates.
+    pending: u64,
+    /// Any retransmission since.
+    any: bool,
+    /// Timestamp of the first of the retransmissions in flight.
+    stamp: Option<u32>,
+}
+
+impl Undo {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, ..Self::default() }
+    }
+
+    /// Whether a reduction could be taken back.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.marker > 0
+    }
+
+    /// A reduction begins; `repairs` retransmissions are in flight already.
+    pub(crate) fn save(&mut self, una: u64, window: &Window, repairs: u64) {
+        self.marker = una;
+        self.cwnd = window.cwnd;
+        self.ssthresh = window.ssthresh;
+        self.pending = repairs;
+        self.any = repairs > 0;
+    }
+
+    /// A timeout interrupts a recovery: the window to restore is still the one before it.
+    pub(crate) fn save_in_recovery(&mut self, una: u64, window: &Window, repairs: u64) {
+        let before = *self;
+        self.save(una, window, repairs);
+        if before.is_armed() {
+            self.cwnd = before.cwnd;
+            self.ssthresh = before.ssthresh;
+        }
+    }
+
+    /// There is nothing to take back.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { enabled: self.enabled, stamp: self.stamp, ..Self::default() };
+    }
+
+    /// A segment was retransmitted with timestamp `stamp`.
+    #[inline]
+    pub(crate) fn on_retransmit(&mut self, stamp: u32) {
+        if self.is_armed() {
+            self.pending += 1;
+            self.any = true;
+        }
+        self.stamp.get_or_insert(stamp);
+    }
+
+    /// No retransmission is in flight.
+    #[inline]
+    pub(crate) fn on_all_delivered(&mut self) {
+        self.stamp = None;
+    }
+
+    /// A D-SACK block that ends at `end`.
+    pub(crate) fn on_duplicate(&mut self, end: u64) {
+        if self.is_armed() && end > self.marker {
+            self.pending = self.pending.saturating_sub(1);
+        }
+    }
+
+    /// Whether the reduction is known to have been unnecessary; `echo` is the timestamp that an
+    /// acknowledgement of new data echoes.
+    #[inline]
+    pub(crate) fn is_unnecessary(&self, echo: Option<u32>) -> bool {
+        if !self.enabled || !self.is_armed() {
+            return false;
+        }
+        // RFC 3522, section 3.2, step 5.
+        let before_retransmit = match (self.stamp, echo) {
+            (Some(stamp), Some(echo)) => (echo.wrapping_sub(stamp) as i32) < 0,
+            _ => false,
+        };
+        (self.any && self.pending == 0) || before_retransmit
+    }
+
+    /// Restores the window (RFC 4015, section 3.2) and forgets the reduction.
+    pub(crate) fn restore(&mut self, window: &mut Window) {
+        window.set_cwnd(window.cwnd.max(self.cwnd));
+        window.ssthresh = window.ssthresh.max(self.ssthresh);
+        self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: Window = Window { cwnd: 10_000, ssthresh: 20_000, mss: 1000 };
+    const REDUCED: Window = Window { cwnd: 5000, ssthresh: 5000, mss: 1000 };
+
+    fn armed() -> Undo {
+        let mut undo = Undo::new(true);
+        undo.save(7, &BEFORE, 0);
+        undo
+    }
+
+    #[test]
+    fn an_echo_from_before_the_retransmission_is_proof() {
+        let mut undo = armed();
+        assert!(!undo.is_unnecessary(Some(5)), "nothing was retransmitted");
+        undo.on_retransmit(100);
+        undo.on_retransmit(110);
+        assert!(!undo.is_unnecessary(Some(100)));
+        assert!(!undo.is_unnecessary(None));
+        assert!(undo.is_unnecessary(Some(99)));
+        undo.on_all_delivered();
+        assert!(!undo.is_unnecessary(Some(99)));
+    }
+
+    #[test]
+    fn timestamps_may_wrap() {
+        let mut undo = armed();
+        undo.on_retransmit(2);
+        assert!(undo.is_unnecessary(Some(u32::MAX)));
+        assert!(!undo.is_unnecessary(Some(3)));
+    }
+
+    #[test]
+    fn duplicates_of_all_retransmissions_are_proof() {
+        let mut undo = armed();
+        undo.on_retransmit(100);
+        undo.on_retransmit(100);
+        undo.on_duplicate(8);
+        assert!(!undo.is_unnecessary(None));
+        undo.on_duplicate(7);
+        assert!(!undo.is_unnecessary(None), "a duplicate of older data");
+        undo.on_duplicate(8);
+        assert!(undo.is_unnecessary(None));
+    }
+
+    #[test]
+    fn restores_the_window_once() {
+        let mut undo = armed();
+        let mut window = REDUCED;
+        undo.restore(&mut window);
+        assert_eq!(window, BEFORE);
+        assert!(!undo.is_armed());
+        let mut window = REDUCED;
+        undo.restore(&mut window);
+        assert_eq!(window, REDUCED);
+    }
+
+    #[test]
+    fn a_timeout_in_recovery_keeps_the_window_before_the_recovery() {
+        let mut undo = armed();
+        undo.save_in_recovery(9, &REDUCED, 1);
+        let mut window = REDUCED;
+        undo.restore(&mut window);
+        assert_eq!(window, BEFORE);
+        undo.save_in_recovery(9, &REDUCED, 1);
+        undo.restore(&mut window);
+        assert_eq!(window, BEFORE, "nothing was saved before");
+    }
+
+    #[test]
+    fn a_sender_without_undo_takes_nothing_back() {
+        let mut undo = Undo::new(false);
+        undo.save(7, &BEFORE, 0);
+        undo.on_retransmit(100);
+        undo.on_duplicate(8);
+        assert!(!undo.is_unnecessary(Some(1)));
+    }
+}
