@@ -16,7 +16,6 @@ GRAPHS = {f"crates/{name}": graph for name, graph in cycles.crates().items()} | 
 KNOWN = {
     "crates/balance": {"crate::sight"},
     "crates/congestion": {"crate::hystart"},
-    "crates/plan": {"crate::validate"},
     "crates/rcvbuf": {"crate::tuner"},
     "crates/recv": {"crate::spare"},
     "crates/tcp": {"crate::profile"},

@@ -85,7 +85,7 @@ def test_messages_are_for_people() -> None:
         (LAN, "queue =", 'access = "csma slot 0s"\nqueue =', "topology.access", "above 0"),
         (LAN, "queue =", "ring = -1\nqueue =", "topology.ring", "whole number of packets"),
         (LAN, "queue =", 'reverse.queue = "pie"\nqueue =', "topology.reverse", "unknown key"),
-        (LAN, '"up"', '"lan"', "flows.0.name", "a link's name already"),
+        (LAN, '"up"', '"lan"', "flows.0.name", "a medium's name already"),
         (LAN, "warmup", 'bottleneck = "cleints"\nwarmup', "bottleneck", "mean `clients`?"),
         (LAN, "warmup", 'bottleneck = "lan.reverse"\nwarmup', "bottleneck", "unknown link"),
         (LAN, 'to = "servers"', 'to = "lan"', "flows.0.to", "no link ends at `lan`"),
@@ -127,16 +127,16 @@ def test_shared_media_and_sides(text: str, old: str, new: str, key: str, words: 
         ('from = "home"\nto = "isp"\nrate', "rate", "`from` is missing"),
         ('app = "voip"\n', "", "`app` is missing"),
         ('duration = "60s"\n', "", "`duration` is missing"),
-        ('"10s"', '"60s"', "leaves nothing of the duration"),
-        ('"60s"', '"0s"', "needs some time"),
-        ('"60s"', '"300000s"', "longer than"),
-        ('"uniform 0s 1s"', '"60s"', "at or after the run's end"),
+        ('"10s"', '"60s"', "must be shorter than the duration (60s)"),
+        ('"60s"', '"0s"', "must be above zero"),
+        ('"60s"', '"300000s"', "must be at most 72 hours"),
+        ('"uniform 0s 1s"', '"60s"', "must lie before the end of the run (60s)"),
         ('"uniform 0s 1s"', '"uniform 2s 1s"', "is before the first"),
         ('"uniform 0s 1s"', '"uniform 2s"', "needs two times"),
-        ("count = 4", 'stop = "0s"', "stops before it starts"),
+        ("count = 4", 'stop = "0s"', "must lie after the start"),
         ('"uniform 0s 1s"', '"every 1s from"', "needs a time"),
         ('"uniform 0s 1s"', '"every 1"', "needs its unit, such as 5ms; found `1`"),
-        ('"uniform 0s 1s"', '"every 1s from 60s"', "at or after the run's end"),
+        ('"uniform 0s 1s"', '"every 1s from 60s"', "must lie before the end of the run (60s)"),
         ('tcp = "cubic"', "udp = true", "`bulk` is carried by TCP"),
         ('app = "voip"', 'app = "voip"\ntcp = "reno"\nudp = true', "not by both"),
         ('app = "voip"', 'app = "voip"\nname = "bulk"', ""),
@@ -159,7 +159,7 @@ def test_two_flows_of_one_name() -> None:
     text = HOME.replace('app = "bulk"', 'app = "bulk"\nname = "x"')
     text = text.replace('app = "voip"', 'app = "voip"\nname = "x"')
     (problem,) = problems(text)
-    assert "two flows are called `x`" in problem.message
+    assert "`x` is taken: it is another flow's name already" in problem.message
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -175,6 +175,81 @@ def test_all_mistakes_are_told_at_once() -> None:
     found = problems(text)
     assert [problem.line for problem in found] == [3, 9, 10, 16, 22]
     assert len(str(ScenarioError(found)).splitlines()) == 15
+
+
+STAGES = """\
+name = 3
+duration = "0s"
+warmup = "2s"
+bottleneck = "uplnk"
+
+[links.uplink]
+from = "home"
+to = "isp"
+rate = "20mbit"
+netem = "dealy 15ms"
+ring = 5
+
+[links.loop]
+from = "a"
+to = "a"
+rate = "1mbit"
+changes = [{ at = "1s" }]
+
+[[flows]]
+from = "home"
+to = "ips"
+app = "bulk"
+stop = "0s"
+
+[[flows]]
+from = "home"
+to = "a"
+app = "bulk"
+udp = true
+
+[[flows]]
+name = "uplink"
+from = "home"
+to = "home"
+app = "replay file lost.pcap"
+
+[observe]
+snaplen = "100kb"
+"""
+
+
+def test_mistakes_of_all_stages_are_told_at_once() -> None:
+    """Of the keys' form, of names, of files, and of what only the engine knows."""
+    expected = [
+        (1, "name", "needs a text"),
+        (2, "duration", "must be above zero"),
+        (4, "bottleneck", "unknown link `uplnk`"),
+        (10, "links.uplink.netem", "dealy"),
+        (13, "links.loop", "joins `a` to itself"),
+        (17, "links.loop.changes.0", "changes nothing"),
+        (21, "flows.0.to", "no link ends at `ips`"),
+        (23, "flows.0.stop", "must lie after the start"),
+        (27, "flows.1.to", "no links lead from `home` to `a`"),
+        (29, "flows.1.udp", "`bulk` is carried by TCP"),
+        (32, "flows.2.name", "`uplink` is taken: it is a link's name already"),
+        (34, "flows.2.to", "a flow from `home` to itself"),
+        (35, "flows.2.app", "`lost.pcap` cannot be read"),
+        (38, "observe.snaplen", "must lie in 1 to 65535"),
+    ]
+    found = problems(STAGES)
+    assert [(problem.line, problem.key) for problem in found] == [case[:2] for case in expected]
+    for problem, (_, key, words) in zip(found, expected, strict=True):
+        assert words in problem.message, key
+
+
+def test_a_length_that_cannot_be_read_hides_nothing() -> None:
+    for duration in ('duration = "6o"', "duration = 60", ""):
+        text = STAGES.replace('duration = "0s"', duration)
+        others = {problem.key for problem in problems(STAGES)} - {"duration"}
+        found = problems(text)
+        assert {problem.key for problem in found} - {"duration", ""} == others
+        assert "duration" in str(ScenarioError(found))
 
 
 def test_islands() -> None:

@@ -8,16 +8,18 @@ pub mod address;
 mod balancers;
 pub mod changes;
 mod flows;
+pub mod limits;
+mod problems;
 pub mod store;
-pub mod validate;
+mod validate;
 
 pub use balancers::{Balancer, Fault, Probes, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
+pub use problems::{Path, PlanError, PlanErrors, Segment};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
 pub use store::Store;
-pub use validate::PlanError;
 
 /// One run's description.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

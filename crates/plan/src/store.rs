@@ -1,12 +1,9 @@
 //! A replicated store: where its nodes and clients stand, what it is asked, and what befalls it.
 
-use crate::Plan;
-use crate::validate::PlanError;
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
-use sojourn_replication::{Level, MOST_TOKENS, Member, Placement, Policy, Ring, ring};
-use sojourn_units::{Bytes, Nanos, SECOND};
-use std::collections::BTreeSet;
+use sojourn_replication::{Level, Member, Placement, Policy, Ring, ring};
+use sojourn_units::{Bytes, Nanos};
 
 /// A replicated store and its clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,28 +214,6 @@ impl What {
     }
 }
 
-/// Greatest numbers of what grows with a store.
-pub mod limits {
-    /// Clients.
-    pub const CLIENTS: usize = 100_000;
-    /// Requests of a client under way.
-    pub const OUTSTANDING: u32 = 1 << 20;
-    /// Records at the beginning.
-    pub const RECORDS: u64 = 1_000_000_000;
-    /// Bytes of a record, and records of a scan.
-    pub const VALUE: u64 = 1 << 24;
-    /// Records of a scan.
-    pub const SCAN: u32 = 100_000;
-    /// Faults.
-    pub const FAULTS: usize = 1000;
-    /// Things waiting at a node.
-    pub const QUEUE: u32 = 1 << 24;
-}
-
-fn fail<T>(at: impl Into<String>, message: impl Into<String>) -> Result<T, PlanError> {
-    Err(PlanError { at: at.into(), message: message.into() })
-}
-
 impl Store {
     /// Tokens of each node in the run with this `seed`.
     pub fn node_tokens(&self, seed: u64) -> Vec<Vec<i64>> {
@@ -273,145 +248,5 @@ impl Store {
     /// Replicas that have a write before it is acknowledged, seen from the first node.
     pub fn write_need(&self) -> u32 {
         self.write_level.need(&self.placement, self.nodes[0].data_centre).count()
-    }
-
-    /// Checks everything that a run relies on.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn check(&self, plan: &Plan) -> Result<(), PlanError> {
-        self.check_hosts(plan)?;
-        let tokens = self.nodes.len().saturating_mul(self.tokens as usize);
-        if self.tokens == 0 || tokens > MOST_TOKENS {
-            return fail("store.tokens", format!("{tokens} tokens: 1 to {MOST_TOKENS} in all"));
-        }
-        let ring = self.ring(0).or_else(|why| fail("store.nodes", why))?;
-        self.placement.check(&ring).or_else(|why| fail("store.placement", why))?;
-        for (at, level) in [("write_level", self.write_level), ("read_level", self.read_level)] {
-            let local = self.nodes[0].data_centre;
-            let (need, all) = (level.need(&self.placement, local).count(), self.placement.factor());
-            if need > all {
-                return fail(
-                    format!("store.{at}"),
-                    format!("needs {need} replicas, and there are {all}"),
-                );
-            }
-        }
-        self.check_load()?;
-        self.check_service()?;
-        self.check_faults()
-    }
-
-    fn check_hosts(&self, plan: &Plan) -> Result<(), PlanError> {
-        if self.clients.is_empty() || self.clients.len() > limits::CLIENTS {
-            return fail("store.clients", format!("there are 1 to {} clients", limits::CLIENTS));
-        }
-        let mut seen = BTreeSet::new();
-        for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
-            for (i, host) in hosts.iter().enumerate() {
-                let at = format!("store.{what}[{i}]");
-                if host.node >= plan.nodes.len() {
-                    return fail(at, format!("there is no node {}", host.node));
-                }
-                if !seen.insert(host.node) {
-                    let name = &plan.nodes[host.node].name;
-                    return fail(at, format!("`{name}` is named twice"));
-                }
-                if host.data_centre as usize >= self.data_centres.len() {
-                    return fail(at, format!("there is no data centre {}", host.data_centre));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_load(&self) -> Result<(), PlanError> {
-        let load = &self.load;
-        if load.outstanding > limits::OUTSTANDING {
-            return fail("store.outstanding", format!("at most {}", limits::OUTSTANDING));
-        }
-        match &load.arrivals {
-            Arrivals::Closed { .. } if load.outstanding == 0 => {
-                return fail("store.outstanding", "a closed loop needs at least one");
-            }
-            Arrivals::Open { every } => {
-                if let Err(why) = every.check() {
-                    return fail("store.load", why);
-                }
-                if every.mean().is_nan() || every.mean() < 1.0 {
-                    return fail("store.load", "needs some time between requests");
-                }
-            }
-            Arrivals::Closed { .. } => {}
-        }
-        if load.requests.is_some_and(|requests| requests <= load.warmup) {
-            return fail("store.warmup", "leaves no request to be measured");
-        }
-        let w = &self.workload;
-        let shares = [w.read, w.update, w.insert, w.scan, w.modify];
-        let sum: f64 = shares.iter().sum();
-        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-9 {
-            return fail("store.workload", "shares lie in 0 to 1, and add up to 1");
-        }
-        if w.records == 0 && w.insert < 1.0 {
-            return fail("store.records", "there are none to be read or updated");
-        }
-        if w.records > limits::RECORDS || w.value > limits::VALUE || w.scan_length > limits::SCAN {
-            return fail("store.workload", "too many records, or too long ones");
-        }
-        if w.scan > 0.0 && w.scan_length == 0 {
-            return fail("store.workload", "a scan has at least one record");
-        }
-        Ok(())
-    }
-
-    fn check_service(&self) -> Result<(), PlanError> {
-        let s = &self.service;
-        for (at, time) in [("coordinate", s.coordinate), ("write", s.write), ("read", s.read)] {
-            if let Err(why) = time.check() {
-                return fail(format!("store.service.{at}"), why);
-            }
-        }
-        if s.threads == 0 || s.queue > limits::QUEUE {
-            return fail("store.service", "a node does at least one thing at a time");
-        }
-        let p = &self.patience;
-        let day = 24 * 3600 * SECOND;
-        let spans = [p.write, p.read, p.client, p.detect, p.recover, p.speculate.unwrap_or(1)];
-        if [p.write, p.read, p.client].contains(&0) || spans.iter().any(|&span| span > day) {
-            return fail("store.timeouts", "lie above zero, up to a day");
-        }
-        Ok(())
-    }
-
-    fn check_faults(&self) -> Result<(), PlanError> {
-        if self.faults.len() > limits::FAULTS {
-            return fail("store.faults", format!("at most {}", limits::FAULTS));
-        }
-        for (i, fault) in self.faults.iter().enumerate() {
-            let at = format!("store.faults[{i}]");
-            if fault.until.is_some_and(|until| until <= fault.at) {
-                return fail(at, "is over before it begins");
-            }
-            let (nodes, clients): (&[u32], &[u32]) = match &fault.what {
-                What::Crash { node } => (std::slice::from_ref(node), &[]),
-                What::Partition { nodes, clients } => (nodes, clients),
-            };
-            if nodes.iter().any(|&node| node as usize >= self.nodes.len())
-                || clients.iter().any(|&client| client as usize >= self.clients.len())
-            {
-                return fail(at, "there is no such host");
-            }
-            let during = |other: &Fault| {
-                fault.at < other.until.unwrap_or(Nanos::MAX)
-                    && other.at < fault.until.unwrap_or(Nanos::MAX)
-            };
-            if let What::Crash { .. } = fault.what
-                && self.faults[..i].iter().any(|other| other.what == fault.what && during(other))
-            {
-                return fail(at, "crashes a node that is down");
-            }
-        }
-        Ok(())
     }
 }

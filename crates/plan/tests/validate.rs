@@ -108,10 +108,17 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.duration = 0, "duration", "above zero"),
         (|p| p.duration = u64::MAX, "duration", "at most 72 hours"),
         (|p| p.warmup = p.duration, "warmup", "shorter than the duration"),
-        (|p| p.nodes[1].name = "home".into(), "nodes[1].name", "`home` is taken"),
+        (|p| p.nodes[1].name = "home".into(), "nodes[1].name", "`home` is taken: it is a node's"),
         (|p| p.nodes[1].name.clear(), "nodes[1].name", "is empty"),
         (|p| p.links[1].to = Some(9), "links[1].to", "there is no node 9: there are 3"),
-        (|p| p.links[1].to = Some(1), "links[1]", "to itself"),
+        (
+            |p| {
+                let name = "ring".into();
+                p.links.push(Link { name, to: Some(1), ..p.links[1].clone() });
+            },
+            "links[4]",
+            "joins `router` to itself",
+        ),
         (|p| p.links[1].to = None, "links[1].to", "only a shared medium"),
         (|p| p.links[1].medium = Some(0), "links[1].medium", "there is no medium 0: there are 0"),
         (|p| p.links[1].ring = u32::MAX, "links[1].ring", "at most 1000000 packets"),
@@ -137,33 +144,71 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.groups[0].count = 1_000_000, "groups", "1000002 flows: at most 1000000"),
         (|p| p.groups[0].pairs.clear(), "groups[0].pairs", "no pair"),
         (|p| p.groups[1].pairs[0] = (0, 7), "groups[1].pairs[0]", "there is no node 7"),
-        (|p| p.groups[1].pairs[0] = (1, 1), "groups[1].pairs[0]", "the same node"),
+        (|p| p.groups[1].pairs[0] = (1, 1), "groups[1].pairs[0]", "from `router` to itself"),
         (|p| p.groups[1].name = "ftp".into(), "groups[1].name", "`ftp` is taken"),
         (|p| p.groups[1].name = "up".into(), "groups[1].name", "`up` is taken"),
         (|p| p.groups[0].start = p.duration, "groups[0].start", "before the end"),
         (|p| p.groups[0].stop = Some(0), "groups[0].stop", "after the start"),
         (|p| p.groups[0].dscp = 64, "groups[0].dscp", "at most 63"),
-        (|p| p.groups[0].transport = Transport::Udp, "groups[0].transport", "`bulk` goes over TCP"),
-        (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from server to home"),
+        (
+            |p| p.groups[0].transport = Transport::Udp,
+            "groups[0].transport",
+            "`bulk` is carried by TCP",
+        ),
+        (|p| drop(p.links.pop()), "groups[0].pairs[0]", "no links lead from `server` to `home`"),
         (
             |p| p.observe.bottleneck.links = vec![4],
-            "observe.bottleneck",
+            "observe.bottleneck.links[0]",
             "there is no link 4: there are 4",
         ),
         (|p| p.observe.bottleneck.links.clear(), "observe.bottleneck", "there is no link"),
-        (|p| p.observe.bottleneck.links = vec![0, 1, 0], "observe.bottleneck", "named twice"),
+        (
+            |p| p.observe.bottleneck = Bottleneck { name: "both".into(), links: vec![0, 1, 0] },
+            "observe.bottleneck.links[2]",
+            "`up` is named already",
+        ),
         (|p| p.observe.bottleneck.name = "it".into(), "observe.bottleneck", "by its name, `up`"),
         (|p| p.observe.bottleneck.links = vec![0, 1], "observe.bottleneck", "`up` is taken"),
         (
             |p| p.observe.bottleneck = Bottleneck { name: "ftp".into(), links: vec![0, 1] },
-            "observe.bottleneck",
-            "`ftp` is taken",
+            "groups[0].name",
+            "`ftp` is taken: it is the bottleneck's",
         ),
         (|p| p.observe.capture = vec![0, 9], "observe.capture[1]", "there is no link 9"),
         (|p| p.observe.capture = vec![0, 0], "observe.capture[1]", "captured already"),
         (|p| p.observe.snaplen = 0, "observe.snaplen", "must lie in 1 to 65535"),
         (|p| p.observe.series_interval = 1, "observe.series_interval", "choose a longer interval"),
     ]);
+}
+
+#[test]
+fn all_mistakes_are_named_at_once() {
+    let mut plan = plan();
+    plan.duration = 0;
+    plan.warmup = u64::MAX;
+    plan.links[0].params.delay = u64::MAX;
+    plan.links[2].ring = u32::MAX;
+    plan.groups[0].stop = Some(0);
+    plan.groups[1].name = "ftp".into();
+    plan.observe.snaplen = 0;
+    let errors = plan.validate().unwrap_err();
+    let places: Vec<String> = errors.0.iter().map(|error| error.at.to_string()).collect();
+    let expected = [
+        "duration",
+        "links[0].params.delay",
+        "links[2].ring",
+        "groups[1].name",
+        "groups[0].stop",
+        "observe.snaplen",
+    ];
+    assert_eq!(places, expected);
+    assert_eq!(errors.to_string().lines().count(), 6);
+    // Other checks rely on indices.
+    plan.links[1].to = Some(9);
+    assert_eq!(
+        plan.validate().unwrap_err().to_string(),
+        "links[1].to: there is no node 9: there are 3"
+    );
 }
 
 #[test]
@@ -176,7 +221,7 @@ fn so_is_each_mistake_in_changes() {
         ),
         (
             |p| {
-                p.links[1].changes = vec![slower(), slower()];
+                p.links[1].changes = vec![slower()];
                 p.links[1].params.rate = None;
             },
             "links[1].changes[0].rate",
@@ -232,9 +277,10 @@ fn each_is_refused(cases: &[(Spoil, &str, &str)]) {
     for (spoil, at, message) in cases {
         let mut plan = plan();
         spoil(&mut plan);
-        let error = plan.validate().expect_err(at);
-        assert_eq!(error.at, *at, "{error}");
-        assert!(error.message.contains(message), "{error}");
+        let errors = plan.validate().expect_err(at);
+        assert_eq!(errors.0.len(), 1, "a mistake without echoes: {errors}");
+        assert_eq!(errors.0[0].at.to_string(), *at, "{errors}");
+        assert!(errors.0[0].message.contains(message), "{errors}");
     }
 }
 
@@ -275,8 +321,8 @@ fn changes_may_lie_beyond_the_end() {
 fn a_shared_medium_does_not_change() {
     let mut plan = on_a_bus();
     plan.links[0].changes = vec![slower()];
-    let error = plan.validate().unwrap_err();
-    assert_eq!(error.at, "links[0].changes");
+    let error = &plan.validate().unwrap_err().0[0];
+    assert_eq!(error.at.to_string(), "links[0].changes");
     assert!(error.message.contains("on a shared medium"), "{error}");
 }
 
@@ -308,8 +354,8 @@ fn stations_of_a_medium_reach_each_other() {
     plan.links.remove(0);
     plan.observe.bottleneck.name = "up.reverse".into();
     plan.observe.capture.clear();
-    let error = plan.validate().unwrap_err();
-    assert_eq!(error.message, "no links lead from home to server");
+    let error = &plan.validate().unwrap_err().0[0];
+    assert_eq!(error.message, "no links lead from `home` to `server`");
     // The directions of a link may share a medium, too.
     let mut plan = on_a_bus();
     plan.links[2].medium = Some(0);

@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::{PyErr, create_exception};
+use pyo3::types::PyTuple;
+use pyo3::{IntoPyObjectExt, PyErr, create_exception};
+use sojourn_plan::Segment;
 use sojourn_units::quantity::QuantityError;
 
 create_exception!(
@@ -21,8 +23,28 @@ create_exception!(
     sojourn._core,
     PlanError,
     PyValueError,
-    "A plan whose parts do not fit together."
+    "A plan whose parts do not fit together; `problems` has each error's path and message."
 );
+
+/// Everything that is wrong with a plan as a Python exception.
+pub(crate) fn plan_error(py: Python<'_>, errors: &sojourn_plan::PlanErrors) -> PyErr {
+    let problems = || -> PyResult<Vec<(Bound<'_, PyTuple>, &String)>> {
+        let step = |step: &Segment| match step {
+            Segment::Key(key) => key.into_bound_py_any(py),
+            Segment::Index(index) => index.into_bound_py_any(py),
+        };
+        let problem = |error: &'_ sojourn_plan::PlanError| {
+            let path = error.at.0.iter().map(step).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, path)
+        };
+        errors.0.iter().map(|error| Ok((problem(error)?, &error.message))).collect()
+    };
+    let exception = PlanError::new_err(errors.to_string());
+    match problems().and_then(|found| exception.value(py).setattr("problems", found)) {
+        Ok(()) => exception,
+        Err(other) => other,
+    }
+}
 
 /// `error` about `text` as a Python exception; offsets count characters, as Python does.
 pub(crate) fn word_error(

@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
-    use crate::simulate::{Record, simulate, simulate_server, validate_plan};
+    use crate::simulate::{Record, limits, simulate, simulate_server, validate_plan};
     #[pymodule_export]
     use crate::stats::summarize;
     #[pymodule_export]

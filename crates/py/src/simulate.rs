@@ -1,23 +1,30 @@
 //! Running a plan, and what a run leaves behind.
 
-use crate::errors::PlanError;
+use crate::errors::{PlanError, plan_error};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use sojourn_measure::{Column, Table, Values};
 use sojourn_plan::Plan;
 use sojourn_sim::{Control, RunError};
+use std::collections::BTreeMap;
 
 /// Reads a plan, without looking whether it can be run.
 pub(crate) fn read(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json).map_err(|e| PlanError::new_err(format!("not a plan: {e}")))
 }
 
-/// Raises `PlanError` if the plan cannot be run.
+/// Raises `PlanError` if the plan cannot be run; its `problems` are all errors, each with its path.
 #[pyfunction]
 #[pyo3(signature = (plan_json, /))]
-pub(crate) fn validate_plan(plan_json: &str) -> PyResult<()> {
-    read(plan_json)?.validate().map_err(|e| PlanError::new_err(e.to_string()))
+pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
+    read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
+}
+
+/// The greatest values of what scenarios state in numbers, by name.
+#[pyfunction]
+pub(crate) fn limits() -> BTreeMap<&'static str, u64> {
+    sojourn_plan::limits::TABLE.iter().copied().collect()
 }
 
 /// Runs a plan with a seed, without holding the interpreter.

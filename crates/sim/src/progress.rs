@@ -1,6 +1,7 @@
 //! How a run goes on, and why it may fail.
 
 use sojourn_measure::Imbalance;
+use sojourn_plan::{PlanError, PlanErrors};
 use sojourn_units::Nanos;
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub enum Control {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunError {
     /// The plan cannot be run.
-    Plan(sojourn_plan::PlanError),
+    Plan(PlanErrors),
     /// The books did not balance: a bug of the simulator.
     Conservation(Imbalance),
     /// More events at one instant than any scenario can mean: components call each other in a ring.
@@ -61,9 +62,15 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl From<sojourn_plan::PlanError> for RunError {
-    fn from(error: sojourn_plan::PlanError) -> Self {
-        Self::Plan(error)
+impl From<PlanErrors> for RunError {
+    fn from(errors: PlanErrors) -> Self {
+        Self::Plan(errors)
+    }
+}
+
+impl From<PlanError> for RunError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error.into())
     }
 }
 

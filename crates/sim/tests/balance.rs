@@ -540,8 +540,8 @@ fn plans_that_do_not_fit_are_refused() {
         let error = plan.validate().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     };
-    faulty(&[fault(2, 0, None)], "faults[0]: there is no server 2");
-    faulty(&[fault(0, MS, Some(MS))], "faults[0]: is over before it begins");
+    faulty(&[fault(2, 0, None)], "faults[0].server: there is no server 2");
+    faulty(&[fault(0, MS, Some(MS))], "faults[0].until: is over before it begins");
     faulty(&[fault(0, MS, None), fault(0, 0, Some(2 * MS))], "cannot be reached then already");
     refused(|plan| plan.balancers[0].delay = 61 * SECOND, "balancers[0].delay");
     refused(

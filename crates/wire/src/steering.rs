@@ -2,7 +2,7 @@
 
 use crate::endpoint::Attachment;
 use sojourn_network::{Place, Routes};
-use sojourn_plan::PlanError;
+use sojourn_plan::{PlanError, at};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -50,7 +50,7 @@ impl Steering {
     /// # Errors
     /// If a device's peer is not to be told, two have one address, or a host cannot be reached.
     pub fn new(routes: &mut Routes, attachments: &[Attachment]) -> Result<Self, PlanError> {
-        let fail = |message: String| PlanError { at: "devices".to_owned(), message };
+        let fail = |message: String| PlanError::new(at!["devices"], message);
         let mut way = |from: &Attachment, to: usize| {
             let end = attachments[to].node as u32;
             let place = routes.path(from.node as u32, end)?;

@@ -33,7 +33,7 @@ use sojourn_network::{
     Body, Class, Copies, LinkSeries, Network, Options, Packet, Span, append, flow_report, node,
     table,
 };
-use sojourn_plan::{Plan, PlanError, Transport};
+use sojourn_plan::{Plan, PlanError, PlanErrors, Transport, at};
 use sojourn_units::{EPOCH, MICROSECOND, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,7 +78,7 @@ impl Default for Settings {
 #[derive(Debug)]
 pub enum WireError {
     /// The plan cannot be run on it.
-    Plan(PlanError),
+    Plan(PlanErrors),
     /// A device or the clock failed.
     Io(&'static str, io::Error),
     /// The books did not balance: a bug.
@@ -97,9 +97,15 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
+impl From<PlanErrors> for WireError {
+    fn from(errors: PlanErrors) -> Self {
+        Self::Plan(errors)
+    }
+}
+
 impl From<PlanError> for WireError {
     fn from(error: PlanError) -> Self {
-        Self::Plan(error)
+        Self::Plan(error.into())
     }
 }
 
@@ -600,7 +606,7 @@ fn captures_of(
     attachments: &[Attachment],
     orders: Vec<Order>,
 ) -> Result<Captures, PlanError> {
-    let fail = |message| PlanError { at: "captures".to_owned(), message };
+    let fail = |message| PlanError::new(at!["captures"], message);
     let mut links: Vec<_> = orders.iter().map(|order| order.link).collect();
     links.sort_unstable();
     if let Some(&link) = links.last().filter(|&&link| link >= plan.links.len()) {

@@ -130,6 +130,12 @@ class Change(Part):
         ChangedDirection(), description="`rate` and `netem` of the other direction only."
     )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing in either direction."""
+        said = (self, self.forward, self.reverse)
+        return all(one.rate is None and one.netem is None for one in said)
+
 
 def _changes(what: str) -> Any:
     return Field([], description=f"What becomes of {what} on the way.", max_length=limits.CHANGES)
@@ -386,7 +392,7 @@ class Balancer(Part):
         [], description="When servers cannot be reached.", max_length=limits.FAULTS
     )
     health_every: Time = Field("1s", description="From one probe of a server to the next.")
-    misses: Annotated[int, *_whole(1, 100, "misses")] = Field(
+    misses: Annotated[int, *_whole(1, limits.MISSES, "misses")] = Field(
         3, description="Probes without an answer until a server counts as down."
     )
 
@@ -531,12 +537,12 @@ Coordinator = Annotated[str, *_one_of("a coordinator policy", _core.store_words(
 Keys = Annotated[str, *_one_of("a choice of keys", ["uniform", "zipfian", "latest"])]
 Requests = Annotated[int, *_whole(1, limits.REQUESTS, "requests")]
 Warmup = Annotated[int, *_whole(0, limits.REQUESTS, "requests")]
-Outstanding = Annotated[int, *_whole(0, 1 << 20, "requests")]
+Outstanding = Annotated[int, *_whole(0, limits.OUTSTANDING, "requests")]
 Tokens = Annotated[int, *_whole(1, 1024, "tokens")]
-Records = Annotated[int, *_whole(0, 1_000_000_000, "records")]
-Scan = Annotated[int, *_whole(1, 100_000, "records")]
+Records = Annotated[int, *_whole(0, limits.RECORDS, "records")]
+Scan = Annotated[int, *_whole(1, limits.SCAN, "records")]
 Threads = Annotated[int, *_whole(1, 1024, "threads")]
-Waiting = Annotated[int, *_whole(0, 1 << 24, "things to do")]
+Waiting = Annotated[int, *_whole(0, limits.WAITING, "things to do")]
 
 
 class StoreService(Part):

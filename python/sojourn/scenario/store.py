@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
 
 from sojourn import _core
+from sojourn.scenario.context import Context, Json
+from sojourn.scenario.locate import Path
 from sojourn.scenario.models import SHARES, WORKLOADS, Fault, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sojourn.scenario.locate import Path
-    from sojourn.scenario.resolve import _Resolver
-
-Json = dict[str, Any]
+from sojourn.scenario.words import time_of
 
 DEFAULT_DATA_CENTRE = "dc1"
 DEFAULT_RECORDS = 10_000
 """Records of a workload that reads or updates, if nobody says how many."""
 
-STORE_PLACES: dict[str, tuple[str, ...]] = {
-    "placement": ("replication",),
-    "write_level": ("consistency",),
-    "read_level": ("consistency",),
-    "load": ("every",),
-    "timeouts": ("write_timeout",),
+_PLACES: dict[Path, Path] = {
+    ("placement",): ("replication",),
+    ("write_level",): ("consistency",),
+    ("read_level",): ("consistency",),
+    ("load", "arrivals", "every"): ("every",),
+    ("workload", "scan_length"): ("scan",),
+    ("patience", "write"): ("write_timeout",),
+    ("patience", "read"): ("read_timeout",),
+    ("patience", "client"): ("client_timeout",),
+    ("patience", "speculate"): ("speculative",),
 }
-"""Where in the scenario a complaint about a key of the plan's store belongs."""
+"""Where in the scenario a key of the plan's store stands, if not at a key of its own name."""
+
+_PARTS = {"load", "workload", "patience"}
+"""Tables of the plan's store whose keys stand in the scenario's own."""
+
+_RELIES = {"replication": ("nodes", "data_centres"), "consistency": ("nodes", "replication")}
+"""Keys whose value cannot be judged while there is a problem with others."""
 
 
-def _time(text: str) -> int:
-    return int(_core.parse_quantity("time", text))
+def store_place(context: Context, rest: Path) -> Path | None:
+    """Where a place in the plan's store comes from; none if other problems explain it."""
+    if rest in _PLACES:
+        rest = _PLACES[rest]
+    elif rest[0] in _PARTS and len(rest) > 1:
+        rest = rest[1:]
+    elif rest[0] in ("nodes", "clients"):
+        rest = rest[:1]
+    relied = _RELIES.get(str(rest[0]), ())
+    if any(path[:1] == ("store",) and path[1] in relied for path in context.paths):
+        return None
+    return ("store", *rest)
 
 
-def store_of(resolver: _Resolver, store: Store, groups: list[str]) -> Json:
-    """The plan's store; what does not fit is told to the resolver."""
+def store_of(context: Context, store: Store) -> Json:
+    """The plan's store; what does not fit is noted in the context."""
     at: Path = ("store",)
-    if store.name in {*groups, *resolver.link_index, *resolver.media, resolver.bottleneck_name}:
-        resolver.complain((*at, "name"), f"`{store.name}` is taken, and results are named after it")
-    nodes = resolver.hosts((*at, "nodes"), store.nodes)
-    clients = resolver.hosts((*at, "clients"), store.clients)
+    nodes = context.hosts((*at, "nodes"), store.nodes)
+    clients = context.hosts((*at, "clients"), store.clients)
     centres = list(store.data_centres) or [DEFAULT_DATA_CENTRE]
-    where = _places(resolver, (*at, "data_centres"), store.data_centres, {*nodes, *clients})
-    racks = _places(resolver, (*at, "racks"), store.racks, set(nodes))
+    where = _places(context, (*at, "data_centres"), store.data_centres, {*nodes, *clients})
+    racks = _places(context, (*at, "racks"), store.racks, set(nodes))
     named = list(store.racks)
     for one in [*nodes, *clients]:
         if store.data_centres and one not in where:
-            name = resolver.nodes[one]
-            resolver.complain((*at, "data_centres"), f"`{name}` stands in no data centre")
+            name = context.nodes[one]
+            context.complain((*at, "data_centres"), f"`{name}` stands in no data centre")
 
     def host(node: int) -> Json:
         rack = named.index(racks[node]) + 1 if node in racks else 0
@@ -60,16 +73,16 @@ def store_of(resolver: _Resolver, store: Store, groups: list[str]) -> Json:
         "nodes": [host(node) for node in nodes],
         "clients": [host(client) for client in clients],
         "tokens": store.tokens,
-        "placement": _placement(resolver, store, centres),
+        "placement": _placement(context, store, centres),
         "write_level": store.write_consistency or store.consistency,
         "read_level": store.read_consistency or store.consistency,
         "coordinator": store.coordinator,
-        "tcp": resolver.words((*at, "tcp"), _core.parse_tcp, store.tcp),
-        "load": _load(resolver, store),
+        "tcp": context.words((*at, "tcp"), _core.parse_tcp, store.tcp),
+        "load": _load(context, store),
         "workload": _workload(store),
         "service": {
             **{
-                key: resolver.words((*at, "service", key), _core.parse_span, text)
+                key: context.words((*at, "service", key), _core.parse_span, text)
                 for key, text in (
                     ("coordinate", store.service.coordinate),
                     ("write", store.service.write),
@@ -80,61 +93,61 @@ def store_of(resolver: _Resolver, store: Store, groups: list[str]) -> Json:
             "queue": store.service.queue,
         },
         "patience": {
-            "write": _time(store.write_timeout),
-            "read": _time(store.read_timeout),
-            "client": _time(store.client_timeout),
-            "speculate": None if store.speculative == "none" else _time(store.speculative),
+            "write": time_of(store.write_timeout),
+            "read": time_of(store.read_timeout),
+            "client": time_of(store.client_timeout),
+            "speculate": None if store.speculative == "none" else time_of(store.speculative),
             "read_repair": store.read_repair,
             "hints": store.hints,
-            "detect": _time(store.detect),
-            "recover": _time(store.recover),
+            "detect": time_of(store.detect),
+            "recover": time_of(store.recover),
         },
         "faults": [
-            _fault(resolver, (*at, "faults", i), fault, nodes, clients)
+            _fault(context, (*at, "faults", i), fault, nodes, clients)
             for i, fault in enumerate(store.faults)
         ],
     }
 
 
 def _places(
-    resolver: _Resolver, at: Path, places: Mapping[str, list[str]], known: set[int]
+    context: Context, at: Path, places: Mapping[str, list[str]], known: set[int]
 ) -> dict[int, str]:
     """Which place each host stands in."""
     found: dict[int, str] = {}
     for place, names in places.items():
-        for node in resolver.hosts((*at, place), names):
-            name = resolver.nodes[node]
+        for node in context.hosts((*at, place), names):
+            name = context.nodes[node]
             if node not in known:
-                resolver.complain((*at, place), f"`{name}` is no host of the store")
+                context.complain((*at, place), f"`{name}` is no host of the store")
             elif node in found:
-                resolver.complain((*at, place), f"`{name}` stands in `{found[node]}` already")
+                context.complain((*at, place), f"`{name}` stands in `{found[node]}` already")
             found[node] = place
     return found
 
 
-def _placement(resolver: _Resolver, store: Store, centres: list[str]) -> Json:
+def _placement(context: Context, store: Store, centres: list[str]) -> Json:
     if isinstance(store.replication, int):
         return {"strategy": "simple", "factor": store.replication}
     for name in store.replication:
         if name not in centres:
-            near = resolver.nearest(name, centres)
+            near = context.nearest(name, centres)
             at: Path = ("store", "replication", name)
-            resolver.complain(at, f"unknown data centre `{name}`", **near)
+            context.complain(at, f"unknown data centre `{name}`", **near)
     factors = [store.replication.get(name, 0) for name in centres]
     return {"strategy": "network-topology", "factors": factors}
 
 
-def _load(resolver: _Resolver, store: Store) -> Json:
-    arrivals: Json = {"kind": "closed", "think": _time(store.think)}
+def _load(context: Context, store: Store) -> Json:
+    arrivals: Json = {"kind": "closed", "think": time_of(store.think)}
     outstanding = 1 if store.outstanding is None else store.outstanding
     if store.every is not None:
-        every = resolver.words(("store", "every"), _core.parse_span, store.every)
+        every = context.words(("store", "every"), _core.parse_span, store.every)
         arrivals = {"kind": "open", "every": every}
         outstanding = store.outstanding or 0
         if "think" in store.model_fields_set:
-            resolver.complain(("store", "think"), "an open loop (`every`) does not think")
+            context.complain(("store", "think"), "an open loop (`every`) does not think")
     return {
-        "start": _time(store.start),
+        "start": time_of(store.start),
         "requests": store.requests,
         "warmup": store.warmup,
         "outstanding": outstanding,
@@ -160,32 +173,28 @@ def _workload(store: Store) -> Json:
     }
 
 
-def _fault(
-    resolver: _Resolver, at: Path, fault: Fault, nodes: list[int], clients: list[int]
-) -> Json:
-    what: Json = {}
+def _fault(context: Context, at: Path, fault: Fault, nodes: list[int], clients: list[int]) -> Json:
+    what: Json = {"kind": "partition", "nodes": [], "clients": []}
     if (fault.crash is None) == (fault.partition is None):
-        resolver.complain(at, "is either a `crash` or a `partition`")
+        context.complain(at, "is either a `crash` or a `partition`")
     elif fault.crash is not None:
-        for node in resolver.hosts((*at, "crash"), [fault.crash]):
+        for node in context.hosts((*at, "crash"), [fault.crash]):
             if node in nodes:
                 what = {"kind": "crash", "node": nodes.index(node)}
             else:
-                name = resolver.nodes[node]
-                resolver.complain((*at, "crash"), f"`{name}` is no node of the store")
+                name = context.nodes[node]
+                context.complain((*at, "crash"), f"`{name}` is no node of the store")
     elif fault.partition is not None:
-        apart = resolver.hosts((*at, "partition"), fault.partition)
+        apart = context.hosts((*at, "partition"), fault.partition)
         for host in apart:
             if host not in nodes and host not in clients:
-                name = resolver.nodes[host]
-                resolver.complain((*at, "partition"), f"`{name}` is no host of the store")
+                name = context.nodes[host]
+                context.complain((*at, "partition"), f"`{name}` is no host of the store")
         what = {
             "kind": "partition",
             "nodes": [nodes.index(host) for host in apart if host in nodes],
             "clients": [clients.index(host) for host in apart if host in clients],
         }
-    begin = _time(fault.at)
-    until = None if fault.until is None else _time(fault.until)
-    if until is not None and until <= begin:
-        resolver.complain((*at, "until"), "is over before it begins")
+    begin = time_of(fault.at)
+    until = None if fault.until is None else time_of(fault.until)
     return {"at": begin, "until": until, "what": what}

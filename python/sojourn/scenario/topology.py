@@ -9,7 +9,6 @@ from typing import Any
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import (
     DEFAULT_QUEUE,
-    Change,
     Dumbbell,
     Lan,
     Link,
@@ -37,6 +36,8 @@ class Turn:
     rate: str | None
     netem: str | None
     netem_at: Path
+    place: Path
+    """Where the change itself stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,24 @@ class OneWay:
     changes: tuple[Turn, ...] = ()
     """What becomes of it on the way."""
     changes_at: Path = ()
+    place: Path = ()
+    """Where the link itself stands: the table that describes it, or its template's."""
+
+    def origin(self, rest: Path) -> Path:
+        """Where a place in the plan's link comes from."""
+        match rest:
+            case ("changes", int(i), *_) if i < len(self.changes):
+                return self.changes[i].place
+            case ("changes", *_):
+                return self.changes_at
+            case ("params", "trace"):
+                return self.rate_at
+            case ("params", *_):
+                return self.netem_at
+            case ("ring",):
+                return (*self.place, "ring")
+            case _:
+                return self.place
 
 
 def _given(key: str, way: str, layers: Sequence[Layer], index: int) -> tuple[Any, Path]:
@@ -93,8 +112,9 @@ def _turns(way: str, layers: Sequence[Layer]) -> tuple[tuple[Turn, ...], Path]:
             layer: list[Layer] = [(change, (*path, i))]
             rate, _ = _given("rate", way, layer, 0)
             netem, netem_at = _given("netem", way, layer, 0)
-            if rate is not None or netem is not None:
-                turns.append(Turn(change.at, rate, netem, netem_at))
+            says_nothing = rate is None and netem is None
+            if not says_nothing or change.is_empty:
+                turns.append(Turn(change.at, rate, netem, netem_at, (*path, i)))
         return tuple(turns), path
     return (), (*layers[0][1], "changes")
 
@@ -124,6 +144,7 @@ def _one_way(
         queue is not None,
         medium,
         *_turns(way, layers),
+        layers[0][1],
     )
 
 
@@ -236,24 +257,6 @@ def links_of(model: Model) -> list[OneWay]:
     for name, link in model.links.items():
         links += _link(name, link)
     return links
-
-
-def changes_of(model: Model) -> list[tuple[Path, Change]]:
-    """All changes as they are written, and where."""
-    parts: list[Layer] = [(link, ("links", name)) for name, link in model.links.items()]
-    if model.topology is not None:
-        parts.append((model.topology, ("topology",)))
-        sides = ("left", "right", "clients", "servers")
-        parts += [
-            (part, ("topology", side))
-            for side in sides
-            if isinstance(part := getattr(model.topology, side, None), Part)
-        ]
-    return [
-        ((*at, "changes", i), change)
-        for part, at in parts
-        for i, change in enumerate(getattr(part, "changes", ()))
-    ]
 
 
 def media_of(model: Model) -> dict[str, tuple[str, Path]]:

@@ -207,7 +207,12 @@ def repaired(error: ValidationError, data: dict[str, Any]) -> dict[str, Any] | N
     return mended
 
 
-_HARMLESS = {"rate": "1gbit", "netem": "delay 0ms", "app": "bulk"}
+_HARMLESS = {
+    "rate": "1gbit",
+    "netem": "delay 0ms",
+    "app": "bulk",
+    "duration": "0s",  # which the engine refuses, and judges no other time by it
+}
 
 
 def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
@@ -215,6 +220,9 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
     for part in path[:-1]:
         at = at[part]
     last = path[-1]
+    if isinstance(at, list) and isinstance(last, int) and path[-2] in _HARMLESS:
+        at[last] = _HARMLESS[str(path[-2])]
+        return True
     if not isinstance(at, dict) or not isinstance(last, str):
         return False
     model = table_type(path[:-1], data)
@@ -229,7 +237,7 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
     if last in _HARMLESS:
         at[last] = _HARMLESS[last]
         return True
-    if kind == WORD_ERROR and last in keys_of(model) and last not in {"from", "to", "duration"}:
+    if kind == WORD_ERROR and last in keys_of(model) and last not in {"from", "to"}:
         at.pop(last, None)
         return True
     return False

@@ -188,6 +188,11 @@ Patience = Annotated[
 ]
 
 
+def time_of(text: str) -> int:
+    """A time in ns."""
+    return int(_core.parse_quantity("time", text))
+
+
 class Starts(NamedTuple):
     """When flows start, in ns: flow i at `first`, a draw up to `spread`, and i times `every`."""
 

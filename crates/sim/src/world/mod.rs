@@ -27,7 +27,7 @@ use controller::Controller;
 use sojourn_link::Medium;
 use sojourn_measure::Moments;
 use sojourn_network::{GroupProbe, Network, Options, Tally, node};
-use sojourn_plan::{Plan, PlanError, Transport};
+use sojourn_plan::{Plan, PlanError, Transport, at};
 use sojourn_units::{EPOCH, Nanos};
 use timers::Timers;
 
@@ -131,9 +131,9 @@ impl<'a> World<'a> {
     /// # Errors
     /// If no links lead there.
     pub fn path(&mut self, g: usize, from: u32, to: u32) -> Result<u32, PlanError> {
-        self.net.routes.path(from, to).ok_or_else(|| PlanError {
-            at: format!("groups[{g}]"),
-            message: "no links lead from a sender to its receiver".to_owned(),
+        self.net.routes.path(from, to).ok_or_else(|| {
+            let message = "no links lead from a sender to its receiver";
+            PlanError::new(at!["groups", g], message)
         })
     }
 

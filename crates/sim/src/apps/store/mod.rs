@@ -41,7 +41,7 @@ use probe::{NAMES, Probe};
 use replica::{Replica, Task};
 use request::Slots;
 use sojourn_measure::{Count, Imbalance, ledger::balance};
-use sojourn_plan::{PlanError, Store as Params};
+use sojourn_plan::{PlanError, Store as Params, at};
 use sojourn_random::{Key, Stream};
 use sojourn_replication::{Chooser, Hints, NodeId, Placement, Ring, murmur3};
 use sojourn_units::{EPOCH, Nanos};
@@ -116,7 +116,7 @@ impl Store {
     /// If its nodes make no ring, which only drawn tokens can do.
     fn new(params: &Params, world: &World, id: u32) -> Result<Self, PlanError> {
         let seed = world.seed;
-        let wrong = |message| PlanError { at: "store.tokens".to_owned(), message };
+        let wrong = |message| PlanError::new(at!["store", "tokens"], message);
         let ring = params.ring(seed).map_err(wrong)?;
         let key = Key::new(seed, &params.name);
         let nodes = params.nodes.len();

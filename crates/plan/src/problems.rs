@@ -1,0 +1,172 @@
+//! What is wrong with a plan, and where.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+/// A step of a path into a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// The name of a field.
+    Key(&'static str),
+    /// The index of an element.
+    Index(usize),
+}
+
+impl From<&'static str> for Segment {
+    fn from(key: &'static str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<usize> for Segment {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// A place in a plan, such as `groups[2].pairs[0]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(pub Vec<Segment>);
+
+impl Path {
+    /// A place below this one.
+    pub fn join(&self, step: impl Into<Segment>) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step.into());
+        Self(steps)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                Segment::Key(key) if i == 0 => write!(f, "{key}")?,
+                Segment::Key(key) => write!(f, ".{key}")?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The [`Path`] of some steps: `at!["groups", 2, "stop"]`.
+#[macro_export]
+macro_rules! at {
+    ($($step:expr),* $(,)?) => { $crate::Path(vec![$($crate::Segment::from($step)),*]) };
+}
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError {
+    /// Where.
+    pub at: Path,
+    /// What.
+    pub message: String,
+}
+
+impl PlanError {
+    /// An error at a place.
+    pub fn new(at: Path, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Everything that is wrong with a plan; at least one error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanErrors(pub Vec<PlanError>);
+
+impl From<PlanError> for PlanErrors {
+    fn from(error: PlanError) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl fmt::Display for PlanErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            let gap = if i == 0 { "" } else { "\n" };
+            write!(f, "{gap}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for PlanErrors {}
+
+/// More errors than these are not collected.
+const MOST: usize = 200;
+
+/// Collects errors.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<PlanError>);
+
+impl Problems {
+    /// Adds an error.
+    pub fn add(&mut self, at: Path, message: impl Into<String>) {
+        if self.0.len() < MOST {
+            self.0.push(PlanError::new(at, message));
+        }
+    }
+
+    /// Adds an error if a check failed.
+    pub fn add_failed(&mut self, at: Path, result: Result<(), impl Into<String>>) {
+        if let Err(message) = result {
+            self.add(at, message);
+        }
+    }
+
+    /// Adds an error if there is more of something than its limit.
+    pub fn at_most(&mut self, at: Path, what: &str, n: u64, limit: u64) {
+        if n > limit {
+            self.add(at, format!("{n} {what}: at most {limit} are allowed"));
+        }
+    }
+
+    /// Adds an error if an index is out of range.
+    pub fn index(&mut self, at: Path, what: &str, index: usize, count: usize) {
+        if index >= count {
+            self.add(at, format!("there is no {what} {index}: there are {count}"));
+        }
+    }
+
+    /// All errors, if there are any.
+    pub fn result(&mut self) -> Result<(), PlanErrors> {
+        if self.0.is_empty() { Ok(()) } else { Err(PlanErrors(std::mem::take(&mut self.0))) }
+    }
+}
+
+/// Names that may be given once, each with the kind of thing that has it.
+#[derive(Debug, Default)]
+pub(crate) struct Names<'a>(BTreeMap<&'a str, &'static str>);
+
+impl<'a> Names<'a> {
+    /// Gives a name to a thing of a kind, such as "a link".
+    pub fn give(
+        &mut self,
+        problems: &mut Problems,
+        at: impl Fn() -> Path,
+        name: &'a str,
+        kind: &'static str,
+    ) {
+        if name.is_empty() {
+            problems.add(at(), "is empty");
+        }
+        match self.0.entry(name) {
+            Entry::Vacant(free) => drop(free.insert(kind)),
+            Entry::Occupied(taken) => {
+                let other = taken.get();
+                problems.add(at(), format!("`{name}` is taken: it is {other}'s name already"));
+            }
+        }
+    }
+}

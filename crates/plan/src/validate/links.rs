@@ -1,0 +1,129 @@
+//! Checks of a plan's links: ends, media, impairments, changes, traces.
+
+use crate::problems::{Names, Path, Problems};
+use crate::{Link, Plan, Wire, at, limits};
+use sojourn_link::{Chance, Impairments, Loss, Trace};
+use sojourn_units::Nanos;
+
+impl Plan {
+    /// Whether indices of links and nodes are in range.
+    pub(super) fn check_ends(&self, problems: &mut Problems) {
+        for (i, link) in self.links.iter().enumerate() {
+            for (end, node) in [("from", Some(link.from)), ("to", link.to)] {
+                if let Some(node) = node {
+                    problems.index(at!["links", i, end], "node", node, self.nodes.len());
+                }
+            }
+            if let Some(medium) = link.medium {
+                problems.index(at!["links", i, "medium"], "medium", medium, self.media.len());
+            } else if link.to.is_none() {
+                problems.add(at!["links", i, "to"], "only a shared medium leads to several");
+            }
+        }
+    }
+
+    pub(super) fn check_links<'a>(&'a self, problems: &mut Problems, names: &mut Names<'a>) {
+        for (i, link) in self.links.iter().enumerate() {
+            names.give(problems, || at!["links", i, "name"], &link.name, "a link");
+            if link.to == Some(link.from) {
+                let node = &self.nodes[link.from].name;
+                problems.add(at!["links", i], format!("joins `{node}` to itself"));
+            }
+            if link.ring > limits::RING {
+                let most = limits::RING;
+                problems.add(at!["links", i, "ring"], format!("at most {most} packets"));
+            }
+            let sojourn_link::Params { delay, impairments, .. } = &link.params;
+            check_wire(problems, || at!["links", i, "params"], *delay, impairments);
+            check_changes(problems, i, link);
+            check_trace(problems, i, link);
+        }
+        let changes = self.links.iter().map(|link| link.changes.len() as u64).sum();
+        problems.at_most(at!["links"], "changes", changes, limits::CHANGES as u64);
+        let traces = self.links.iter().filter_map(|link| link.params.trace.as_ref());
+        let opportunities = traces.map(|trace| Trace::len(trace) as u64).sum();
+        let most = limits::OPPORTUNITIES as u64;
+        problems.at_most(at!["links"], "opportunities", opportunities, most);
+    }
+
+    /// Whether links do not change too often in a run of a length.
+    pub(super) fn check_change_times(&self, problems: &mut Problems, duration: Nanos) {
+        let mut times = 0u64;
+        for (i, link) in self.links.iter().enumerate() {
+            let own = link.changes.iter().map(|change| change.times(duration));
+            times = own.fold(times, u64::saturating_add);
+            if times > limits::CHANGE_TIMES {
+                let most = limits::CHANGE_TIMES;
+                let message = format!(
+                    "{times} changes in a run: at most {most} are allowed; choose longer periods"
+                );
+                problems.add(at!["links", i, "changes"], message);
+                return;
+            }
+        }
+    }
+}
+
+fn check_changes(problems: &mut Problems, i: usize, link: &Link) {
+    if link.medium.is_some() && !link.changes.is_empty() {
+        problems.add(at!["links", i, "changes"], "a link on a shared medium does not change");
+    }
+    for (j, change) in link.changes.iter().enumerate() {
+        let at = || at!["links", i, "changes", j];
+        if change.rate.is_none() && change.wire.is_none() {
+            problems.add(at(), "changes nothing: give a rate or netem's words");
+        }
+        if change.rate.is_some() && link.params.rate.is_none() {
+            problems.add(at().join("rate"), "the link has no rate to begin with");
+        }
+        if let Some(Wire { delay, impairments }) = &change.wire {
+            check_wire(problems, || at().join("wire"), *delay, impairments);
+        }
+    }
+}
+
+fn check_trace(problems: &mut Problems, i: usize, link: &Link) {
+    if link.params.trace.is_none() {
+        return;
+    }
+    let at = || at!["links", i, "params", "trace"];
+    if link.params.rate.is_some() {
+        problems.add(at(), "a link has a rate or follows a trace, not both");
+    }
+    if link.medium.is_some() || link.ring > 0 {
+        problems.add(at(), "a link with a transmit ring or on a shared medium follows no trace");
+    }
+}
+
+/// What a scenario's words cannot say wrong, but a plan's numbers can.
+fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire: &Impairments) {
+    let spans = [("delay", delay), ("jitter", wire.jitter.map_or(0, |j| j.span))];
+    for (name, span) in spans {
+        if span > limits::DELAY {
+            problems.add(at().join(name), "is at most one hour");
+        }
+    }
+    let mut shares = |name, shares: &[f64]| {
+        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            problems.add(at().join(name), "probabilities and correlations lie in 0 to 1");
+        }
+    };
+    match wire.loss {
+        Loss::None => {}
+        Loss::Random { probability, correlation } => shares("loss", &[probability, correlation]),
+        Loss::Gemodel { p, r, bad_loss, good_loss } => shares("loss", &[p, r, bad_loss, good_loss]),
+    }
+    let Chance { probability, correlation } = wire.duplicate;
+    shares("duplicate", &[probability, correlation]);
+    let Chance { probability, correlation } = wire.corrupt;
+    shares("corrupt", &[probability, correlation]);
+    if let Some(reorder) = wire.reorder {
+        shares("reorder", &[reorder.probability, reorder.correlation]);
+    }
+    if let Some(jitter) = wire.jitter {
+        shares("jitter", &[jitter.correlation]);
+    }
+    if wire.reorder.is_some_and(|reorder| reorder.gap == 0) {
+        problems.add(at().join("reorder").join("gap"), "must be above zero");
+    }
+}

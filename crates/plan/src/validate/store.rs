@@ -1,0 +1,186 @@
+//! Checks of a plan's store.
+
+use super::reach::Reach;
+use crate::problems::Problems;
+use crate::store::{Arrivals, Fault, Store, What};
+use crate::{Plan, at, limits};
+use sojourn_replication::MOST_TOKENS;
+use sojourn_units::Nanos;
+use std::collections::BTreeSet;
+
+impl Store {
+    /// Whether indices are in range.
+    pub(super) fn check_indices(&self, plan: &Plan, problems: &mut Problems) {
+        for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
+            for (i, host) in hosts.iter().enumerate() {
+                let at = || at!["store", what, i];
+                problems.index(at(), "node", host.node, plan.nodes.len());
+                let centre = host.data_centre as usize;
+                problems.index(at(), "data centre", centre, self.data_centres.len());
+            }
+        }
+    }
+
+    /// Checks everything that a run relies on.
+    pub(super) fn check(&self, plan: &Plan, reach: &Reach, problems: &mut Problems) {
+        self.check_hosts(plan, reach, problems);
+        self.check_placement(problems);
+        self.check_load(problems);
+        self.check_workload(problems);
+        self.check_service(problems);
+        self.check_faults(problems);
+    }
+
+    fn check_hosts(&self, plan: &Plan, reach: &Reach, problems: &mut Problems) {
+        if self.clients.is_empty() || self.clients.len() > limits::CLIENTS {
+            let most = limits::CLIENTS;
+            problems.add(at!["store", "clients"], format!("there are 1 to {most} clients"));
+        }
+        let mut seen = BTreeSet::new();
+        for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
+            for (i, host) in hosts.iter().enumerate() {
+                if !seen.insert(host.node) {
+                    let name = &plan.nodes[host.node].name;
+                    problems.add(at!["store", what, i], format!("`{name}` is named twice"));
+                }
+            }
+        }
+        let Some(first) = self.nodes.first().map(|host| host.node) else { return };
+        let apart = |&node: &usize| !(reach.reaches(first, node) && reach.reaches(node, first));
+        let mut hosts = self.nodes.iter().chain(&self.clients).map(|host| host.node);
+        if let Some(host) = hosts.find(|host| *host != first && apart(host)) {
+            problems.add(at!["store", "nodes"], plan.no_way(first, host));
+        }
+    }
+
+    fn check_placement(&self, problems: &mut Problems) {
+        let tokens = self.nodes.len().saturating_mul(self.tokens as usize);
+        if self.tokens == 0 || tokens > MOST_TOKENS {
+            let message = format!("{tokens} tokens: 1 to {MOST_TOKENS} in all");
+            problems.add(at!["store", "tokens"], message);
+            return;
+        }
+        let ring = match self.ring(0) {
+            Ok(ring) => ring,
+            Err(why) => return problems.add(at!["store", "nodes"], why),
+        };
+        if let Err(why) = self.placement.check(&ring) {
+            return problems.add(at!["store", "placement"], why);
+        }
+        for (at, level) in [("write_level", self.write_level), ("read_level", self.read_level)] {
+            let local = self.nodes[0].data_centre;
+            let (need, all) = (level.need(&self.placement, local).count(), self.placement.factor());
+            if need > all {
+                let message = format!("needs {need} replicas, and there are {all}");
+                problems.add(at!["store", at], message);
+            }
+        }
+    }
+
+    fn check_load(&self, problems: &mut Problems) {
+        let load = &self.load;
+        if load.outstanding > limits::OUTSTANDING {
+            let most = limits::OUTSTANDING;
+            problems.add(at!["store", "load", "outstanding"], format!("at most {most}"));
+        }
+        match &load.arrivals {
+            Arrivals::Closed { .. } if load.outstanding == 0 => {
+                let message = "a closed loop needs at least one";
+                problems.add(at!["store", "load", "outstanding"], message);
+            }
+            Arrivals::Open { every } => {
+                let at = || at!["store", "load", "arrivals", "every"];
+                if let Err(why) = every.check() {
+                    problems.add(at(), why);
+                } else if every.mean().is_nan() || every.mean() < 1.0 {
+                    problems.add(at(), "needs some time between requests");
+                }
+            }
+            Arrivals::Closed { .. } => {}
+        }
+        if load.requests.is_some_and(|requests| requests <= load.warmup) {
+            problems.add(at!["store", "load", "warmup"], "leaves no request to be measured");
+        }
+    }
+
+    fn check_workload(&self, problems: &mut Problems) {
+        let w = &self.workload;
+        let at = |field: &'static str| at!["store", "workload", field];
+        let shares = [w.read, w.update, w.insert, w.scan, w.modify];
+        let sum: f64 = shares.iter().sum();
+        if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-9 {
+            problems.add(at!["store", "workload"], "shares lie from 0 to 1, and add up to 1");
+        }
+        if w.records == 0 && w.insert < 1.0 {
+            problems.add(at("records"), "there are none to be read or updated");
+        }
+        for (field, n, most) in [
+            ("records", w.records, limits::RECORDS),
+            ("value", w.value, limits::VALUE),
+            ("scan_length", w.scan_length.into(), limits::SCAN.into()),
+        ] {
+            if n > most {
+                problems.add(at(field), format!("must be at most {most}"));
+            }
+        }
+        if w.scan > 0.0 && w.scan_length == 0 {
+            problems.add(at("scan_length"), "a scan has at least one record");
+        }
+    }
+
+    fn check_service(&self, problems: &mut Problems) {
+        let s = &self.service;
+        let at = |field: &'static str| at!["store", "service", field];
+        for (field, time) in [("coordinate", s.coordinate), ("write", s.write), ("read", s.read)] {
+            problems.add_failed(at(field), time.check());
+        }
+        if s.threads == 0 {
+            problems.add(at("threads"), "a node does at least one thing at a time");
+        }
+        if s.queue > limits::QUEUE {
+            problems.add(at("queue"), format!("must be at most {}", limits::QUEUE));
+        }
+        let p = &self.patience;
+        for (field, span, least) in [
+            ("write", p.write, 1),
+            ("read", p.read, 1),
+            ("client", p.client, 1),
+            ("detect", p.detect, 0),
+            ("recover", p.recover, 0),
+            ("speculate", p.speculate.unwrap_or(0), 0),
+        ] {
+            if !(least..=limits::TIMEOUT).contains(&span) {
+                problems.add(at!["store", "patience", field], "must be above zero, up to a day");
+            }
+        }
+    }
+
+    fn check_faults(&self, problems: &mut Problems) {
+        let (faults, most) = (self.faults.len() as u64, limits::FAULTS as u64);
+        problems.at_most(at!["store", "faults"], "faults", faults, most);
+        for (i, fault) in self.faults.iter().enumerate() {
+            let at = || at!["store", "faults", i];
+            if fault.until.is_some_and(|until| until <= fault.at) {
+                problems.add(at().join("until"), "is over before it begins");
+            }
+            let (nodes, clients): (&[u32], &[u32]) = match &fault.what {
+                What::Crash { node } => (std::slice::from_ref(node), &[]),
+                What::Partition { nodes, clients } => (nodes, clients),
+            };
+            if nodes.iter().any(|&node| node as usize >= self.nodes.len())
+                || clients.iter().any(|&client| client as usize >= self.clients.len())
+            {
+                problems.add(at(), "there is no such host");
+            }
+            let during = |other: &Fault| {
+                fault.at < other.until.unwrap_or(Nanos::MAX)
+                    && other.at < fault.until.unwrap_or(Nanos::MAX)
+            };
+            if let What::Crash { .. } = fault.what
+                && self.faults[..i].iter().any(|other| other.what == fault.what && during(other))
+            {
+                problems.add(at(), "crashes a node that is down");
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+"""From a scenario's flows to a plan's groups: ends become nodes, texts become parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sojourn import _core
+from sojourn.scenario import capture, limits
+from sojourn.scenario.context import Context, Json
+from sojourn.scenario.locate import Path
+from sojourn.scenario.models import Flow
+from sojourn.scenario.words import starts_of, time_of
+
+DEFAULT_TCP = "cubic"
+"""What carries an application that names no transport of its own, as on Linux."""
+
+Ends = tuple[list[int], list[int]]
+
+
+def groups_of(context: Context, balancers: list[Json]) -> list[Json]:
+    """The plan's groups of flows."""
+    flows = context.model.flows
+    # The engine refuses too many flows; their pairs are not worth the memory then.
+    most = limits.FLOWS if sum(flow.count for flow in flows) <= limits.FLOWS else 1
+    names = _names(flows)
+    return [_group(context, i, names[i], flow, balancers, most) for i, flow in enumerate(flows)]
+
+
+def group_place(context: Context, index: int, rest: Path) -> Path | None:
+    """Where in the scenario a place in a group comes from; none if its ends are unknown."""
+    at: Path = ("flows", index)
+    match rest:
+        case ("pairs",):
+            return None
+        case ("pairs" | "balancer", *_):
+            return (*at, _server_key(context.model.flows[index]))
+        case ("transport",):
+            return (*at, "udp")
+        case ("transport", *_):
+            return (*at, "tcp")
+        case (str(key), *_):
+            return (*at, key)
+        case _:
+            return at
+
+
+def _names(flows: list[Flow]) -> list[str]:
+    given = {flow.name for flow in flows if flow.name}
+    names: list[str] = []
+    for flow in flows:
+        name = flow.name
+        if name is None:
+            base = name = flow.app.split()[0]
+            number = 2
+            while name in names or name in given:
+                name = f"{base}-{number}"
+                number += 1
+        names.append(name)
+    return names
+
+
+def _group(
+    context: Context, index: int, name: str, flow: Flow, balancers: list[Json], most: int
+) -> Json:
+    at: Path = ("flows", index)
+    balancer, (senders, receivers) = _ends(context, at, flow, balancers)
+    pairs: list[tuple[int, int]] = []
+    if senders and receivers:
+        period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
+        pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
+    starts = starts_of(flow.start)
+    balanced = {} if balancer is None else {"balancer": balancer}
+    return {
+        "name": name,
+        "pairs": pairs,
+        **balanced,
+        "count": flow.count,
+        "start": starts.first,
+        "start_spread": starts.spread,
+        "start_every": starts.every,
+        "stop": None if flow.stop is None else time_of(flow.stop),
+        "dscp": flow.dscp,
+        "transport": _transport(context, at, flow),
+        "app": _application(context, at, flow),
+    }
+
+
+def _application(context: Context, at: Path, flow: Flow) -> Any:
+    app = context.words((*at, "app"), _core.parse_app, flow.app)
+    if app["name"] != "replay":
+        return app
+    try:
+        return capture.loaded(app, context.source.read)
+    except capture.CaptureProblem as problem:
+        start, end = capture.place(flow.app)
+        found = flow.app[start:end]
+        context.complain((*at, "app"), str(problem), start=start, end=end, found=found)
+        return context.words(at, _core.parse_app, "voip")
+
+
+def _transport(context: Context, at: Path, flow: Flow) -> Json:
+    if flow.tcp is not None and flow.udp:
+        context.complain((*at, "udp"), "carried by TCP or by UDP, not by both")
+    udp = flow.udp
+    if udp is None:
+        udp = _core.app_carriers(flow.app)[0] == "udp"
+    if udp and flow.tcp is None:
+        return {"protocol": "udp"}
+    tcp = context.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)
+    return {"protocol": "tcp", **tcp}
+
+
+def _is_web(flow: Flow) -> bool:
+    return flow.app.split()[0] == "web"
+
+
+def _server_key(flow: Flow) -> str:
+    """The key that names the servers of a flow: of Web pages, they send."""
+    return "from" if _is_web(flow) else "to"
+
+
+def _ends(context: Context, at: Path, flow: Flow, balancers: list[Json]) -> tuple[int | None, Ends]:
+    """The balancer of a flow's group, if it has one, and who sends to whom.
+
+    A balanced group stands in the plan with its first server: as the receiver, or, of Web pages,
+    which servers send, as the sender.
+    """
+    known = list(context.model.balancers)
+    ours = _server_key(flow)
+    other = "to" if ours == "from" else "from"
+    names = {"from": flow.from_, "to": flow.to}
+    found: dict[str, list[int]] = {}
+    if wrong := next((name for name in names[other] if name in known), None):
+        context.complain(
+            (*at, other),
+            f"Web pages come from servers: `{wrong}` belongs into `from`, clients into `to`"
+            if _is_web(flow)
+            else f"`{wrong}` is a balancer, which sends nothing but `web`: it belongs into `to`",
+        )
+        found[other] = []
+    named = next((name for name in names[ours] if name in known), None)
+    balancer = None if named is None else known.index(named)
+    if balancer is not None:
+        if len(names[ours]) > 1:
+            word = "receiver" if ours == "to" else "sender"
+            text = f"`{named}` is a balancer: no other {word} may stand beside it"
+            context.complain((*at, ours), text)
+        servers = balancers[balancer]["servers"]
+        found[ours] = [server["node"] for server in servers[:1]]
+    for key, listed in names.items():
+        if key not in found:
+            found[key] = context.hosts((*at, key), listed)
+    return balancer, (found["from"], found["to"])
