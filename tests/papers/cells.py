@@ -26,6 +26,7 @@ from sojourn.study.key import canonical
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
+    from sojourn.papers.paper import Cells
     from sojourn.scenario import Scenario
 
 FOLDER = Path(__file__).parent / "sampled"
@@ -111,10 +112,10 @@ def queue_lb() -> Iterator[Cell]:
     from sojourn.papers.queue_lb import study
 
     size = study.QUICK
-    parts: dict[str, list[Any]] = {
-        "iperf": study._cells(size),
-        "ages": study._sweep(size),
-        "starts": study._spread(size),
+    parts: dict[str, Cells] = {
+        "iperf": study.cells_of(size),
+        "ages": study.ages_of(size),
+        "starts": study.starts_of(size),
     }
     for name, cells in parts.items():
         for factors, scenario in cells:

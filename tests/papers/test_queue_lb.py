@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.papers.queue_lb import analysis, claims, published, report, scenarios, study
+from sojourn.papers.queue_lb import analysis, claims, published, scenarios, study
+from sojourn.papers.queue_lb.paper import PAPER
+from sojourn.papers.report import show
 from sojourn.stats import judge
 
 if TYPE_CHECKING:
@@ -92,27 +94,26 @@ def test_the_networks_are_as_told() -> None:
 
 
 def test_a_small_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sojourn.papers.queue_lb import figures
-
-    for module in (study, analysis, figures):
-        monkeypatch.setattr(module, "NETWORKS", scenarios.NETWORKS[1:2])
-        monkeypatch.setattr(module, "CLIENTS", (4,))
     kept = [c for c in claims.CLAIMS if "unequal" in c.id and "22" not in c.id]
-    monkeypatch.setattr(claims, "CLAIMS", tuple(kept))
+    monkeypatch.setattr(study, "CLAIMS", tuple(kept))
     monkeypatch.setattr(scenarios, "AGES", (0.0, 0.5))
     monkeypatch.setattr(scenarios, "SPREADS", (0.5,))
-    outcome = study.run(tmp_path, size=study.Size(0.4, 5, 1, 2))
+    size = study.Size(
+        seconds=0.4, seeds=5, networks=("unequal",), clients=(4,), sweep=1, sweep_seeds=2
+    )
+    outcome = PAPER.run(tmp_path, size=size)
+    frame, pooled = outcome.frame("iperf"), outcome.frame("iperf", "pooled")
     assert len(outcome.judgements) == 4
     # The paper's sample sizes, from one run of each policy.
-    tables = analysis.anova_tables(outcome.pooled)
+    tables = analysis.anova_tables(pooled)
     assert list(tables["n"]) == [48] * 4
-    assert (outcome.pooled["throughput"] >= 0).all()
-    assert set(outcome.pooled["server"]) == {"server1", "server2"}
-    assert set(analysis.proper(outcome.frame)["runs"]) == {5}
-    assert analysis.false_alarms(outcome.pooled).tests == 2
+    assert (pooled["throughput"] >= 0).all()
+    assert set(pooled["server"]) == {"server1", "server2"}
+    assert set(analysis.proper(frame)["runs"]) == {5}
+    assert analysis.false_alarms(pooled).tests == 2
     told = json.loads(json.dumps(outcome.as_dict(), default=str))
     assert told["paper"] == "queue-lb"
-    written = report.show(outcome)
+    written = show(outcome)
     assert all(path.stat().st_size > 0 for path in written)
     page = written[0].read_text(encoding="utf-8")
     for words in ("Table 1, ANOVA of IQLB", "own numbers", "13.2425"):

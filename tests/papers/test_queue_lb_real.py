@@ -11,23 +11,57 @@ pytest.importorskip("os_ken")
 
 from sojourn.lab import Unavailable, openvswitch
 from sojourn.lab.engine import WireEngine
-from sojourn.papers.queue_lb import real
+from sojourn.papers.bench import levels_of, split
+from sojourn.papers.beside import rows as beside_rows
+from sojourn.papers.paper import Outcome, Part
+from sojourn.papers.queue_lb import study
 from sojourn.papers.queue_lb.claims import CLAIMS
+from sojourn.papers.queue_lb.paper import PAPER
+from sojourn.papers.report import show
 from tests.lab.conftest import possible
+from tests.papers import pretend
 
-SMALL = real.Size(("unequal",), (4,), 1, 2, 1, ("UDP",), ("random", "IQLB"))
+SMALL = study.Size(
+    seconds=2, seeds=1, networks=("unequal",), clients=(4,), rounds=1, transports=("UDP",),
+    policies=("random", "IQLB"),
+)  # fmt: skip
+
+
+def judged(size: study.Size) -> set[str]:
+    """The claims whose levels are all run."""
+    part = Part(name="iperf", title="", cells=study.cells_of(size), seeds=1)
+    return {claim.id for claim in split(CLAIMS, levels_of(part))[0]}
 
 
 def test_quick_takes_minutes_and_says_so() -> None:
-    assert real.estimate(real.QUICK) == "24 real runs, one after the other: about 8 minutes"
-    assert real.estimate(real.FULL).endswith(" hours")
+    assert study.lasting(study.REAL_QUICK) == "24 real runs, one after the other: about 8 minutes"
+    assert study.lasting(study.REAL_FULL).endswith(" hours")
 
 
 def test_a_claim_is_judged_only_if_all_it_names_is_run() -> None:
-    judged = {claim.id for claim in CLAIMS if real.suffices(claim, real.QUICK)}
-    assert judged == {"iqlb-unequal-tcp", "iqlb-unequal-udp", "qtm-unequal-tcp", "qtm-unequal-udp"}
-    assert not [claim for claim in CLAIMS if real.suffices(claim, SMALL)]
-    assert all(real.suffices(claim, real.FULL) for claim in CLAIMS)
+    assert judged(study.REAL_QUICK) == {
+        "iqlb-unequal-tcp", "iqlb-unequal-udp", "qtm-unequal-tcp", "qtm-unequal-udp"
+    }  # fmt: skip
+    assert not judged(SMALL)
+    assert judged(study.REAL_FULL) == {claim.id for claim in CLAIMS}
+
+
+def check(outcome: Outcome) -> None:
+    """Two policies, four clients, one round."""
+    assert [row["policy"] for row in beside_rows(outcome)] == ["random", "IQLB"]
+    told = json.loads(json.dumps(outcome.as_dict()))
+    assert len(told["not_judged"]) == len(CLAIMS)
+    for world, column in outcome.columns.items():
+        pooled = column.frames["iperf"]["pooled"]
+        assert len(pooled) == 2 * 4, world
+        assert (pooled["throughput"] > 1e6).all(), world
+    assert show(outcome)[0].is_file()
+
+
+def test_the_real_part_shows_what_an_engine_gives(tmp_path: Path) -> None:
+    outcome = PAPER.run(tmp_path, True, size=SMALL, engine=pretend.Engine())
+    check(outcome)
+    assert {row["real / simulated"] for row in beside_rows(outcome)} == {"1.00"}
 
 
 @pytest.mark.slow
@@ -38,13 +72,6 @@ def test_a_small_run(tmp_path: Path) -> None:
         pytest.skip(f"not installed: {error}")
     if not possible("auto") or not Path("/dev/net/tun").exists():
         pytest.skip("not installed: the permission, or /dev/net/tun")
-    outcome = real.run(tmp_path, WireEngine(), SMALL, workers=1)
-    rows = real.rows(outcome)
-    assert [row["policy"] for row in rows] == ["random", "IQLB"]
-    told = json.loads(json.dumps(outcome.as_dict()))
-    assert told["switch"]["name"] == "openvswitch"
-    assert len(told["not_judged"]) == len(CLAIMS)
-    for world, pooled in outcome.pooled.items():
-        assert len(pooled) == 2 * 4, world
-        assert (pooled["throughput"] > 1e6).all(), world
-    assert real.show(outcome)[0].is_file()
+    outcome = PAPER.run(tmp_path, True, 1, size=SMALL, engine=WireEngine())
+    check(outcome)
+    assert outcome.about["switch"]["name"] == "openvswitch"

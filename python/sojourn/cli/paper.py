@@ -12,7 +12,7 @@ from sojourn.cli import common
 from sojourn.papers import load
 
 PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
-WHOLE = ("taildrop", "edge-store")
+WHOLE = ("taildrop", "queue-lb", "edge-store")
 SMALL = ("rrda", "edge-store")
 """Those that need no cluster."""
 

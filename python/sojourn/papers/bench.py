@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.paper import REAL, Column, Outcome
+from sojourn.papers.paper import REAL, SIMULATED, Column, Outcome
 from sojourn.stats import judge_components
 from sojourn.stats.claims import Claim
 from sojourn.study import Study
@@ -100,7 +100,8 @@ class Bench:
             f"{self.paper.name} {title}", part.cells,
             kind="paper", question={"paper": self.paper.name},
         )  # fmt: skip
-        if part.metrics is not None or part.tables is not None:
+        # Real runs cannot be repeated: all of them is kept.
+        if name == SIMULATED and (part.metrics is not None or part.tables is not None):
             study = study.keep(part.metrics, part.tables)
         return study.seeds(seeds).run(
             out=folder / part.name,

@@ -12,12 +12,31 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+from scipy import stats
+
 from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, NETWORKS, POLICIES, TRANSPORTS
+from sojourn.stats import (
+    StatisticsError,
+    blocks,
+    dunn,
+    friedman,
+    games_howell,
+    kruskal_wallis,
+    levene,
+    lsd,
+    normal_residuals,
+    one_way,
+    paired_d,
+    paired_difference,
+    paired_ratio,
+    seeds_for_power,
+    tukey,
+    welch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pandas as pd
 
 #: The policies of the paper's two sets of experiments.
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}
@@ -51,11 +70,6 @@ def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
 
 def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
     """The paper's tables 1 and 2: ANOVA of one run's clients, taken as independent."""
-    import pandas as pd
-    from scipy import stats
-
-    from sojourn.stats import one_way
-
     rows = []
     for name, policies in SETS.items():
         for network, transport, clients, part in cells(first_seed(pooled)):
@@ -76,10 +90,6 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
 
 def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
     """The paper's table 3 (`IQLB`) or 4 (`QTM`): mean throughputs in Mbit/s, and the LSD."""
-    import pandas as pd
-
-    from sojourn.stats import lsd
-
     policies = SETS[name]
     rows = []
     for network, transport, clients, part in cells(first_seed(pooled)):
@@ -101,22 +111,6 @@ def lsd_tables(pooled: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def proper(frame: pd.DataFrame) -> pd.DataFrame:
     """ANOVA of runs, by the tests that suit; all policies."""
-    import pandas as pd
-
-    from sojourn.stats import (
-        StatisticsError,
-        blocks,
-        dunn,
-        friedman,
-        games_howell,
-        kruskal_wallis,
-        levene,
-        normal_residuals,
-        one_way,
-        tukey,
-        welch,
-    )
-
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part, tuple(POLICIES))
@@ -153,10 +147,6 @@ def proper(frame: pd.DataFrame) -> pd.DataFrame:
 
 def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
     """Gains over each of the paper's other policies, paired by seed, with effect sizes."""
-    import pandas as pd
-
-    from sojourn.stats import paired_d, paired_difference, paired_ratio, seeds_for_power
-
     rows = []
     for network, transport, clients, part in cells(frame):
         groups = _groups(part.sort_values("seed"), tuple(POLICIES))
@@ -193,8 +183,6 @@ class Alarms:
 
 def false_alarms(pooled: pd.DataFrame, policy: str = "random", groups: int = 5) -> Alarms:
     """The paper's pooled ANOVA on runs of one policy, which differ in nothing but the seed."""
-    from sojourn.stats import one_way
-
     tests = significant = 0
     for *_, part in cells(pooled[pooled["policy"] == policy]):
         runs = [one["throughput"].to_numpy() for _, one in part.groupby("seed")]
@@ -239,8 +227,6 @@ def herding(frame: pd.DataFrame) -> str:
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """Metrics of all policies, averaged over seeds."""
-    import pandas as pd
-
     by = ["network", "transport", "clients", "policy"]
     means = frame.groupby(by, sort=False).mean(numeric_only=True).reset_index()
     return pd.DataFrame(
@@ -262,8 +248,6 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
 
 def ages(frame: pd.DataFrame) -> pd.DataFrame:
     """The sweep over information age, averaged over seeds."""
-    import pandas as pd
-
     metrics = (
         *("lb.age_mean", "lb.choices_repeated", "lb.misplaced", "lb.excess_wait_mean", "loss"),
         *(f"transfers.{m}" for m in ("fct_mean", "fct_p50", "fct_p99", "unfinished")),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.queue_lb.scenarios import (
-    AGEING,
-    BENCHMARKS,
-    CLIENTS,
-    NETWORKS,
-    POLICIES,
-    TRANSPORTS,
-)
+from sojourn.papers.drawing import whiskers
+from sojourn.papers.queue_lb import analysis
+from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, POLICIES
+from sojourn.show import style
+from sojourn.stats import mean_interval, paired_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,22 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.papers.queue_lb.real import Outcome as RealOutcome
-    from sojourn.papers.queue_lb.study import Outcome
+    from sojourn.papers.paper import Drawn, Outcome
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
 def boxes(outcome: Outcome, network: str) -> Figure:
     """The paper's figures 4 to 15: throughputs of clients, all policies, one network."""
-    from sojourn.show import style
-
-    frame = outcome.pooled[outcome.pooled["network"] == network]
+    size, frame = outcome.size, outcome.frame("iperf", "pooled")
+    frame = frame[frame["network"] == network]
     with style.styled():
-        figure = style.figure(style.PAGE, 2.1 * len(CLIENTS))
-        grid = figure.subplots(len(CLIENTS), len(TRANSPORTS), squeeze=False)
-        for row, clients in zip(grid, CLIENTS, strict=True):
-            for axes, transport in zip(row, TRANSPORTS, strict=True):
+        figure = style.figure(style.PAGE, 2.1 * len(size.clients))
+        grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
+        for row, clients in zip(grid, size.clients, strict=True):
+            for axes, transport in zip(row, size.transports, strict=True):
                 part = frame[(frame["clients"] == clients) & (frame["transport"] == transport)]
                 _boxes(axes, part)
                 axes.set_title(f"{clients} clients, {transport}")
@@ -45,8 +39,6 @@ def boxes(outcome: Outcome, network: str) -> Figure:
 
 
 def _boxes(axes: Axes, part: pd.DataFrame) -> None:
-    from sojourn.show import style
-
     values = [part[part["policy"] == p]["throughput"].to_numpy() / 1e6 for p in POLICIES]
     names = [_SHORT.get(p, p) for p in POLICIES]
     drawn: dict[str, Any] = axes.boxplot(
@@ -64,21 +56,18 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
 
 def gains(outcome: Outcome) -> Figure:
     """IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
-    from sojourn.show import style
-    from sojourn.stats import paired_ratio
-
-    frame = outcome.frame
+    size, frame = outcome.size, outcome.frame("iperf")
     shown = ("IQLB", "QTM", "queue delay", "connections")
     with style.styled():
         figure = style.figure(style.PAGE, 2.8)
-        panels = figure.subplots(1, len(NETWORKS), sharey=True, squeeze=False)[0]
-        for axes, network in zip(panels, NETWORKS, strict=True):
-            ticks = [(c, t) for t in TRANSPORTS for c in CLIENTS]
+        panels = figure.subplots(1, len(size.networks), sharey=True, squeeze=False)[0]
+        for axes, network in zip(panels, size.networks, strict=True):
+            ticks = [(c, t) for t in size.transports for c in size.clients]
             for i, policy in enumerate(shown):
                 points = []
                 for clients, transport in ticks:
                     part = frame[
-                        (frame["network"] == network.name)
+                        (frame["network"] == network)
                         & (frame["clients"] == clients)
                         & (frame["transport"] == transport)
                     ]
@@ -94,7 +83,7 @@ def gains(outcome: Outcome) -> Figure:
                     markersize=3, linewidth=0.8, label=policy,
                 )  # fmt: skip
             axes.axhline(0, color="black", linewidth=0.6)
-            axes.set_title(f"{network.name} ports")
+            axes.set_title(f"{network} ports")
             axes.set_xticks(range(len(ticks)), [f"{c} {t}" for c, t in ticks], rotation=45)
         panels[0].set_ylabel("Gain over the four (%)")
         style.legend_above(figure, panels[0], 4)
@@ -103,10 +92,7 @@ def gains(outcome: Outcome) -> Figure:
 
 def ages(outcome: Outcome) -> Figure:
     """The sweep over information age: completion times, and how often flows herd."""
-    from sojourn.papers.queue_lb import analysis
-    from sojourn.show import style
-
-    table = analysis.ages(outcome.sweep.frame)
+    table = analysis.ages(outcome.frame("ages"))
     columns = (
         ("FCT p99 ms", "Completion, p99 (ms)"),
         ("FCT mean ms", "Completion, mean (ms)"),
@@ -142,13 +128,10 @@ def ages(outcome: Outcome) -> Figure:
     return figure
 
 
-def worlds(outcome: RealOutcome, network: str) -> Figure:
+def worlds(outcome: Outcome, network: str) -> Figure:
     """Clients' throughput by policy, real beside simulated: runs, their means and intervals."""
-    from sojourn.papers.queue_lb.real import means
-    from sojourn.show import style
-
     size = outcome.size
-    frames = {world: means(pooled) for world, pooled in outcome.pooled.items()}
+    frames = {world: column.frames["iperf"][""] for world, column in outcome.columns.items()}
     with style.styled():
         figure = style.figure(style.PAGE, 0.6 + 2.0 * len(size.clients))
         grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
@@ -166,9 +149,6 @@ def worlds(outcome: RealOutcome, network: str) -> Figure:
 def _worlds(
     axes: Axes, frames: Mapping[str, pd.DataFrame], cell: Mapping[str, Any], policies: Sequence[str]
 ) -> None:
-    from sojourn.show import style
-    from sojourn.stats import mean_interval
-
     most = 0.0
     for i, (world, frame) in enumerate(frames.items()):
         rows = frame
@@ -183,25 +163,15 @@ def _worlds(
                 markeredgewidth=0.6, color=style.colour(i), alpha=0.7,
             )  # fmt: skip
         intervals = [mean_interval(runs) for runs in values]
-        spread = [
-            [max(0.0, _known(i.estimate - i.low)) for i in intervals],
-            [max(0.0, _known(i.high - i.estimate)) for i in intervals],
-        ]
-        axes.errorbar(
-            x, [i.estimate for i in intervals], yerr=spread, fmt=style.marker(i),
-            color=style.colour(i), markersize=3.5, linewidth=0.8, label=world,
-        )  # fmt: skip
+        whiskers(
+            axes, x, intervals, i, fmt=style.marker(i), markersize=3.5, linewidth=0.8, label=world
+        )
     axes.set_xticks(range(len(policies)), [_SHORT.get(p, p) for p in policies])
     # An interval of two runs may be wider than anything that there is to see.
     axes.set_ylim(0, 1.5 * most)
 
 
-def _known(value: float) -> float:
-    """The value, or nothing where one run has no interval."""
-    return value if math.isfinite(value) else 0.0
-
-
-def real_figures(outcome: RealOutcome) -> dict[str, tuple[Figure, str, str]]:
+def real(outcome: Outcome) -> Drawn:
     """The real study's figures with title and caption, by file name."""
     return {
         f"worlds-{network}": (
@@ -216,15 +186,15 @@ def real_figures(outcome: RealOutcome) -> dict[str, tuple[Figure, str, str]]:
     }
 
 
-def all_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+def simulated(outcome: Outcome) -> Drawn:
     """Every figure with title and caption, by file name."""
     found = {
-        f"throughput-{network.name}": (
-            boxes(outcome, network.name),
-            f"Throughput of clients, {network.name} ports",
+        f"throughput-{network}": (
+            boxes(outcome, network),
+            f"Throughput of clients, {network} ports",
             "As the paper's figures 4 to 15: all clients, rounds and seeds; a diamond is the mean.",
         )
-        for network in NETWORKS
+        for network in outcome.size.networks
     }
     found["gains"] = (
         gains(outcome),

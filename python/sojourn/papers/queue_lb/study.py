@@ -1,129 +1,80 @@
-"""The study from settings to verdicts: what is run, and what comes of it."""
+"""What is run, at which sizes, and the tables that follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from sojourn.papers.bench import runs_of
+from sojourn.papers.paper import Part, estimate
 from sojourn.papers.queue_lb import scenarios
-from sojourn.papers.queue_lb.scenarios import CLIENTS, NETWORKS, POLICIES, TRANSPORTS
-from sojourn.papers.stage import Stage
+from sojourn.papers.queue_lb.claims import CLAIMS
+from sojourn.papers.queue_lb.scenarios import CLIENTS, NETWORKS, PAPER, POLICIES, TRANSPORTS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.scenario import Scenario
-    from sojourn.stats import Judgement
+    from sojourn.papers.bench import Bench
+    from sojourn.papers.paper import Cells, Frames
     from sojourn.study import Table
-    from sojourn.study.cluster import Place
-
-NAME = "queue-lb"
-TITLE = "Choosing servers by queue length: IQLB and QTM"
-PAPER = (
-    "M. K. Faraj, A. Al-Saadi, R. J. Albahadili: Load Balancing using queue length in SDN based "
-    "switches"
-)
-
 
 FACTORS = ("network", "transport", "clients", "policy")
+BETWEEN = 11.0
+"""Seconds that a real run takes beyond its own length: hosts, switch and controller come and go."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Size:
-    """Lengths in seconds and numbers of runs."""
+    """What is run, for how many seconds, and how often."""
 
     seconds: float
     """Of a round, in which each client runs one iperf."""
     seeds: int
-    sweep: float
-    """Of a run of the sweep over information age."""
-    sweep_seeds: int
-
-
-FULL = Size(10, 30, 120, 10)
-#: Some minutes on two cores.
-QUICK = Size(6, 8, 30, 3)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the study found."""
-
-    size: Size
-    quick: bool
-    folder: Path
-    iperf: Table
-    sweep: Table
-    pooled: pd.DataFrame
-    """A row a client, round and run: `throughput` in bit/s."""
-    frame: pd.DataFrame
-    """A row a run: the mean of its clients' throughputs, and the balancer's metrics."""
-    spread: pd.DataFrame
-    """A row a run with other starts, at 10 clients and unequal ports."""
-    judgements: tuple[Judgement, ...]
+    networks: tuple[str, ...] = tuple(network.name for network in NETWORKS)
+    transports: tuple[str, ...] = TRANSPORTS
+    clients: tuple[int, ...] = CLIENTS
+    policies: tuple[str, ...] = tuple(POLICIES)
+    rounds: int | None = None
+    """Of a run; `None`: the paper's."""
+    sweep: float = 0
+    """Length of a run of the sweep over information age; none if it is 0."""
+    sweep_seeds: int = 0
 
     @property
-    def units(self) -> Mapping[str, str]:
-        """Units of the metrics that claims speak about."""
-        return {**self.iperf.units, "throughput": "bit/s"}
+    def cells(self) -> list[tuple[str, str, int]]:
+        """Networks, transports and numbers of clients."""
+        return [(n, t, c) for n in self.networks for t in self.transports for c in self.clients]
 
     @property
-    def notes(self) -> list[str]:
-        """What the reader has to know besides the verdicts."""
-        from sojourn.papers.queue_lb import analysis
+    def runs(self) -> int:
+        """Number of runs through the balancer."""
+        return len(self.cells) * len(self.policies) * self.seeds
 
-        alarms = analysis.false_alarms(self.pooled)
-        return [
-            (
-                "The paper's analysis, clients of one run pooled as if independent, calls "
-                f"{alarms.significant} of {alarms.tests} comparisons of random with itself "
-                "significant at 5 %."
-            ),
-            analysis.why(self.frame),
-            analysis.herding(self.frame),
-        ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every claim with its verdict and figures, and what they rest on."""
-        from sojourn import _core
-        from sojourn.papers.queue_lb import analysis, published
-
-        means = self.frame.groupby(list(FACTORS), sort=False)["throughput"].mean()
-        return {
-            "paper": NAME,
-            "title": TITLE,
-            "reference": PAPER,
-            "quick": self.quick,
-            "engine": _core.fingerprint(),
-            "folder": str(self.folder),
-            "seeds": self.size.seeds,
-            "duration": self.size.seconds,
-            "claims": [j.to_dict() for j in self.judgements],
-            "means": means.reset_index().to_dict("records"),
-            "anova_as_published": analysis.anova_tables(self.pooled).to_dict("records"),
-            "anova_of_runs": analysis.proper(self.frame).to_dict("records"),
-            "published": published.table().to_dict("records"),
-        }
-
-
-def _cells(size: Size) -> list[tuple[Mapping[str, str | int], Scenario]]:
-    return [
-        (
-            {
-                "network": network.name,
-                "transport": transport,
-                "clients": clients,
-                "policy": name,
-            },
-            scenarios.iperf(network, transport, clients, policy, size.seconds),
+    @property
+    def length(self) -> float:
+        """About how long they take for real, one after the other, in seconds."""
+        one = sum(
+            (self.rounds or scenarios.ROUNDS[clients, transport]) * (self.seconds + scenarios.GAP)
+            + BETWEEN
+            for _, transport, clients in self.cells
         )
-        for network in NETWORKS
-        for transport in TRANSPORTS
-        for clients in CLIENTS
-        for name, policy in POLICIES.items()
-    ]
+        return float(one * len(self.policies) * self.seeds)
+
+
+FULL = Size(seconds=10, seeds=30, sweep=120, sweep_seeds=10)
+#: Some minutes on two cores.
+QUICK = Size(seconds=6, seeds=8, sweep=30, sweep_seeds=3)
+REAL_FULL = Size(seconds=10, seeds=8, policies=tuple(PAPER))
+#: Some minutes.
+REAL_QUICK = Size(
+    seconds=4, seeds=2, networks=("unequal",), clients=(4,), rounds=2, policies=tuple(PAPER)
+)
+
+
+def lasting(size: Size) -> str:
+    """How long the real runs take."""
+    return estimate(f"{size.runs} real runs", size.length)
 
 
 #: Kept of each run: with a column for each metric of each client's link, a summary would have
@@ -132,13 +83,34 @@ METRICS = (
     *("utilisation", "loss", "udp_loss", "goodput", "udp_goodput", "sojourn_*", "queue_mean"),
     *("backlog_mean", "lb.*", "transfers.fct_*", "transfers.finished", "transfers.unfinished"),
 )
-
-#: Of whom the other starts are told.
+#: Besides throughput and fairness in the table of what was measured.
+_MEASURED = (
+    *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
+    *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
+)
+#: Policies for which the start times are varied.
 _SPREAD = ("random", "RR", "LBW", "IQLB", "QTM", "queue delay")
+_NETWORK = {network.name: network for network in NETWORKS}
 
 
-def _spread(size: Size) -> list[tuple[Mapping[str, str | float], Scenario]]:
-    unequal = next(n for n in NETWORKS if n.name == "unequal")
+def cells_of(size: Size) -> Cells:
+    """Each network, transport and number of clients with each policy."""
+    return [
+        (
+            dict(zip(FACTORS, (network, transport, clients, name), strict=True)),
+            scenarios.iperf(
+                _NETWORK[network], transport, clients, POLICIES[name], size.seconds,
+                rounds=size.rounds,
+            ),
+        )
+        for network, transport, clients in size.cells
+        for name in size.policies
+    ]  # fmt: skip
+
+
+def starts_of(size: Size) -> Cells:
+    """Clients that start closer together or further apart: 10 clients, unequal ports."""
+    unequal = _NETWORK["unequal"]
     return [
         (
             {"transport": transport, "spread": spread, "policy": name},
@@ -150,7 +122,8 @@ def _spread(size: Size) -> list[tuple[Mapping[str, str | float], Scenario]]:
     ]
 
 
-def _sweep(size: Size) -> list[tuple[Mapping[str, str | float], Scenario]]:
+def ages_of(size: Size) -> Cells:
+    """The sweep over information age."""
     return [
         ({"policy": name, "age": age}, scenarios.arrivals(words, size.sweep))
         for name, policy in scenarios.AGEING.items()
@@ -160,91 +133,70 @@ def _sweep(size: Size) -> list[tuple[Mapping[str, str | float], Scenario]]:
 
 
 def pooled_of(table: Table, seconds: float) -> pd.DataFrame:
-    """The throughput that each client's iperf reports in each round of each run."""
-    import pandas as pd
-
+    """The throughput that each client's iperf reports in each round of each run, in bit/s."""
     parts = []
-    for run in table.results.runs() if table.results is not None else []:
+    for levels, run in runs_of(table):
         flows = run.table("flows")
         flows = flows[flows["group"].str.startswith("round")]
         begin = (flows["group"].str.removeprefix("round").astype(int) - 1) * (
             seconds + scenarios.GAP
         )
         lasted = begin + seconds - flows["start"]
-        parts.append(
-            pd.DataFrame(
-                {
-                    **run.factors,
-                    "seed": run.seed,
-                    "round": flows["group"],
-                    "client": flows["from"],
-                    "server": flows["to"],
-                    "throughput": flows["bytes"] * 8 / lasted,
-                }
-            )
-        )
+        told = {"round": flows["group"], "client": flows["from"], "server": flows["to"]}
+        throughput = flows["bytes"] * 8 / lasted
+        parts.append(pd.DataFrame({**levels, "seed": run.seed, **told, "throughput": throughput}))
     return pd.concat(parts, ignore_index=True)
 
 
-def _frame(table: Table, pooled: pd.DataFrame) -> pd.DataFrame:
-    keys = [*FACTORS, "seed"]
-    means = pooled.groupby(keys, sort=False, as_index=False)["throughput"].mean()
-    wanted = [c for c in (
-        "utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean",
-        "lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean",
-    ) if c in table.frame.columns]  # fmt: skip
-    fairness = pooled.groupby([*keys, "round"], sort=False)["throughput"].agg(
-        lambda x: float((x.sum() ** 2) / (len(x) * (x**2).sum())) if (x > 0).any() else 1.0
-    )
-    jain = fairness.groupby(keys, sort=False).mean().rename("fairness").reset_index()
-    whole: pd.DataFrame = means.merge(jain, on=keys)
-    return whole.merge(table.frame[[*keys, *wanted]], on=keys)
+def _iperf(seconds: float) -> Callable[[Table], Frames]:
+    """A row a run: the mean and the fairness of its clients' throughputs, and its own metrics."""
+
+    def frames(table: Table) -> Frames:
+        pooled, keys = pooled_of(table, seconds), [*FACTORS, "seed"]
+        means = pooled.groupby(keys, sort=False, as_index=False)["throughput"].mean()
+        fairness = pooled.groupby([*keys, "round"], sort=False)["throughput"].agg(
+            lambda x: float((x.sum() ** 2) / (len(x) * (x**2).sum())) if (x > 0).any() else 1.0
+        )
+        jain = fairness.groupby(keys, sort=False).mean().rename("fairness").reset_index()
+        wanted = [column for column in _MEASURED if column in table.frame]
+        whole = means.merge(jain, on=keys).merge(table.frame[[*keys, *wanted]], on=keys)
+        return {"": whole, "pooled": pooled}
+
+    return frames
 
 
-def run(
-    out: Path,
-    quick: bool = False,
-    workers: int | None = None,
-    stage: Stage = lambda _: None,
-    size: Size | None = None,
-    on: Place | None = None,
-) -> Outcome:
-    """Runs the study and judges the paper's findings; what is in `out` already is not run again.
+def _starts(seconds: float) -> Callable[[Table], Frames]:
+    """A row a run: the mean of its clients' throughputs."""
 
-    `size` sets lengths and seeds other than the two that `quick` chooses between. `on` is a Dask
-    cluster that makes the runs.
-    """
-    from sojourn.papers.queue_lb.claims import CLAIMS
-    from sojourn.stats import judge
-    from sojourn.study import Study
+    def frames(table: Table) -> Frames:
+        groups = pooled_of(table, seconds).groupby([*table.factors, "seed"], sort=False)
+        return {"": groups["throughput"].mean().reset_index()}
 
-    size = size or (QUICK if quick else FULL)
+    return frames
 
-    def made(name: str, cells: list[Any], seeds: int, title: str) -> Table:
-        study = Study.of_cells(
-            f"queue-lb {name}", cells, kind="paper", question={"paper": NAME}
-        ).keep(metrics=METRICS, tables=["flows"] if name != "ages" else [])
-        return study.seeds(seeds).run(out=out / name, workers=workers, progress=stage(title), on=on)
 
-    table = made("iperf", _cells(size), size.seeds, "iperf through the balancer")
-    sweep = made("ages", _sweep(size), size.sweep_seeds, "age of information")
-    spread = made("starts", _spread(size), size.sweep_seeds, "other starts")
-    spread_means = (
-        pooled_of(spread, size.seconds)
-        .groupby(["transport", "spread", "policy", "seed"], sort=False)["throughput"]
-        .mean()
-        .reset_index()
-    )
-    pooled = pooled_of(table, size.seconds)
-    frame = _frame(table, pooled)
-    return Outcome(
-        size=size,
-        quick=quick,
-        folder=out,
-        iperf=table,
-        sweep=sweep,
-        pooled=pooled,
-        frame=frame,
-        spread=spread_means,
-        judgements=tuple(judge(CLAIMS, frame)),
-    )
+def measure(bench: Bench) -> dict[str, Any]:
+    """Runs iperf through the balancer, the sweep over information age, and other starts."""
+    size: Size = bench.size
+    bench.make(
+        Part(
+            name="iperf", title="iperf through the balancer", cells=cells_of(size),
+            seeds=size.seeds, claims=CLAIMS, frames=_iperf(size.seconds),
+            metrics=METRICS, tables=("flows",),
+        )
+    )  # fmt: skip
+    if size.sweep:
+        bench.make(
+            Part(
+                name="ages", title="age of information", cells=ages_of(size),
+                seeds=size.sweep_seeds, metrics=METRICS, tables=(),
+            )
+        )  # fmt: skip
+        bench.make(
+            Part(
+                name="starts", title="other starts", cells=starts_of(size),
+                seeds=size.sweep_seeds, frames=_starts(size.seconds),
+                metrics=METRICS, tables=("flows",),
+            )
+        )  # fmt: skip
+    return {}
