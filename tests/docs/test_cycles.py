@@ -22,9 +22,8 @@ KNOWN = {
     "crates/traffic": {"crate::client"},
     "crates/vectors": {"crate::header"},
     "crates/wire": {"crate::wire", "crate::device::tun"},
-    "python/sojourn/lab": {"sojourn.lab.switched", "sojourn.lab.sandbox.inside.init"},
+    "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
     "python/sojourn/papers": {
-        "sojourn.papers.taildrop.real",
         "sojourn.papers.queue_lb.real",
         "sojourn.papers.rrda.real",
     },

@@ -9,11 +9,11 @@ import struct
 import pytest
 
 from sojourn.lab import LabError, Sandbox, Unavailable
-from sojourn.lab.engine import LabRecord
 from sojourn.lab.kernel import qdiscs, tables
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.kernel.qdiscs import Link, Sample
 from sojourn.lab.programs import NotPossible
+from sojourn.lab.run import LabRecord
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 

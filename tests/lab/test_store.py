@@ -20,9 +20,10 @@ from sojourn.lab import Host, LabError, Sandbox, Unavailable
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.client import _paced, load_driver, outcome_of
 from sojourn.lab.cassandra.cluster import Cluster, Node
-from sojourn.lab.engine import LabRecord, WireEngine
+from sojourn.lab.engine import WireEngine
 from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
+from sojourn.lab.run import LabRecord
 from sojourn.lab.store.findings import table_options
 from sojourn.scenario import Scenario
 from tests.lab.conftest import started

@@ -13,7 +13,7 @@ import typer
 from sojourn.cli import common
 
 if TYPE_CHECKING:
-    from sojourn.lab.engine import LabRecord
+    from sojourn.lab.run import LabRecord
     from sojourn.lab.validate import Measured, Result
 
 

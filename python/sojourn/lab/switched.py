@@ -14,26 +14,24 @@ import socket
 import struct
 import sys
 import time
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.lab.engine import Run
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.programs.play import NICE
+from sojourn.lab.run import Part, Run
 from sojourn.lab.validity import Doubt
 from sojourn.lab.wire.start import DEVICE, QUEUE
 from sojourn.temporary import folder, nameless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import ExitStack
 
-    from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Lineup, Stage
+    from sojourn.lab.openvswitch import Datapath
+    from sojourn.lab.programs import Stage
     from sojourn.lab.programs.balanced import Balanced
     from sojourn.lab.sandbox.host import Host
     from sojourn.lab.sandbox.process import Process
@@ -57,19 +55,12 @@ def mac(node: int) -> str:
     return f"02:00:00:00:{node >> 8:02x}:{node & 255:02x}"
 
 
-class SwitchedRun(Run):
-    """One run being made."""
+class Switch(Part):
+    """The switch, its controller, and a cable from every host."""
 
-    def __init__(
-        self,
-        engine: WireEngine,
-        lineup: Lineup,
-        raw: Path,
-        stack: ExitStack,
-        balanced: Balanced,
-    ) -> None:
-        require(engine.datapath)
-        super().__init__(engine, lineup, raw, stack)
+    def __init__(self, balanced: Balanced, datapath: Datapath) -> None:
+        require(datapath)
+        self.datapath = datapath
         self.balanced = balanced
         self.switch: OpenVSwitch
         self.controller: Process
@@ -80,19 +71,19 @@ class SwitchedRun(Run):
         self._listener: socket.socket | None = None
         self._begin: IO[bytes]
 
-    def nodes(self) -> list[int]:
-        """Hosts that send or receive, and all servers."""
-        return sorted({*super().nodes(), *self.balanced.servers})
+    def nodes(self) -> set[int]:
+        """All servers."""
+        return set(self.balanced.servers)
 
-    def name_of(self, node: int) -> str:
-        """What a host is called that programs speak to."""
-        return self.balanced.name if node == self.balanced.virtual else super().name_of(node)
+    def names(self) -> dict[int, str]:
+        """The virtual address is the balancer's."""
+        return {self.balanced.virtual: self.balanced.name}
 
-    def devices(self, sandbox: Sandbox) -> list[dict[str, Any]]:
+    def devices(self, run: Run, sandbox: Sandbox) -> list[dict[str, Any]]:
         """A cable for each host: the device in it, and the switch's."""
-        self.bench: Host = sandbox.host(self.plan["nodes"][self.balanced.switch]["name"])
+        self.bench: Host = sandbox.host(run.plan["nodes"][self.balanced.switch]["name"])
         made = []
-        for number, (node, host) in enumerate(self.hosts.items()):
+        for number, (node, host) in enumerate(run.hosts.items()):
             common = {"kind": "tap", "addresses": []}
             there = {"node": node, "network": host.path, "name": DEVICE, "passing": False}
             here = {
@@ -107,42 +98,42 @@ class SwitchedRun(Run):
             ]
         return made
 
-    def control(self) -> int:
+    def control(self, run: Run) -> int:
         """The socket by which the controller reads backlogs, and others if they want."""
-        if self.engine.control is not None:
-            self._listener = socket.socket(fileno=os.dup(self.engine.control))
+        if run.engine.control is not None:
+            self._listener = socket.socket(fileno=os.dup(run.engine.control))
         else:
-            place = self.stack.enter_context(folder())
+            place = run.stack.enter_context(folder())
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._listener.bind(f"{place}/wire.sock")
             self._listener.listen(8)
-        self.stack.callback(self._listener.close)
+        run.stack.callback(self._listener.close)
         return self._listener.fileno()
 
-    def settle(self, sandbox: Sandbox) -> None:
+    def settle(self, run: Run) -> None:
         """Bring hosts and switch up."""
-        for node, host in self.hosts.items():
+        for node, host in run.hosts.items():
             host.set_link(DEVICE, mac=mac(node))
             switch_off_offloads(host, DEVICE)
-        super().settle(sandbox)
-        self._neighbours()
-        ports = [f"p{node}" for node in self.hosts]
+        super().settle(run)
+        self._neighbours(run)
+        ports = [f"p{node}" for node in run.hosts]
         for port in ports:
-            self.bench.set_link(port, up=True, mtu=self.lineup.mtu, queue=QUEUE)
+            self.bench.set_link(port, up=True, mtu=run.lineup.mtu, queue=QUEUE)
         self.bench.sysctl({"net.ipv6.conf.all.disable_ipv6": 1})
-        self.switch = OpenVSwitch(self.bench, self.engine.datapath)
+        self.switch = OpenVSwitch(self.bench, self.datapath)
         self.switch.start()
         self.version = version(self.bench)
         self.switch.bridge(ports, None)
         self.switch.process.prefer(NICE)
-        for number, node in enumerate(self.hosts, 1):
+        for number, node in enumerate(run.hosts, 1):
             for what, field in (("ip", "nw_dst"), ("arp", "arp_tpa")):
                 match = f"cookie=0x50,priority=1,{what},{field}={address(node)}"
                 self.switch.flows("add-flow", f"{match},actions=output:{number}")
         told, tell = os.pipe()
-        self._begin = self.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
-        given = self.stack.enter_context(nameless())
-        given.write(json.dumps(self._service()).encode())
+        self._begin = run.stack.enter_context(os.fdopen(tell, "wb", buffering=0))
+        given = run.stack.enter_context(nameless())
+        given.write(json.dumps(self._service(run)).encode())
         given.seek(0)
         self.controller = self.bench.spawn(
             [sys.executable, "-P", "-m", "sojourn.lb", "3"],
@@ -153,18 +144,18 @@ class SwitchedRun(Run):
         os.close(told)
         self.controller.wait_output("loaded", LOADED_SECONDS)
 
-    def _neighbours(self) -> None:
+    def _neighbours(self, run: Run) -> None:
         """Hosts know each other, so that only the virtual address is asked for."""
         known = set()
-        for flow in self.lineup.run.flows:
+        for flow in run.lineup.run.flows:
             for one, other in self.balanced.meetings(flow):
                 known |= {(one, other), (other, one)}
         for host, other in sorted(known):
-            self.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
+            run.hosts[host].add_neighbour(DEVICE, address(other), mac(other))
 
-    def _service(self) -> dict[str, Any]:
+    def _service(self, run: Run) -> dict[str, Any]:
         """What the controller is to do."""
-        balancer, links = self.balanced.balancer, self.plan["links"]
+        balancer, links = self.balanced.balancer, run.plan["links"]
         assert self._listener is not None
         where = self._listener.getsockname()
         servers = []
@@ -172,7 +163,7 @@ class SwitchedRun(Run):
             link = links[server["port"]]
             queue = link["params"]["queue"]
             given = {
-                "name": self.plan["nodes"][server["node"]]["name"],
+                "name": run.plan["nodes"][server["node"]]["name"],
                 "address": address(server["node"]),
                 "port": f"p{server['node']}",
                 "mac": mac(server["node"]),
@@ -189,7 +180,7 @@ class SwitchedRun(Run):
             "address": address(self.balanced.virtual),
             "servers": servers,
             "policy": _core.format_balancer(json.dumps(balancer["policy"])),
-            "seed": self.lineup.run.seed,
+            "seed": run.lineup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,
             **self._health(),
@@ -238,17 +229,17 @@ class SwitchedRun(Run):
         looks = self._looks()
         return json.loads(looks[-1]) if looks else {}
 
-    def end(self) -> None:
+    def end(self, run: Run) -> None:
         """End controller and switch."""
         self.controller.stop()
         self.look = self._look()
         for look in map(json.loads, self._looks()):
             for choice in look["choices"]:
                 self.went[choice["to"] - FIRST_PORT] = choice["server"]
-        (self.raw / "controller.out").write_bytes(self.controller.output())
-        (self.raw / "controller.err").write_bytes(self.controller.errors())
+        (run.raw / "controller.out").write_bytes(self.controller.output())
+        (run.raw / "controller.err").write_bytes(self.controller.errors())
         rules = self.switch.flows("dump-flows")
-        (self.raw / "rules.txt").write_text(rules, encoding="utf-8")
+        (run.raw / "rules.txt").write_text(rules, encoding="utf-8")
         self.switch.stop()
         del self._begin
 
@@ -273,7 +264,9 @@ class SwitchedRun(Run):
         about = {"name": "openvswitch", "version": self.version, "datapath": self.switch.datapath}
         return {"switch": about | self.look}
 
-    def tables(self, tables: Mapping[str, Sequence[Column]]) -> dict[str, Sequence[Column]]:
+    def tables(
+        self, run: Run, tables: Mapping[str, Sequence[Column]]
+    ) -> dict[str, Sequence[Column]]:
         """A record's tables with what the controller has chosen, by the names of simulated runs."""
         name, look = self.balanced.name, self.look
         counts = [server["chosen"] for server in look["servers"]]
@@ -285,7 +278,7 @@ class SwitchedRun(Run):
             (f"{name}.choices_jain", "1", "f8", struct.pack("<d", jain)),
         ]
         # Web pages come from servers, all else goes to them.
-        pages = {flow.flow for flow in self.lineup.run.flows if flow.app == "web"}
+        pages = {flow.flow for flow in run.lineup.run.flows if flow.app == "web"}
         flows: list[Column] = []
         for column, unit, kind, data in tables["flows"]:
             if column in ("from", "to") and isinstance(data, list):

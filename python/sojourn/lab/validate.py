@@ -22,7 +22,8 @@ from sojourn.scenario import Scenario
 from sojourn.stats import welch_difference
 
 if TYPE_CHECKING:
-    from sojourn.lab.engine import LabRecord, WireEngine
+    from sojourn.lab.engine import WireEngine
+    from sojourn.lab.run import LabRecord
     from sojourn.study.engine import Record
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}

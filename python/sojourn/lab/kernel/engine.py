@@ -6,14 +6,14 @@ kernel does not tell stays not a number; see `tables`.
 
 from __future__ import annotations
 
-import platform
 from typing import TYPE_CHECKING, Any, Literal
 
-from sojourn.lab.engine import LabRecord, Run, WireEngine, packed, settings_of, switched_on
+from sojourn.lab.engine import WireEngine
 from sojourn.lab.kernel import qdiscs
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
 from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wire.wiring import Outcome
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sojourn.lab.programs import Collected, Lineup, Options
+    from sojourn.lab.sandbox.host import Host
     from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
     from sojourn.study.engine import RunProgress
 
@@ -70,8 +71,16 @@ class KernelEngine(WireEngine):
         return _Run(self, lineup, raw, stack).make(progress)
 
 
-class _Run(Run):
+class _Run:
     """One run being made."""
+
+    def __init__(self, engine: KernelEngine, lineup: Lineup, raw: Path, stack: ExitStack) -> None:
+        self.engine = engine
+        self.lineup = lineup
+        self.raw = raw
+        self.stack = stack
+        self.plan = lineup.run.plan
+        self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         from sojourn.lab.programs import Stage
@@ -124,7 +133,7 @@ class _Run(Run):
 
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
-        for goal in self.nodes():
+        for goal in sorted(ends_of(self.lineup)):
             for node, link in qdiscs.next_links(self.links, goal).items():
                 host = self.hosts[node]
                 host.add_neighbour(link.device, address(goal), link.mac(1))
@@ -166,14 +175,7 @@ class _Run(Run):
                 )
                 against.append(Doubt(what, f"{100 * used:.1f} %", limit, "lower the rates"))
         real: dict[str, Any] = {
-            "engine": self.engine.name,
-            "valid": not against,
-            "doubts": [doubt.as_dict() for doubt in against],
-            "privilege": sandbox.privilege,
-            "privilege_reason": sandbox.reason,
-            "kernel": platform.release(),
-            "programs": dict(self.lineup.versions),
-            "settings": settings_of(self.lineup, self.hosts, self.name_of),
+            **about_run(self.engine, self.lineup, self.hosts, sandbox, against),
             "links": {
                 link.name: [command for commands in link.stages() for command in commands]
                 for link in self.links

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -21,19 +20,12 @@ from typing import IO, TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.lab.cassandra import VERSION, artefacts, java, node
 from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
-from sojourn.lab.engine import (
-    END_SECONDS,
-    LabRecord,
-    ends_of,
-    lost_before,
-    packed,
-    settings_of,
-)
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
+from sojourn.lab.run import END_SECONDS, LabRecord, about_run, ends_of, lost_before, packed
 from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
@@ -360,15 +352,9 @@ class StoreRun:
         health = {**outcome.health, "stolen_share": self.stolen}
         against = [*doubts(self.plan, health, lost, collected), *doubts_of(about)]
         real = {
-            "engine": self.engine.name,
-            "valid": not against,
-            "doubts": [doubt.as_dict() for doubt in against],
-            "privilege": sandbox.privilege,
-            "privilege_reason": sandbox.reason,
+            **about_run(self.engine, self.lineup, self.hosts, sandbox, against),
             "realtime": self.wire.realtime,
-            "kernel": platform.release(),
             "programs": {"cassandra": VERSION, **self.lineup.versions},
-            "settings": settings_of(self.lineup, self.hosts),
             "store": about,
             "health": health,
             "agreements": outcome.agreements,
