@@ -5,24 +5,9 @@
 //! bytes.
 
 use super::{Memory, Observation, Params, Policy, Reason};
+use sojourn_measure::Count;
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
-
-/// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes as the buffer counts them.
-    pub bytes: Bytes,
-}
-
-impl Count {
-    fn add(&mut self, bytes: Bytes) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-}
 
 /// What came to a buffer since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,12 +122,12 @@ impl<T> Store<T> {
         if self.each {
             self.ask(now, bytes);
         }
-        self.counters.arrived.add(bytes);
+        self.counters.arrived.count(bytes);
         if self.occupied.saturating_add(bytes) > self.size {
-            self.counters.discarded.add(bytes);
+            self.counters.discarded.count(bytes);
             return false;
         }
-        self.counters.accepted.add(bytes);
+        self.counters.accepted.count(bytes);
         self.occupied += bytes;
         self.peaks.1 = self.peaks.1.max(self.occupied);
         true
@@ -157,7 +142,7 @@ impl<T> Store<T> {
     /// Gives up room that was set aside.
     pub fn release(&mut self, bytes: Bytes) {
         self.occupied -= bytes;
-        self.counters.abandoned.add(bytes);
+        self.counters.abandoned.count(bytes);
     }
 
     /// What the buffer could hold at once if it were asked for: what a sender may be told.
@@ -185,7 +170,7 @@ impl<T> Store<T> {
     pub fn take(&mut self) -> Option<Taken<T>> {
         let taken = self.items.pop_front()?;
         self.occupied -= taken.bytes;
-        self.counters.processed.add(taken.bytes);
+        self.counters.processed.count(taken.bytes);
         // A burst's room is given back to the machine with the size, not kept for ever.
         if self.items.is_empty() && self.items.capacity() > 4096 {
             self.items = VecDeque::new();

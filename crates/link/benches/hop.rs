@@ -3,7 +3,7 @@
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-use sojourn_link::{Impairments, Link, Params, Sink};
+use sojourn_link::{Corrupt, Event, Impairments, Link, Observer, Params};
 use sojourn_queue::{Device, Ecn, Packet, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
@@ -57,15 +57,21 @@ struct Count {
     bytes: u64,
 }
 
-impl Sink<Frame> for Count {
+impl Observer<Frame> for Count {
     #[inline]
-    fn delivered(&mut self, at: Nanos, packet: Frame) {
-        self.delivered += 1;
-        self.bytes ^= u64::from(packet.bytes) ^ at;
+    fn on_event(&mut self, at: Nanos, packet: &Frame, event: Event) {
+        if event == Event::Delivered {
+            self.delivered += 1;
+            self.bytes ^= u64::from(packet.bytes) ^ at;
+        }
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
     }
+}
+
+impl Corrupt for Frame {
+    fn corrupt(&mut self, _: u32) {}
 }
 
 /// Packets one `gap` apart, every event at its time; nanoseconds and events per packet.

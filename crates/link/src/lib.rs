@@ -1,8 +1,8 @@
 //! One direction of a link as a state machine driven by time.
 //!
 //! A link is a queue, a transmitter and a delay line. [`Link::offer`] brings a packet,
-//! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; a [`Sink`] is told
-//! what happens. The simulator calls with virtual time, the wire with a real clock: the link does not
+//! [`Link::advance`] runs what is due, [`Link::next_event`] says when to call next; an [`Observer`] receives the
+//! events. The simulator calls with virtual time, the wire with a real clock: the link does not
 //! know the difference.
 //!
 //! # Time
@@ -50,22 +50,22 @@
 //! count as queued.
 
 pub mod capacity;
-pub mod conservation;
 pub mod csma;
 mod impair;
+pub mod ledger;
 mod line;
 pub mod link;
 pub mod netem;
+pub mod observer;
 pub mod params;
-pub mod sink;
 pub mod trace;
 
 pub use capacity::Capacity;
-pub use conservation::{Count, Counters};
 pub use csma::Medium;
+pub use ledger::{Backlog, Ledger};
 pub use link::station::Station;
 pub use link::{Link, StreamDraws};
 pub use netem::Netem;
+pub use observer::{Corrupt, Event, Observer};
 pub use params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder};
-pub use sink::{Backlog, Sink};
 pub use trace::Trace;

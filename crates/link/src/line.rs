@@ -1,11 +1,8 @@
 //! The delay line: packets on the wire, by their time of arrival.
 
-use sojourn_units::Nanos;
+use sojourn_units::{NEVER, Nanos};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
-
-/// Later than any event.
-pub const NEVER: Nanos = Nanos::MAX;
 
 #[derive(Clone, Debug)]
 struct InFlight<P> {

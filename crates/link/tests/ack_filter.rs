@@ -1,9 +1,9 @@
-//! CAKE's ACK filter reads TCP headers through the sink, whatever transmits: a link, a transmit ring, a
+//! CAKE's ACK filter reads TCP headers through the observer, whatever transmits: a link, a transmit ring, a
 //! shared medium, with loss or without.
 
 mod common;
 use common::{Frame, params};
-use sojourn_link::{Link, Medium, Sink, Station, csma};
+use sojourn_link::{Event, Link, Medium, Observer, Station, csma};
 use sojourn_queue::{DropReason, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, SECOND};
@@ -18,17 +18,20 @@ struct Counts {
     last: u32,
 }
 
-impl Sink<Frame> for Counts {
-    fn dropped(&mut self, _at: Nanos, _frame: Frame, reason: DropReason, queued: bool) {
-        assert_eq!((reason, queued), (DropReason::AckFilter, true));
-        self.filtered += 1;
-    }
-    fn lost(&mut self, _at: Nanos, _frame: Frame) {
-        self.lost += 1;
-    }
-    fn delivered(&mut self, _at: Nanos, frame: Frame) {
-        self.delivered += 1;
-        self.last = self.last.max(frame.number);
+impl Observer<Frame> for Counts {
+    fn on_event(&mut self, _at: Nanos, frame: &Frame, event: Event) {
+        match event {
+            Event::Dropped { reason, queued } => {
+                assert_eq!((reason, queued), (DropReason::AckFilter, true));
+                self.filtered += 1;
+            }
+            Event::Lost => self.lost += 1,
+            Event::Delivered => {
+                self.delivered += 1;
+                self.last = self.last.max(frame.number);
+            }
+            _ => {}
+        }
     }
     fn tcp(&self, frame: &Frame) -> Option<TcpView> {
         let ack = 1000 * frame.number;

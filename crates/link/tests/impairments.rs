@@ -1,7 +1,8 @@
 //! What the wire does to packets, against its formulas.
 
 mod common;
-use common::{Frame, Log, What, drain, link, params};
+use common::{Frame, Log, drain, link, params};
+use sojourn_link::Event;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos};
 
 /// Sends `count` packets, one each millisecond, over an infinitely fast link.
@@ -20,7 +21,7 @@ fn send_through(netem: &str, queue: &str, seed: u64, count: u32) -> Log {
 }
 
 fn lost(log: &Log) -> Vec<u32> {
-    log.times(|what| *what == What::Lost).into_iter().map(|(number, _)| number).collect()
+    log.times(|what| *what == Event::Lost).into_iter().map(|(number, _)| number).collect()
 }
 
 /// Half-width of the 99.9 % interval of a ratio of independent events.
@@ -80,7 +81,7 @@ fn correlated_loss_comes_in_bursts_and_is_rarer_as_netems() {
 fn duplicates_arrive_twice() {
     let n = 50_000;
     let log = send("delay 1ms duplicate 2%", 8, n);
-    let copies = log.times(|what| *what == What::Duplicated).len();
+    let copies = log.times(|what| *what == Event::Duplicated).len();
     assert!((copies as f64 / f64::from(n) - 0.02).abs() < margin(0.02, n));
     assert_eq!(log.delivered().len(), n as usize + copies);
     // Of a packet that is duplicated and lost, one arrives.
@@ -92,7 +93,7 @@ fn duplicates_arrive_twice() {
 fn corruption_is_told_with_entropy() {
     let n = 50_000;
     let log = send("corrupt 3%", 9, n);
-    let hit = log.times(|what| matches!(what, What::Corrupted(_))).len();
+    let hit = log.times(|what| matches!(what, Event::Corrupted(_))).len();
     assert!((hit as f64 / f64::from(n) - 0.03).abs() < margin(0.03, n));
     assert_eq!(log.delivered().len(), n as usize);
 }

@@ -3,8 +3,8 @@
 mod common;
 use common::{Frame, params};
 use proptest::prelude::*;
-use sojourn_link::{Backlog, Medium, Params, Sink, Station, csma};
-use sojourn_queue::{DropReason, TcpView};
+use sojourn_link::{Event, Medium, Observer, Params, Station, csma};
+use sojourn_queue::TcpView;
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
 
@@ -28,21 +28,16 @@ struct Events {
     delivered: Vec<(Nanos, u32)>,
 }
 
-impl Sink<Frame> for Events {
-    fn offered(&mut self, at: Nanos, frame: &Frame, _before: Backlog) {
-        self.offered.push((at, frame.number));
-    }
-    fn departed(&mut self, at: Nanos, frame: &Frame, _after: Backlog) {
-        self.departed.push((at, frame.number));
-    }
-    fn dropped(&mut self, _at: Nanos, frame: Frame, _reason: DropReason, _queued: bool) {
-        self.dropped.push(frame.number);
-    }
-    fn abandoned(&mut self, at: Nanos, frame: Frame) {
-        self.abandoned.push((at, frame.number));
-    }
-    fn delivered(&mut self, at: Nanos, frame: Frame) {
-        self.delivered.push((at, frame.number));
+impl Observer<Frame> for Events {
+    fn on_event(&mut self, at: Nanos, frame: &Frame, event: Event) {
+        match event {
+            Event::Offered => self.offered.push((at, frame.number)),
+            Event::Departed => self.departed.push((at, frame.number)),
+            Event::Dropped { .. } => self.dropped.push(frame.number),
+            Event::Abandoned => self.abandoned.push((at, frame.number)),
+            Event::Delivered => self.delivered.push((at, frame.number)),
+            _ => {}
+        }
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None
@@ -204,10 +199,10 @@ fn a_frame_is_given_up_after_its_last_attempt() {
     assert_eq!(abandoned as u64, bus.medium.counters().abandoned);
     assert!(abandoned > 1000, "{abandoned}");
     for (station, log) in bus.stations.iter().zip(&bus.logs) {
-        assert_eq!(station.link().counters().abandoned.packets, log.abandoned.len() as u64);
+        assert_eq!(station.link().ledger().abandoned.packets, log.abandoned.len() as u64);
         assert_eq!(
-            station.begun() + station.link().counters().abandoned,
-            station.link().counters().departed
+            station.begun() + station.link().ledger().abandoned,
+            station.link().ledger().departed
         );
         // Forty backoffs of at most 999 slots, the first ten far shorter.
         for &(at, number) in &log.abandoned {
@@ -319,7 +314,7 @@ proptest! {
         for (station, log) in bus.stations.iter().zip(&bus.logs) {
             prop_assert_eq!(station.link().backlog().packets, 0);
             prop_assert_eq!(station.in_flight(), 0);
-            let counters = station.link().counters();
+            let counters = station.link().ledger();
             prop_assert_eq!(
                 log.offered.len() as u64 + counters.duplicated.packets,
                 (log.dropped.len() + log.abandoned.len() + log.delivered.len()) as u64

@@ -5,8 +5,8 @@
 
 mod common;
 use common::{Frame, params};
-use sojourn_link::{Backlog, Link, Sink};
-use sojourn_queue::{DropReason, TcpView};
+use sojourn_link::{Event, Link, Observer};
+use sojourn_queue::TcpView;
 use sojourn_random::{Distribution, Key};
 use sojourn_units::{EPOCH, Nanos};
 
@@ -44,25 +44,30 @@ impl Station {
     }
 }
 
-impl Sink<Frame> for Station {
-    fn offered(&mut self, at: Nanos, _: &Frame, _: Backlog) {
-        self.found_idle += u64::from(self.number == 0);
-        self.step(at, 1);
-        self.arrivals.push(at);
-    }
-    fn dropped(&mut self, at: Nanos, _: Frame, _: DropReason, _: bool) {
-        self.refused += 1;
-        self.step(at, -1);
-    }
-    fn departed(&mut self, at: Nanos, packet: &Frame, _: Backlog) {
-        self.wait += (at - self.arrivals[packet.number as usize]) as f64;
-    }
-    fn delivered(&mut self, at: Nanos, packet: Frame) {
-        self.step(at, -1);
-        let stay = (at - self.arrivals[packet.number as usize]) as f64;
-        self.stay += stay;
-        self.stays_beyond += u64::from(stay > self.beyond);
-        self.served += 1;
+impl Observer<Frame> for Station {
+    fn on_event(&mut self, at: Nanos, packet: &Frame, event: Event) {
+        match event {
+            Event::Offered => {
+                self.found_idle += u64::from(self.number == 0);
+                self.step(at, 1);
+                self.arrivals.push(at);
+            }
+            Event::Dropped { .. } => {
+                self.refused += 1;
+                self.step(at, -1);
+            }
+            Event::Departed => {
+                self.wait += (at - self.arrivals[packet.number as usize]) as f64;
+            }
+            Event::Delivered => {
+                self.step(at, -1);
+                let stay = (at - self.arrivals[packet.number as usize]) as f64;
+                self.stay += stay;
+                self.stays_beyond += u64::from(stay > self.beyond);
+                self.served += 1;
+            }
+            _ => {}
+        }
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None

@@ -1,9 +1,9 @@
 //! When things happen: theoretical times, ties, late callers, rate, order, change.
 
 mod common;
-use common::{Drive, Frame, Log, SHAPER, What, all_queues, drain, link, params, run, station};
+use common::{Drive, Frame, Log, SHAPER, all_queues, drain, link, params, run, station};
 use proptest::prelude::*;
-use sojourn_link::Backlog;
+use sojourn_link::{Backlog, Event};
 use sojourn_queue::{DropReason, Ecn, Return};
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
@@ -22,14 +22,10 @@ fn an_uncongested_packet_costs_one_event() {
     assert!(link.is_transmitting());
     link.advance(arrival, &mut log);
     assert_eq!(link.next_event(), None);
-    let empty = Backlog::default();
+    assert_eq!(link.backlog(), Backlog::default());
     assert_eq!(
         log.0,
-        [
-            (EPOCH, 0, What::Offered(empty)),
-            (EPOCH, 0, What::Departed(empty)),
-            (arrival, 0, What::Delivered)
-        ]
+        [(EPOCH, 0, Event::Offered), (EPOCH, 0, Event::Departed), (arrival, 0, Event::Delivered)]
     );
     link.assert_conserved();
 }
@@ -60,7 +56,8 @@ fn a_departure_precedes_an_arrival_at_the_same_instant() {
     assert_eq!(link.offer(EPOCH + FULL - 1, Frame::new(2, 1514), &mut log), Return::Drop);
     assert_eq!(link.offer(EPOCH + FULL, Frame::new(3, 1514), &mut log), Return::Success);
     drain(&mut link, &mut log);
-    let dropped = log.times(|what| *what == What::Dropped(DropReason::Overflow, false));
+    let dropped =
+        log.times(|what| *what == Event::Dropped { reason: DropReason::Overflow, queued: false });
     assert_eq!(dropped, [(2, EPOCH + FULL - 1)]);
     assert_eq!(log.departed().last(), Some(&(3, EPOCH + 2 * FULL)));
 }
@@ -319,14 +316,14 @@ fn a_ring_takes_packets_out_of_the_queue_ahead_of_time() {
     assert_eq!(verdicts[4], Return::Drop);
     assert!(verdicts[..4].iter().all(|verdict| *verdict == Return::Success));
     assert_eq!((station.link().backlog().packets, station.in_flight()), (1, 3));
-    assert_eq!((station.link().counters().departed.packets, station.begun().packets), (3, 1));
+    assert_eq!((station.link().ledger().departed.packets, station.begun().packets), (3, 1));
     drain(&mut station, &mut log);
     assert_eq!(log.departed(), [(0, EPOCH), (1, EPOCH), (2, EPOCH), (3, EPOCH + FULL)]);
     let arrivals: Vec<_> =
         (0..4).map(|n| (n, EPOCH + u64::from(n + 1) * FULL + MILLISECOND)).collect();
     assert_eq!(log.delivered(), arrivals);
     assert_eq!(station.busy(EPOCH + SECOND), 4 * FULL);
-    assert_eq!(station.begun(), station.link().counters().departed);
+    assert_eq!(station.begun(), station.link().ledger().departed);
 }
 
 #[test]
@@ -513,9 +510,9 @@ proptest! {
     fn events_are_in_order_and_packets_are_conserved(case in cases()) {
         let log = case.punctual().0;
         prop_assert!(log.windows(2).all(|w| w[0].0 <= w[1].0));
-        let count = |wanted: fn(&What) -> bool| log.iter().filter(|e| wanted(&e.2)).count();
-        let ends = count(|w| matches!(w, What::Dropped(..) | What::Lost | What::Delivered));
-        prop_assert_eq!(case.arrivals.len() + count(|w| *w == What::Duplicated), ends);
+        let count = |wanted: fn(&Event) -> bool| log.iter().filter(|e| wanted(&e.2)).count();
+        let ends = count(|w| matches!(w, Event::Dropped { .. } | Event::Lost | Event::Delivered));
+        prop_assert_eq!(case.arrivals.len() + count(|w| *w == Event::Duplicated), ends);
     }
 
     /// No window carries more than the rate allows and one frame, and the link never idles while
@@ -529,19 +526,19 @@ proptest! {
         let mut waiting = 0;
         for (at, number, what) in &log.0 {
             match what {
-                What::Offered(before) => waiting = before.packets + 1,
-                What::Departed(after) => {
+                Event::Offered => waiting += 1,
+                Event::Departed => {
                     prop_assert!(*at >= free_at, "{number} departed before the link was free");
                     let offered = log.0.iter().any(|e| {
-                        e.0 == *at && matches!(e.2, What::Offered(_))
+                        e.0 == *at && e.2 == Event::Offered
                     });
                     let kept_busy = *at == free_at || offered;
                     prop_assert!(kept_busy || case.queue == SHAPER, "{number} departed at {at}, free {free_at}");
                     let bytes = case.arrivals[*number as usize].1;
                     free_at = at + rate.map_or(0, |rate| rate.transmission_time(bytes));
-                    waiting = after.packets;
+                    waiting -= 1;
                 }
-                What::Dropped(..) => waiting -= 1,
+                Event::Dropped { .. } => waiting -= 1,
                 _ => {}
             }
         }

@@ -93,7 +93,7 @@ fn the_mean_rate_is_what_a_full_queue_gets() {
         link.offer(EPOCH, Frame::new(number, 1500), &mut log);
     }
     run(&mut link, EPOCH + 100 * SECOND, &mut log);
-    assert_eq!(link.counters().departed.packets, 800);
+    assert_eq!(link.ledger().departed.packets, 800);
     let capacity = link.capacity(EPOCH + 100 * SECOND + 1);
     assert_eq!(capacity.used, capacity.offered);
     assert_eq!(capacity.offered, 8 * 100 * u128::from(1500 * 8 * SECOND));

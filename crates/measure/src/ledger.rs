@@ -1,7 +1,8 @@
 //! Double-entry bookkeeping of packets: what went in is out, or inside, or lost with a reason.
 //!
-//! The accounts are the only source of every count in a record. Nothing is ever reset: what happened
-//! after the warm-up is the difference of two copies.
+//! A link counts the packets that pass it in its own ledger; the accounts of flows are the other side. The
+//! two are the only source of every count in a record. Nothing is ever reset: what happened after the
+//! warm-up is the difference of two copies.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -18,9 +19,9 @@ pub struct Count {
 impl Count {
     /// Counts one packet of `bytes`.
     #[inline]
-    pub fn count(&mut self, bytes: u32) {
+    pub fn count(&mut self, bytes: impl Into<u64>) {
         self.packets += 1;
-        self.bytes += u64::from(bytes);
+        self.bytes += bytes.into();
     }
 }
 
@@ -47,73 +48,6 @@ impl Sub for Count {
 impl std::iter::Sum for Count {
     fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
         items.fold(Self::default(), |a, b| a + b)
-    }
-}
-
-/// Number of drop reasons: early, forced, overflow, measurement, ACK filter.
-pub const REASONS: usize = 5;
-
-/// What happened to the packets of one transport at one link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkAccount {
-    /// Offered to the queue.
-    pub arrived: Count,
-    /// Dropped by the queue, by reason.
-    pub dropped: [Count; REASONS],
-    /// Marked by the queue.
-    pub marked: Count,
-    /// Taken from the queue and put on the line, the device's transmit ring included.
-    pub departed: Count,
-    /// Given up by the transmitter before a busy medium.
-    pub abandoned: Count,
-    /// Copied by the line.
-    pub duplicated: Count,
-    /// Lost on the line.
-    pub lost: Count,
-    /// Handed to the far end.
-    pub delivered: Count,
-}
-
-macro_rules! by_field {
-    ($a:expr, $op:tt, $b:expr, $t:ident { $($f:ident),* }) => { $t { $($f: $a.$f $op $b.$f,)* ..$a } };
-}
-
-impl Sub for LinkAccount {
-    type Output = Self;
-    fn sub(self, o: Self) -> Self {
-        let mut d = by_field!(self, -, o, LinkAccount { arrived, marked, departed, abandoned, duplicated, lost, delivered });
-        for (i, reason) in d.dropped.iter_mut().enumerate() {
-            *reason = self.dropped[i] - o.dropped[i];
-        }
-        d
-    }
-}
-
-impl Add for LinkAccount {
-    type Output = Self;
-    fn add(self, o: Self) -> Self {
-        let mut d = by_field!(self, +, o, LinkAccount { arrived, marked, departed, abandoned, duplicated, lost, delivered });
-        for (i, reason) in d.dropped.iter_mut().enumerate() {
-            *reason = self.dropped[i] + o.dropped[i];
-        }
-        d
-    }
-}
-
-impl LinkAccount {
-    /// Drops for any reason.
-    pub fn drops(&self) -> Count {
-        self.dropped.iter().copied().sum()
-    }
-
-    /// What the books say is queued.
-    pub fn queued(&self) -> Count {
-        self.arrived - self.drops() - self.departed
-    }
-
-    /// What the books say is on the line.
-    pub fn on_line(&self) -> Count {
-        self.departed + self.duplicated - self.abandoned - self.lost - self.delivered
     }
 }
 
@@ -178,24 +112,6 @@ pub fn balance(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_went_in_is_somewhere() {
-        let mut account = LinkAccount::default();
-        for _ in 0..5 {
-            account.arrived.count(100);
-        }
-        account.dropped[2].count(100);
-        account.departed.count(100);
-        account.departed.count(100);
-        account.lost.count(100);
-        assert_eq!(account.queued(), Count { packets: 2, bytes: 200 });
-        assert_eq!(account.on_line(), Count { packets: 1, bytes: 100 });
-        let before = account;
-        account.delivered.count(100);
-        assert_eq!((account - before).delivered, Count { packets: 1, bytes: 100 });
-        assert_eq!(account.on_line(), Count::default());
-    }
 
     #[test]
     fn an_imbalance_says_where() {

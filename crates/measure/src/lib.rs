@@ -11,7 +11,7 @@ pub mod views;
 pub mod weighted;
 
 pub use histogram::Histogram;
-pub use ledger::{Count, FlowAccount, Imbalance, LinkAccount};
+pub use ledger::{Count, FlowAccount, Imbalance};
 pub use loss_runs::LossRuns;
 pub use metrics::Metric;
 pub use moments::{Moments, Welford, jain};

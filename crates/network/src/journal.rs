@@ -6,27 +6,11 @@
 
 use crate::port::Port;
 use crate::slab::Packet;
-use sojourn_link::{Backlog, Link, Sink};
+use sojourn_link::{Event, Link, Observer};
 use sojourn_plan::{Plan, Schedule};
-use sojourn_queue::{DropReason, MarkReason, TcpView};
+use sojourn_queue::TcpView;
 use sojourn_units::{EPOCH, Nanos};
 use std::fmt;
-
-/// What happened to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Happening {
-    /// It came to the queue.
-    Offered,
-    /// It left the queue.
-    Departed,
-    /// The queue marked it.
-    Marked,
-    /// The queue dropped it, or refused it, for this reason.
-    Dropped(DropReason),
-    /// The line will lose it.
-    Lost,
-}
 
 /// One line of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +20,7 @@ pub struct Entry {
     /// Number of the packet: a count of arrivals.
     pub packet: u32,
     /// What.
-    pub what: Happening,
+    pub what: Event,
 }
 
 /// Arrivals at one link, and what became of them.
@@ -53,8 +37,18 @@ pub struct Journal {
 const LONGEST: usize = 1 << 24;
 
 impl Journal {
-    /// A packet came to the queue.
-    pub fn offered(&mut self, at: Nanos, packet: &Packet) {
+    /// Writes down an event of the link, unless it is one of the wire beyond the loss of a packet.
+    pub fn record(&mut self, at: Nanos, packet: &Packet, event: Event) {
+        match event {
+            Event::Offered => self.offered(at, packet),
+            Event::Departed | Event::Marked(_) | Event::Dropped { .. } | Event::Lost => {
+                self.happened(at, packet, event);
+            }
+            Event::Abandoned | Event::Duplicated | Event::Corrupted(_) | Event::Delivered => {}
+        }
+    }
+
+    fn offered(&mut self, at: Nanos, packet: &Packet) {
         if self.entries.len() >= LONGEST {
             self.cut = true;
             return;
@@ -66,11 +60,10 @@ impl Journal {
         let number = self.arrivals.len() as u32;
         self.numbers[slot] = number;
         self.arrivals.push(*packet);
-        self.entries.push(Entry { at, packet: number, what: Happening::Offered });
+        self.entries.push(Entry { at, packet: number, what: Event::Offered });
     }
 
-    /// Something else happened to a packet.
-    pub fn happened(&mut self, at: Nanos, packet: &Packet, what: Happening) {
+    fn happened(&mut self, at: Nanos, packet: &Packet, what: Event) {
         if self.cut {
             return;
         }
@@ -129,26 +122,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Takes down what the link of a replay does.
+/// Writes the journal of a replay's link.
 struct Scribe(Journal);
 
-impl Sink<Packet> for Scribe {
-    fn offered(&mut self, at: Nanos, packet: &Packet, _before: Backlog) {
-        self.0.offered(at, packet);
+impl Observer<Packet> for Scribe {
+    fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
+        self.0.record(at, packet, event);
     }
-    fn departed(&mut self, at: Nanos, packet: &Packet, _after: Backlog) {
-        self.0.happened(at, packet, Happening::Departed);
-    }
-    fn marked(&mut self, at: Nanos, packet: &Packet, _reason: MarkReason) {
-        self.0.happened(at, packet, Happening::Marked);
-    }
-    fn dropped(&mut self, at: Nanos, packet: Packet, reason: DropReason, _queued: bool) {
-        self.0.happened(at, &packet, Happening::Dropped(reason));
-    }
-    fn lost(&mut self, at: Nanos, packet: Packet) {
-        self.0.happened(at, &packet, Happening::Lost);
-    }
-    fn delivered(&mut self, _at: Nanos, _packet: Packet) {}
+
     fn tcp(&self, _packet: &Packet) -> Option<TcpView> {
         None
     }
@@ -180,7 +161,7 @@ pub fn replay(
             fresh.set_wire(EPOCH + at, params, scribe);
         }
     };
-    let arrivals = journal.entries.iter().filter(|e| e.what == Happening::Offered);
+    let arrivals = journal.entries.iter().filter(|e| e.what == Event::Offered);
     for (entry, packet) in arrivals.zip(&journal.arrivals) {
         // Slots may have been used again; numbers are not.
         let mut packet = *packet;
@@ -200,8 +181,8 @@ pub fn replay(
             return Err(Difference { line, journal, replay });
         }
         match replay.map(|e| e.what) {
-            Some(Happening::Dropped(_)) => agreement.drops += 1,
-            Some(Happening::Marked) => agreement.marks += 1,
+            Some(Event::Dropped { .. }) => agreement.drops += 1,
+            Some(Event::Marked(_)) => agreement.marks += 1,
             _ => {}
         }
         agreement.entries += 1;

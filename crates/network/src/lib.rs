@@ -4,7 +4,7 @@
 //! brings packets ([`Network::send`]), calls [`Network::run`] for the link that is due next, and takes
 //! what has arrived ([`Network::next_arrival`]); it does not know whose clock that is. Where links change
 //! on the way, it also calls [`Network::change_links`] at [`Network::next_change`]. The network keeps the
-//! books, measures, and makes the tables of a record ([`report`], [`flow_report`], [`series`]), so a
+//! accounts of flows, measures, and makes the tables of a record ([`report`], [`flow_report`], [`series`]), so a
 //! metric is the same thing in simulated and in real time.
 
 pub mod changes;
@@ -28,7 +28,7 @@ pub use deadlines::Deadlines;
 pub use flow_probe::{GroupProbe, Tally};
 pub use flow_report::{Counted, FlowLine};
 pub use link_report::{rate, share};
-pub use network::{Network, Options, Witness};
+pub use network::{Network, Options, Seen};
 pub use probe::{LinkProbe, Work};
 pub use record::Record;
 pub use report::{Span, append_times};

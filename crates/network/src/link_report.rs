@@ -1,19 +1,13 @@
 //! A link's metrics, from its probe.
 
-use crate::probe::{LinkProbe, Work};
-use crate::slab::Class;
+use crate::probe::{Fates, LinkProbe, Work};
 use crate::tables::Row;
-use sojourn_link::Capacity;
-use sojourn_measure::LinkAccount;
-use sojourn_measure::ledger::REASONS;
+use sojourn_link::{Capacity, Ledger};
 use sojourn_queue::DropReason;
 use sojourn_units::{Nanos, SECOND, time::seconds};
 
 const SOJOURN: [(&str, f64); 4] =
     [("sojourn_p50", 0.5), ("sojourn_p95", 0.95), ("sojourn_p99", 0.99), ("sojourn_p999", 0.999)];
-
-// The books have a place for every reason.
-const _: () = assert!(REASONS == DropReason::ALL.len());
 
 /// A share; nothing of nothing is NaN.
 pub fn share(part: u64, whole: u64) -> f64 {
@@ -27,9 +21,8 @@ pub fn rate(bytes: u64, span: Nanos) -> f64 {
 
 /// Of the packets whose fate was decided in the time measured: those that came before the warm-up's
 /// end and were dropped after it have no arrival there.
-fn loss(account: &LinkAccount) -> f64 {
-    let drops = account.drops().packets;
-    share(drops, drops + account.departed.packets)
+fn loss(fates: Fates) -> f64 {
+    share(fates.dropped, fates.dropped + fates.departed)
 }
 
 /// How much of `span` links were busy, by what each has done then; of one whose rate changes, how much
@@ -41,21 +34,21 @@ pub fn utilisation(works: &[Work], transmitters: u64, span: Nanos) -> f64 {
 }
 
 /// Appends the metrics of a link, or of several taken together, measured over `span` up to `now`;
-/// `works` is what each has done then, with `transmitters` that take time, of which there may be none.
+/// `all` is their ledger, and `works` is what each has done, then, with `transmitters` that take time, of which there may be none.
 pub fn append(
     row: &mut Row,
     probe: &LinkProbe,
+    all: &Ledger,
     works: &[Work],
     transmitters: u64,
     now: Nanos,
     span: Nanos,
 ) {
-    let all = probe.measured_all();
     let work: Work = works.iter().copied().sum();
     row.real("throughput", rate(work.begun.bytes, span));
     row.real("utilisation", utilisation(works, transmitters, span));
-    row.integer("arrivals", all.arrived.packets);
-    row.real("arrival_rate", rate(all.arrived.bytes, span));
+    row.integer("arrivals", all.offered.packets);
+    row.real("arrival_rate", rate(all.offered.bytes, span));
     row.integer("departures", work.begun.packets);
     row.integer("abandoned", all.abandoned.packets);
     row.integer("drops", all.drops().packets);
@@ -66,10 +59,11 @@ pub fn append(
     row.integer("drops_ack_filter", dropped(DropReason::AckFilter));
     row.integer("drops_measurement", dropped(DropReason::Measurement));
     row.integer("marks", all.marked.packets);
-    row.real("loss", loss(&all));
-    row.real("tcp_loss", loss(&probe.measured(Class::Tcp)));
-    row.real("udp_loss", loss(&probe.measured(Class::Udp)));
-    row.real("mark_share", share(all.marked.packets, all.arrived.packets));
+    let (fates, udp) = (Fates::of(all), probe.measured_udp());
+    row.real("loss", loss(fates));
+    row.real("tcp_loss", loss(fates - udp));
+    row.real("udp_loss", loss(udp));
+    row.real("mark_share", share(all.marked.packets, all.offered.packets));
     row.integer("line_losses", all.lost.packets);
     row.integer("duplicates", all.duplicated.packets);
 

@@ -5,44 +5,25 @@ use crate::deadlines::Deadlines;
 use crate::port::Port;
 use crate::probe::{Joint, LinkProbe, Work};
 use crate::routes::{END, Routes};
-use crate::slab::{Body, Packet, Slab};
+use crate::slab::{Body, Class, Packet, Slab};
 use crate::watched::Watched;
-use sojourn_link::{Backlog, Link, Medium, Params, Sink};
+use sojourn_link::{Event, Link, Medium, Observer, Params};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
 use sojourn_queue::params::OtherDiscipline;
-use sojourn_queue::{DropReason, MarkReason, TcpView};
+use sojourn_queue::{DropReason, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 
-/// Sees what happens on links that are watched. The books are kept without it.
-pub trait Witness<T> {
-    /// A packet came to a link's queue.
-    fn offered(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
-
-    /// A packet left a link's queue.
-    fn departed(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
-
-    /// A link's queue set CE on a packet.
-    fn marked(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
-
-    /// A link's queue dropped a packet, which had been `queued` or was refused.
-    fn dropped(
-        &mut self,
-        _at: Nanos,
-        _link: u32,
-        _packet: &Packet,
-        _body: &Body<T>,
-        _reason: DropReason,
-        _queued: bool,
-    ) {
-    }
-
-    /// A link's line will lose a packet.
-    fn lost(&mut self, _at: Nanos, _link: u32, _packet: &Packet, _body: &Body<T>) {}
-
-    /// What can be read of a packet's TCP header, if it is TCP; asked on any link.
-    fn tcp(&self, packet: &Packet, body: &Body<T>) -> Option<TcpView>;
+/// A packet on a link, as observers of the network see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a, T> {
+    /// Number of the link.
+    pub link: u32,
+    /// The packet.
+    pub packet: &'a Packet,
+    /// Its body.
+    pub body: &'a Body<T>,
 }
 
 /// A link with its probe.
@@ -50,8 +31,8 @@ pub trait Witness<T> {
 struct Hop {
     port: Port,
     probe: LinkProbe,
-    /// Whether the witness sees it.
-    witnessed: bool,
+    /// Whether the observer sees it.
+    observed: bool,
     /// Its number in a bottleneck of several links, or [`NONE`].
     member: u32,
     /// Its rate is not the same throughout.
@@ -70,8 +51,8 @@ const NONE: u32 = u32::MAX;
 /// Links, and the packets in them.
 #[derive(Clone, Debug)]
 pub struct Network<T, W> {
-    /// Who sees what happens on the links chosen by [`Network::witness_link`].
-    pub witness: W,
+    /// Sees the events on the links chosen by [`Network::observe_link`], and reads TCP headers on all.
+    pub observer: W,
     hops: Vec<Hop>,
     media: Vec<Medium>,
     /// Of links that change, if there are any.
@@ -111,14 +92,14 @@ pub struct Options {
     pub adjustable: bool,
 }
 
-/// Takes down what a link does.
+/// Receives the events of one link: measures, keeps the accounts of flows, and tells the observer.
 struct Tap<'a, T, W> {
     link: u32,
-    witnessed: bool,
+    observed: bool,
     options: Options,
     refused: bool,
     probe: &'a mut LinkProbe,
-    witness: &'a mut W,
+    observer: &'a mut W,
     slab: &'a mut Slab<T>,
     accounts: &'a mut [FlowAccount],
     watched: &'a mut [Watched],
@@ -126,69 +107,43 @@ struct Tap<'a, T, W> {
     delivered: &'a mut Vec<Packet>,
 }
 
-/// The tap of a hop: a macro, for the rest of the network stays free to be used.
-macro_rules! tap {
-    ($net:ident, $hop:ident, $id:ident) => {
-        Tap {
-            link: $id,
-            options: $net.options,
-            refused: false,
-            probe: &mut $hop.probe,
-            witnessed: $hop.witnessed,
-            witness: &mut $net.witness,
-            slab: &mut $net.slab,
-            accounts: &mut $net.accounts,
-            watched: &mut $net.watched,
-            trace: &mut $net.trace,
-            delivered: &mut $net.moving,
+/// How the trace hash has an event, and its verdict.
+#[inline]
+fn traced(event: Event) -> Option<(Kind, u8)> {
+    let plain = |kind| Some((kind, 0));
+    match event {
+        Event::Offered => plain(Kind::Offered),
+        Event::Dropped { reason, queued } => {
+            Some((Kind::Dropped, reason as u8 * 2 + u8::from(queued)))
         }
-    };
-}
-
-impl<T, W> Tap<'_, T, W> {
-    #[inline]
-    fn trace(&mut self, at: Nanos, kind: Kind, packet: &Packet, verdict: u8) {
-        if self.options.trace {
-            self.trace.add(at, self.link, kind, u64::from(packet.slot), packet.len, verdict);
-        }
+        Event::Marked(reason) => Some((Kind::Marked, reason as u8)),
+        Event::Departed => plain(Kind::Departed),
+        Event::Abandoned => plain(Kind::Abandoned),
+        Event::Lost => plain(Kind::Lost),
+        Event::Duplicated => plain(Kind::Duplicated),
+        Event::Corrupted(_) => plain(Kind::Corrupted),
+        // That a packet has left a link goes without saying.
+        Event::Delivered => None,
     }
 }
 
-impl<T: Copy, W: Witness<T>> Sink<Packet> for Tap<'_, T, W> {
+impl<T: Copy, W> Tap<'_, T, W> {
     #[inline]
-    fn offered(&mut self, at: Nanos, packet: &Packet, _before: Backlog) {
-        self.probe.account[packet.class() as usize].arrived.count(packet.len);
-        self.trace(at, Kind::Offered, packet, 0);
-        if self.witnessed {
-            self.witness.offered(at, self.link, packet, self.slab.get(packet.slot));
-        }
-    }
-
-    #[inline]
-    fn departed(&mut self, at: Nanos, packet: &Packet, _after: Backlog) {
-        self.probe.account[packet.class() as usize].departed.count(packet.len);
-        self.trace(at, Kind::Departed, packet, 0);
+    fn departed(&mut self, at: Nanos, packet: &Packet) {
+        self.probe.udp.departed += u64::from(packet.class() == Class::Udp);
         if self.options.probes {
             let sojourn = at - packet.queued_at;
             self.probe.sojourn.record(sojourn);
             self.probe.last_sojourn = sojourn;
             self.probe.last_departed = at;
         }
-        if self.witnessed {
-            self.witness.departed(at, self.link, packet, self.slab.get(packet.slot));
-        }
     }
 
-    fn dropped(&mut self, at: Nanos, packet: Packet, reason: DropReason, queued: bool) {
+    fn dropped(&mut self, packet: &Packet, reason: DropReason, queued: bool) {
         self.refused |= !queued;
-        self.probe.account[packet.class() as usize].dropped[reason as usize].count(packet.len);
+        self.probe.udp.dropped += u64::from(packet.class() == Class::Udp);
         self.probe.runs.dropped();
-        self.trace(at, Kind::Dropped, &packet, reason as u8 * 2 + u8::from(queued));
-        let body = self.slab.get(packet.slot);
-        if self.witnessed {
-            self.witness.dropped(at, self.link, &packet, body, reason, queued);
-        }
-        let flow = body.flow;
+        let flow = self.slab.get(packet.slot).flow;
         self.accounts[flow as usize].dropped.count(packet.len);
         if let Some(watched) = self.watched.get_mut(flow as usize) {
             watched.dropped(reason);
@@ -196,68 +151,61 @@ impl<T: Copy, W: Witness<T>> Sink<Packet> for Tap<'_, T, W> {
         self.slab.release(packet.slot);
     }
 
-    fn abandoned(&mut self, at: Nanos, packet: Packet) {
-        self.probe.account[packet.class() as usize].abandoned.count(packet.len);
-        self.trace(at, Kind::Abandoned, &packet, 0);
+    fn lost(&mut self, packet: &Packet) {
         let flow = self.slab.get(packet.slot).flow;
         self.accounts[flow as usize].lost.count(packet.len);
         self.slab.release(packet.slot);
     }
 
-    fn marked(&mut self, at: Nanos, packet: &Packet, reason: MarkReason) {
-        self.probe.account[packet.class() as usize].marked.count(packet.len);
-        self.trace(at, Kind::Marked, packet, reason as u8);
-        if self.witnessed {
-            self.witness.marked(at, self.link, packet, self.slab.get(packet.slot));
-        }
-    }
-
-    fn lost(&mut self, at: Nanos, packet: Packet) {
-        self.probe.account[packet.class() as usize].lost.count(packet.len);
-        self.trace(at, Kind::Lost, &packet, 0);
-        let body = self.slab.get(packet.slot);
-        if self.witnessed {
-            self.witness.lost(at, self.link, &packet, body);
-        }
-        let flow = body.flow;
-        self.accounts[flow as usize].lost.count(packet.len);
-        self.slab.release(packet.slot);
-    }
-
-    fn duplicated(&mut self, at: Nanos, packet: &Packet) {
-        self.probe.account[packet.class() as usize].duplicated.count(packet.len);
-        self.trace(at, Kind::Duplicated, packet, 0);
+    fn duplicated(&mut self, packet: &Packet) {
         let flow = self.slab.get(packet.slot).flow;
         self.accounts[flow as usize].duplicated.count(packet.len);
         self.slab.copy(packet.slot);
     }
+}
 
-    fn corrupted(&mut self, at: Nanos, packet: &mut Packet, _entropy: u32) {
-        self.trace(at, Kind::Corrupted, packet, 0);
-        packet.damage();
+impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Observer<Packet> for Tap<'_, T, W> {
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "each caller has one event, whose branch alone remains"
+    )]
+    fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
+        if self.options.trace
+            && let Some((kind, verdict)) = traced(event)
+        {
+            self.trace.add(at, self.link, kind, u64::from(packet.slot), packet.len, verdict);
+        }
+        if self.observed {
+            let seen = Seen { link: self.link, packet, body: self.slab.get(packet.slot) };
+            self.observer.on_event(at, &seen, event);
+        }
+        match event {
+            Event::Offered | Event::Marked(_) | Event::Corrupted(_) => {}
+            Event::Departed => self.departed(at, packet),
+            Event::Dropped { reason, queued } => self.dropped(packet, reason, queued),
+            Event::Abandoned | Event::Lost => self.lost(packet),
+            Event::Duplicated => self.duplicated(packet),
+            Event::Delivered => self.delivered.push(*packet),
+        }
     }
 
     fn tcp(&self, packet: &Packet) -> Option<TcpView> {
-        self.witness.tcp(packet, self.slab.get(packet.slot))
-    }
-
-    #[inline]
-    fn delivered(&mut self, _at: Nanos, packet: Packet) {
-        self.probe.account[packet.class() as usize].delivered.count(packet.len);
-        self.delivered.push(packet);
+        let body = self.slab.get(packet.slot);
+        self.observer.tcp(&Seen { link: self.link, packet, body })
     }
 }
 
-impl<T: Copy, W: Witness<T>> Network<T, W> {
+impl<T, W> Network<T, W> {
     /// The links of a plan, empty.
-    pub fn new(plan: &Plan, seed: u64, options: Options, witness: W) -> Self {
+    pub fn new(plan: &Plan, seed: u64, options: Options, observer: W) -> Self {
         let mut hops: Vec<_> = plan
             .links
             .iter()
             .map(|link| Hop {
                 port: Port::new(link, seed),
                 probe: LinkProbe::new(EPOCH),
-                witnessed: false,
+                observed: false,
                 member: NONE,
                 // What the others on a shared medium leave is no capacity of its own.
                 varies: link.medium.is_none() && (link.varies() || options.adjustable),
@@ -271,7 +219,7 @@ impl<T: Copy, W: Witness<T>> Network<T, W> {
         }
         let changing = plan.links.iter().any(|link| !link.changes.is_empty());
         Self {
-            witness,
+            observer,
             changes: changing.then(|| Box::new(Changes::new(plan))),
             due: Deadlines::new(hops.len() as u32),
             hops,
@@ -297,185 +245,9 @@ impl<T: Copy, W: Witness<T>> Network<T, W> {
         (self.accounts.len() - 1) as u32
     }
 
-    /// A host hands a packet to the network.
-    #[inline]
-    pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
-        self.accounts[body.flow as usize].sent.count(packet.len);
-        if let Some(watched) = self.watched.get_mut(body.flow as usize) {
-            watched.sent(now);
-        }
-        packet.slot = self.slab.insert(body);
-        self.enter(now, packet);
-        self.settle(now);
-    }
-
-    /// Runs link `id`, which is due at `now`.
-    #[inline]
-    pub fn run(&mut self, now: Nanos, id: u32) {
-        self.with_link(now, id, None, |link, tap| link.advance(now, tap));
-        self.settle(now);
-    }
-
     /// When links change next, if they do: [`Network::change_links`] is to be called then.
     pub fn next_change(&self) -> Option<Nanos> {
         self.changes.as_ref().and_then(|changes| changes.next_at())
-    }
-
-    /// Changes the links that change up to `now`, each at its own time. What is due before a change must
-    /// have been run; what is due at the same time finds the link as it is afterwards.
-    #[cold]
-    pub fn change_links(&mut self, now: Nanos) {
-        let Some(mut changes) = self.changes.take() else { return };
-        changes.take_due(now, |at, id, params| self.change(at, id, params));
-        self.changes = Some(changes);
-    }
-
-    fn change(&mut self, at: Nanos, id: u32, params: &Params) {
-        let hop = &mut self.hops[id as usize];
-        let mut tap = tap!(self, hop, id);
-        match &mut hop.port {
-            Port::Link(link) => link.set_wire(at, params, &mut tap),
-            Port::Station(station, medium) => {
-                let medium = medium.map(|medium| &mut self.media[medium as usize]);
-                station.set_wire(at, params, medium, &mut tap);
-            }
-        }
-        debug_assert!(self.moving.is_empty(), "something was due before {at}");
-    }
-
-    /// Gives a link new parameters at `now`, its queue's too.
-    ///
-    /// # Errors
-    /// If the queue is to become another discipline; the link is as it was then.
-    pub fn set(&mut self, now: Nanos, id: u32, params: &Params) -> Result<(), OtherDiscipline> {
-        let hop = &mut self.hops[id as usize];
-        let mut tap = tap!(self, hop, id);
-        match &mut hop.port {
-            Port::Link(link) => link.change(now, params, &mut tap)?,
-            Port::Station(station, medium) => {
-                let medium = medium.map(|medium| &mut self.media[medium as usize]);
-                station.change(now, params, medium, &mut tap)?;
-            }
-        }
-        // Its next event may be another one now, and its backlog may have been cut.
-        self.run(now, id);
-        Ok(())
-    }
-
-    /// A host takes a packet that has reached it.
-    #[inline]
-    pub fn receive(&mut self, now: Nanos, packet: &Packet) -> Body<T> {
-        let body = *self.slab.get(packet.slot);
-        let account = &mut self.accounts[body.flow as usize];
-        let kind = if packet.is_damaged() {
-            // To the host it is a packet lost, and so it is in the flow's books.
-            account.lost.count(packet.len);
-            Kind::Discarded
-        } else {
-            account.received.count(packet.len);
-            if let Some(watched) = self.watched.get_mut(body.flow as usize) {
-                watched.received(now, body.sent_at);
-            }
-            self.slab.taken(packet.slot);
-            Kind::Received
-        };
-        if self.options.trace {
-            self.trace.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
-        }
-        self.slab.release(packet.slot);
-        body
-    }
-
-    /// Packets that have reached their hosts wait here, in order, to be taken.
-    #[inline]
-    pub fn next_arrival(&mut self, taken: &mut usize) -> Option<Packet> {
-        if let Some(&packet) = self.arrived.get(*taken) {
-            *taken += 1;
-            return Some(packet);
-        }
-        self.arrived.clear();
-        *taken = 0;
-        None
-    }
-
-    /// Lets `call` do something with link `id`, and says whether it refused a packet. If it is a station,
-    /// it is offered `packet`, or runs.
-    #[inline]
-    fn with_link(
-        &mut self,
-        now: Nanos,
-        id: u32,
-        packet: Option<Packet>,
-        call: impl FnOnce(&mut Link<Packet>, &mut Tap<'_, T, W>),
-    ) -> bool {
-        let hop = &mut self.hops[id as usize];
-        let Port::Link(link) = &mut hop.port else { return self.with_station(now, id, packet) };
-        let mut tap = tap!(self, hop, id);
-        call(link, &mut tap);
-        let refused = tap.refused;
-        if self.options.probes && hop.probe.backlog(now, link.backlog()) && hop.member != NONE {
-            self.joint.backlog(now, hop.member, link.backlog());
-        }
-        match link.next_event() {
-            Some(at) => self.due.set(id, at),
-            None => self.due.clear(id),
-        }
-        refused
-    }
-
-    /// Offers a packet to station `id`, or lets it run, and says whether it refused the packet.
-    #[inline(never)]
-    fn with_station(&mut self, now: Nanos, id: u32, packet: Option<Packet>) -> bool {
-        let hop = &mut self.hops[id as usize];
-        let Port::Station(station, medium) = &mut hop.port else {
-            unreachable!("called for stations only")
-        };
-        let medium = medium.map(|medium| &mut self.media[medium as usize]);
-        let mut tap = tap!(self, hop, id);
-        match packet {
-            Some(packet) => drop(station.offer(now, packet, medium, &mut tap)),
-            None => station.advance(now, medium, &mut tap),
-        }
-        let refused = tap.refused;
-        let backlog = station.link().backlog();
-        if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
-            self.joint.backlog(now, hop.member, backlog);
-        }
-        match station.next_event() {
-            Some(at) => self.due.set(id, at),
-            None => self.due.clear(id),
-        }
-        refused
-    }
-
-    /// Offers a packet to the link at its place.
-    #[inline]
-    fn enter(&mut self, now: Nanos, mut packet: Packet) {
-        let id = self.routes.link(packet.place);
-        packet.queued_at = now;
-        let refused = self.with_link(now, id, Some(packet), |link, tap| {
-            link.offer(now, packet, tap);
-        });
-        if !refused {
-            self.hops[id as usize].probe.runs.accepted();
-        }
-    }
-
-    /// Moves delivered packets on, each into its next link or to its host.
-    #[inline]
-    fn settle(&mut self, now: Nanos) {
-        let mut next = 0;
-        while let Some(&packet) = self.moving.get(next) {
-            next += 1;
-            let mut packet = packet;
-            packet.place += 1;
-            if self.routes.link(packet.place) == END {
-                self.arrived.push(packet);
-            } else {
-                self.enter(now, packet);
-            }
-        }
-        self.moving.clear();
     }
 
     /// The probe of a link.
@@ -516,34 +288,179 @@ impl<T: Copy, W: Witness<T>> Network<T, W> {
     /// The warm-up is over.
     pub fn restart(&mut self, now: Nanos) {
         for hop in &mut self.hops {
-            hop.probe.restart(now, hop.work(now));
+            hop.probe.restart(now, *hop.port.link().ledger(), hop.work(now));
         }
         self.joint.restart(now);
     }
 
-    /// Lets the witness see what happens on a link.
-    pub fn witness_link(&mut self, id: usize) {
-        self.hops[id].witnessed = true;
+    /// Lets the observer see the events on a link.
+    pub fn observe_link(&mut self, id: usize) {
+        self.hops[id].observed = true;
     }
 
-    /// Compares the books with the links, and with each other.
+    /// Audits the ledgers: of each link against its queue and its line, and of flows against links.
     ///
     /// # Errors
-    /// The first imbalance.
-    pub fn audit(&self, plan: &Plan) -> Result<(), Imbalance> {
+    /// If flows and links differ.
+    ///
+    /// # Panics
+    /// If a link's ledger is not what its queue and line hold.
+    pub fn audit(&self) -> Result<(), Imbalance> {
         let mut inside = Count::default();
-        for (hop, link) in self.hops.iter().zip(&plan.links) {
+        for hop in &self.hops {
             hop.port.assert_conserved();
-            let books = hop.probe.all();
-            let queued = hop.port.link().backlog();
-            let queued = Count { packets: u64::from(queued.packets), bytes: queued.bytes };
-            balance(|| format!("queue of link {}", link.name), books.queued(), queued)?;
-            let on_line = books.on_line();
-            let found = Count { packets: hop.port.in_flight() as u64, bytes: on_line.bytes };
-            balance(|| format!("line of link {}", link.name), on_line, found)?;
-            inside += queued + on_line;
+            let ledger = hop.port.link().ledger();
+            inside += ledger.queued() + ledger.on_line();
         }
         let booked: Count = self.accounts.iter().map(FlowAccount::in_network).sum();
         balance(|| "flows against links".to_owned(), booked, inside)
+    }
+}
+
+impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
+    /// A host hands a packet to the network.
+    #[inline]
+    pub fn send(&mut self, now: Nanos, mut packet: Packet, body: Body<T>) {
+        self.accounts[body.flow as usize].sent.count(packet.len);
+        if let Some(watched) = self.watched.get_mut(body.flow as usize) {
+            watched.sent(now);
+        }
+        packet.slot = self.slab.insert(body);
+        self.enter(now, packet);
+        self.settle(now);
+    }
+
+    /// Runs link `id`, which is due at `now`.
+    #[inline]
+    pub fn run(&mut self, now: Nanos, id: u32) {
+        self.with_port(now, id, |port, media, tap| port.advance(now, media, tap));
+        self.settle(now);
+    }
+
+    /// Changes the links that change up to `now`, each at its own time. What is due before a change must
+    /// have been run; what is due at the same time finds the link as it is afterwards.
+    #[cold]
+    pub fn change_links(&mut self, now: Nanos) {
+        let Some(mut changes) = self.changes.take() else { return };
+        changes.take_due(now, |at, id, params| self.change(at, id, params));
+        self.changes = Some(changes);
+    }
+
+    fn change(&mut self, at: Nanos, id: u32, params: &Params) {
+        self.with_port(at, id, |port, media, tap| port.set_wire(at, params, media, tap));
+        debug_assert!(self.moving.is_empty(), "something was due before {at}");
+    }
+
+    /// Gives a link new parameters at `now`, its queue's too.
+    ///
+    /// # Errors
+    /// If the queue is to become another discipline; the link is as it was then.
+    pub fn set(&mut self, now: Nanos, id: u32, params: &Params) -> Result<(), OtherDiscipline> {
+        let mut changed = Ok(());
+        self.with_port(now, id, |port, media, tap| {
+            changed = port.change(now, params, media, tap);
+        });
+        // Its next event may be another one now, and its backlog may have been cut.
+        self.run(now, id);
+        changed
+    }
+
+    /// A host takes a packet that has reached it.
+    #[inline]
+    pub fn receive(&mut self, now: Nanos, packet: &Packet) -> Body<T> {
+        let body = *self.slab.get(packet.slot);
+        let account = &mut self.accounts[body.flow as usize];
+        let kind = if packet.is_damaged() {
+            // To the host it is a packet lost, and so it is in the flow's books.
+            account.lost.count(packet.len);
+            Kind::Discarded
+        } else {
+            account.received.count(packet.len);
+            if let Some(watched) = self.watched.get_mut(body.flow as usize) {
+                watched.received(now, body.sent_at);
+            }
+            self.slab.taken(packet.slot);
+            Kind::Received
+        };
+        if self.options.trace {
+            self.trace.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
+        }
+        self.slab.release(packet.slot);
+        body
+    }
+
+    /// Packets that have reached their hosts wait here, in order, to be taken.
+    #[inline]
+    pub fn next_arrival(&mut self, taken: &mut usize) -> Option<Packet> {
+        if let Some(&packet) = self.arrived.get(*taken) {
+            *taken += 1;
+            return Some(packet);
+        }
+        self.arrived.clear();
+        *taken = 0;
+        None
+    }
+
+    /// Lets `call` do something with link `id`, and says whether it refused a packet.
+    #[inline]
+    fn with_port(
+        &mut self,
+        now: Nanos,
+        id: u32,
+        call: impl FnOnce(&mut Port, &mut [Medium], &mut Tap<'_, T, W>),
+    ) -> bool {
+        let hop = &mut self.hops[id as usize];
+        let mut tap = Tap {
+            link: id,
+            observed: hop.observed,
+            options: self.options,
+            refused: false,
+            probe: &mut hop.probe,
+            observer: &mut self.observer,
+            slab: &mut self.slab,
+            accounts: &mut self.accounts,
+            watched: &mut self.watched,
+            trace: &mut self.trace,
+            delivered: &mut self.moving,
+        };
+        call(&mut hop.port, &mut self.media, &mut tap);
+        let (refused, backlog) = (tap.refused, hop.port.backlog());
+        if self.options.probes && hop.probe.backlog(now, backlog) && hop.member != NONE {
+            self.joint.backlog(now, hop.member, backlog);
+        }
+        match hop.port.next_event() {
+            Some(at) => self.due.set(id, at),
+            None => self.due.clear(id),
+        }
+        refused
+    }
+
+    /// Offers a packet to the link at its place.
+    #[inline]
+    fn enter(&mut self, now: Nanos, mut packet: Packet) {
+        let id = self.routes.link(packet.place);
+        packet.queued_at = now;
+        let refused =
+            self.with_port(now, id, |port, media, tap| port.offer(now, packet, media, tap));
+        if !refused {
+            self.hops[id as usize].probe.runs.accepted();
+        }
+    }
+
+    /// Moves delivered packets on, each into its next link or to its host.
+    #[inline]
+    fn settle(&mut self, now: Nanos) {
+        let mut next = 0;
+        while let Some(&packet) = self.moving.get(next) {
+            next += 1;
+            let mut packet = packet;
+            packet.place += 1;
+            if self.routes.link(packet.place) == END {
+                self.arrived.push(packet);
+            } else {
+                self.enter(now, packet);
+            }
+        }
+        self.moving.clear();
     }
 }

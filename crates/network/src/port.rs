@@ -2,9 +2,9 @@
 
 use crate::probe::Work;
 use crate::slab::Packet;
-use sojourn_link::{Link, Station};
-use sojourn_measure::Count;
+use sojourn_link::{Backlog, Link, Medium, Observer, Params, Station};
 use sojourn_plan::Plan;
+use sojourn_queue::params::OtherDiscipline;
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 
@@ -18,8 +18,9 @@ pub enum Port {
     Station(Box<Station<Packet>>, Option<u32>),
 }
 
-fn count(count: sojourn_link::Count) -> Count {
-    Count { packets: count.packets, bytes: count.bytes }
+/// The medium of a station, if it shares one.
+fn of(media: &mut [Medium], id: Option<u32>) -> Option<&mut Medium> {
+    id.map(|id| &mut media[id as usize])
 }
 
 impl Port {
@@ -33,7 +34,80 @@ impl Port {
         Self::Station(Box::new(station), link.medium.map(|medium| medium as u32))
     }
 
-    /// The link: its queue, backlog and counters.
+    /// As [`Link::offer`]; `media` are all media of the network.
+    #[inline]
+    pub fn offer(
+        &mut self,
+        now: Nanos,
+        packet: Packet,
+        media: &mut [Medium],
+        observer: &mut impl Observer<Packet>,
+    ) {
+        match self {
+            Self::Link(link) => link.offer(now, packet, observer),
+            Self::Station(station, id) => station.offer(now, packet, of(media, *id), observer),
+        };
+    }
+
+    /// As [`Link::advance`].
+    #[inline]
+    pub fn advance(
+        &mut self,
+        now: Nanos,
+        media: &mut [Medium],
+        observer: &mut impl Observer<Packet>,
+    ) {
+        match self {
+            Self::Link(link) => link.advance(now, observer),
+            Self::Station(station, id) => station.advance(now, of(media, *id), observer),
+        }
+    }
+
+    /// As [`Link::set_wire`].
+    pub fn set_wire(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        media: &mut [Medium],
+        observer: &mut impl Observer<Packet>,
+    ) {
+        match self {
+            Self::Link(link) => link.set_wire(now, params, observer),
+            Self::Station(station, id) => station.set_wire(now, params, of(media, *id), observer),
+        }
+    }
+
+    /// As [`Link::change`].
+    pub fn change(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        media: &mut [Medium],
+        observer: &mut impl Observer<Packet>,
+    ) -> Result<(), OtherDiscipline> {
+        match self {
+            Self::Link(link) => link.change(now, params, observer),
+            Self::Station(station, id) => station.change(now, params, of(media, *id), observer),
+        }
+    }
+
+    /// As [`Link::next_event`].
+    #[inline]
+    pub fn next_event(&self) -> Option<Nanos> {
+        match self {
+            Self::Link(link) => link.next_event(),
+            Self::Station(station, _) => station.next_event(),
+        }
+    }
+
+    /// The queue's length.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.link().backlog()
+    }
+
+    /// The link: its queue, backlog and ledger.
+    #[inline]
     pub fn link(&self) -> &Link<Packet> {
         match self {
             Self::Link(link) => link,
@@ -44,21 +118,13 @@ impl Port {
     /// What its transmitter has done until `now`; of its capacity, if it `varies`.
     pub fn work(&self, now: Nanos, varies: bool) -> Work {
         let (busy, begun, transmitted) = match self {
-            Self::Link(link) => (link.busy(now), link.counters().departed, link.transmitted(now)),
+            Self::Link(link) => (link.busy(now), link.ledger().departed, link.transmitted(now)),
             Self::Station(station, _) => {
                 (station.busy(now), station.begun(), station.transmitted(now))
             }
         };
         let capacity = varies.then(|| self.link().capacity(now));
-        Work { busy, begun: count(begun), transmitted, capacity }
-    }
-
-    /// Packets that have left the queue and not arrived.
-    pub fn in_flight(&self) -> usize {
-        match self {
-            Self::Link(link) => link.in_flight(),
-            Self::Station(station, _) => station.in_flight(),
-        }
+        Work { busy, begun, transmitted, capacity }
     }
 
     /// # Panics

@@ -1,9 +1,8 @@
-//! What is measured at a link, or at several taken together: the books, the queue's length over time,
-//! sojourn times, loss events.
+//! What is measured at a link, or at several taken together, beside the ledger: the queue's length over
+//! time, sojourn times, loss events.
 
-use crate::slab::{CLASSES, Class};
-use sojourn_link::{Backlog, Capacity};
-use sojourn_measure::{Count, Histogram, LinkAccount, LossRuns, TimeWeighted};
+use sojourn_link::{Backlog, Capacity, Ledger};
+use sojourn_measure::{Count, Histogram, LossRuns, TimeWeighted};
 use sojourn_units::Nanos;
 use std::ops::{Add, Sub};
 
@@ -62,13 +61,53 @@ impl std::iter::Sum for Work {
     }
 }
 
+/// The end of packets in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets that left.
+    pub departed: u64,
+}
+
+impl Fates {
+    /// The fates of all packets of a ledger.
+    pub fn of(ledger: &Ledger) -> Self {
+        Self { dropped: ledger.drops().packets, departed: ledger.departed.packets }
+    }
+
+    /// Combines two counts.
+    fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            dropped: combine(self.dropped, other.dropped),
+            departed: combine(self.departed, other.departed),
+        }
+    }
+}
+
+impl Add for Fates {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.zip(other, Add::add)
+    }
+}
+
+impl Sub for Fates {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, Sub::sub)
+    }
+}
+
 /// The probe of one link.
 #[derive(Clone, Debug)]
 pub struct LinkProbe {
-    /// The books since the start, by class.
-    pub account: [LinkAccount; CLASSES],
-    /// The books at the end of the warm-up.
-    before: [LinkAccount; CLASSES],
+    /// What became of UDP packets since the start; the others are TCP's.
+    pub udp: Fates,
+    /// The same at the end of the warm-up.
+    udp_before: Fates,
+    /// The link's ledger at the end of the warm-up.
+    ledger_before: Ledger,
     /// What the transmitter had done at the end of the warm-up.
     work_before: Work,
     /// Packets queued.
@@ -89,8 +128,9 @@ impl LinkProbe {
     /// A probe that begins at `now`.
     pub fn new(now: Nanos) -> Self {
         Self {
-            account: Default::default(),
-            before: Default::default(),
+            udp: Fates::default(),
+            udp_before: Fates::default(),
+            ledger_before: Ledger::default(),
             work_before: Work::default(),
             packets: TimeWeighted::new(now, 0),
             bytes: TimeWeighted::new(now, 0),
@@ -101,9 +141,10 @@ impl LinkProbe {
         }
     }
 
-    /// The warm-up is over; `work` is what the transmitter has done.
-    pub fn restart(&mut self, now: Nanos, work: Work) {
-        self.before = self.account;
+    /// The warm-up is over; `ledger` is the link's, and `work` is what the transmitter has done.
+    pub fn restart(&mut self, now: Nanos, ledger: Ledger, work: Work) {
+        self.udp_before = self.udp;
+        self.ledger_before = ledger;
         self.work_before = work;
         self.packets.restart(now);
         self.bytes.restart(now);
@@ -132,24 +173,19 @@ impl LinkProbe {
         work - self.work_before
     }
 
-    /// The books since the end of the warm-up, of one class.
-    pub fn measured(&self, class: Class) -> LinkAccount {
-        self.account[class as usize] - self.before[class as usize]
+    /// How much of a link's ledger is since the end of the warm-up.
+    pub fn measured_ledger(&self, ledger: Ledger) -> Ledger {
+        ledger - self.ledger_before
     }
 
-    /// The books since the end of the warm-up, of all classes.
-    pub fn measured_all(&self) -> LinkAccount {
-        self.measured(Class::Tcp) + self.measured(Class::Udp)
+    /// The fates of UDP packets since the end of the warm-up.
+    pub fn measured_udp(&self) -> Fates {
+        self.udp - self.udp_before
     }
 
     /// When the queue last changed; a packet that passed it by counts too.
     pub fn changed(&self) -> Nanos {
         self.packets.since().max(self.last_departed)
-    }
-
-    /// The books since the start, of all classes.
-    pub fn all(&self) -> LinkAccount {
-        self.account[0] + self.account[1]
     }
 }
 
@@ -191,10 +227,8 @@ impl Joint {
     pub fn merged<'a>(&self, members: impl Iterator<Item = &'a LinkProbe>) -> LinkProbe {
         let mut all = LinkProbe::new(0);
         for member in members {
-            for class in 0..CLASSES {
-                all.account[class] = all.account[class] + member.account[class];
-                all.before[class] = all.before[class] + member.before[class];
-            }
+            all.udp = all.udp + member.udp;
+            all.udp_before = all.udp_before + member.udp_before;
             all.sojourn.merge(&member.sojourn);
             all.runs.merge(&member.runs);
         }

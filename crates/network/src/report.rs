@@ -1,7 +1,7 @@
 //! The tables of a record, as far as links tell them.
 
 use crate::link_report::{self, share, utilisation};
-use crate::network::{Network, Witness};
+use crate::network::Network;
 use crate::port::transmitters;
 use crate::probe::LinkProbe;
 use crate::tables::{Row, append, table};
@@ -23,14 +23,16 @@ pub struct Span<'a> {
     pub media: &'a [Medium],
 }
 
-impl<T: Copy, W: Witness<T>> Network<T, W> {
+impl<T, W> Network<T, W> {
     /// The metrics of a link, or of several that `probe` has measured together.
     fn links_row(&self, plan: &Plan, links: &[usize], probe: &LinkProbe, span: &Span) -> Row {
         let mut row = Row::default();
         let work = |&id: &usize| self.probe(id).measured_work(self.work(id, span.now));
         let works: Vec<_> = links.iter().map(work).collect();
+        let ledger = |&id: &usize| self.probe(id).measured_ledger(*self.link(id).ledger());
+        let ledger = links.iter().map(ledger).sum();
         let (transmitters, took) = (self.transmitters(plan, links), span.now - span.since);
-        link_report::append(&mut row, probe, &works, transmitters, span.now, took);
+        link_report::append(&mut row, probe, &ledger, &works, transmitters, span.now, took);
         row
     }
 

@@ -1,8 +1,9 @@
 //! Time series of links: queues, rates, the policy's state; with columns of whoever drives them.
 
 use crate::link_report::{rate, utilisation};
-use crate::network::{Network, Witness};
+use crate::network::Network;
 use crate::probe::Work;
+use sojourn_link::Ledger;
 use sojourn_measure::{Table, Values};
 use sojourn_plan::Plan;
 use sojourn_queue::Discipline;
@@ -57,7 +58,7 @@ impl LinkSeries {
     }
 
     /// Takes the sample at `now`, one interval of the plan's after the last, with a value for each of the other columns.
-    pub fn sample<T: Copy, W: Witness<T>>(
+    pub fn sample<T, W>(
         &mut self,
         net: &Network<T, W>,
         plan: &Plan,
@@ -88,10 +89,8 @@ impl LinkSeries {
             add(rate(work.transmitted, interval));
             add(utilisation(&works, net.transmitters(plan, links), interval));
             add(left.map_or(f64::NAN, |probe| probe.last_sojourn as f64 / SECOND as f64));
-            let books = links.iter().map(|&id| net.probe(id).all());
-            let so_far = books.fold([0; 2], |[drops, marks], all| {
-                [drops + all.drops().packets, marks + all.marked.packets]
-            });
+            let all: Ledger = links.iter().map(|&id| *net.link(id).ledger()).sum();
+            let so_far = [all.drops().packets, all.marked.packets];
             let before = std::mem::replace(verdicts, so_far);
             add((so_far[0] - before[0]) as f64);
             add((so_far[1] - before[1]) as f64);
@@ -101,12 +100,7 @@ impl LinkSeries {
         self.sample_states(net, plan, rows);
     }
 
-    fn sample_states<T: Copy, W: Witness<T>>(
-        &mut self,
-        net: &Network<T, W>,
-        plan: &Plan,
-        rows: usize,
-    ) {
+    fn sample_states<T, W>(&mut self, net: &Network<T, W>, plan: &Plan, rows: usize) {
         let columns = &mut self.columns;
         let mut next = self.fixed;
         for links in &self.places {

@@ -1,5 +1,6 @@
 //! Packets: a small value that travels through queues, and what its hosts need, in a slab.
 
+use sojourn_link::Corrupt;
 use sojourn_queue::Ecn;
 use sojourn_units::Nanos;
 
@@ -84,11 +85,6 @@ impl Packet {
         self.kind & DAMAGED != 0
     }
 
-    /// A bit of it is flipped: its host's checksum will tell.
-    pub fn damage(&mut self) {
-        self.kind |= DAMAGED;
-    }
-
     /// Whether it carries Congestion Experienced.
     #[inline]
     pub fn is_ce(&self) -> bool {
@@ -146,6 +142,13 @@ impl sojourn_queue::Packet for Packet {
             self.tos |= 3;
         }
         capable
+    }
+}
+
+impl Corrupt for Packet {
+    /// Which bit is flipped does not matter: its host's checksum will tell.
+    fn corrupt(&mut self, _entropy: u32) {
+        self.kind |= DAMAGED;
     }
 }
 

@@ -1,29 +1,19 @@
 //! The journal of a link that changes on the way is replayed with its changes.
 
-use sojourn_link::{Backlog, Impairments, Link, Params, Sink};
-use sojourn_network::journal::{Happening, Journal, replay};
+use sojourn_link::{Event, Impairments, Link, Observer, Params};
+use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
-use sojourn_queue::{Device, DropReason, MarkReason, TcpView};
+use sojourn_queue::{Device, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
 struct Scribe(Journal);
 
-impl Sink<Packet> for Scribe {
-    fn offered(&mut self, at: Nanos, packet: &Packet, _: Backlog) {
-        self.0.offered(at, packet);
+impl Observer<Packet> for Scribe {
+    fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
+        self.0.record(at, packet, event);
     }
-    fn departed(&mut self, at: Nanos, packet: &Packet, _: Backlog) {
-        self.0.happened(at, packet, Happening::Departed);
-    }
-    fn marked(&mut self, at: Nanos, packet: &Packet, _: MarkReason) {
-        self.0.happened(at, packet, Happening::Marked);
-    }
-    fn dropped(&mut self, at: Nanos, packet: Packet, reason: DropReason, _: bool) {
-        self.0.happened(at, &packet, Happening::Dropped(reason));
-    }
-    fn delivered(&mut self, _: Nanos, _: Packet) {}
     fn tcp(&self, _: &Packet) -> Option<TcpView> {
         None
     }

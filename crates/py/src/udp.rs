@@ -111,8 +111,7 @@ impl UdpServer {
     /// What it counts and measures, as JSON: bytes, seconds.
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
         let stats = py.detach(|| self.running().stats());
-        let count =
-            |c: sojourn_buffer::store::Count| object!({"messages": c.packets, "bytes": c.bytes});
+        let count = |c: sojourn_measure::Count| object!({"messages": c.packets, "bytes": c.bytes});
         let known = |value: f64| value.is_finite().then_some(value);
         json(&object!({
             "arrived": count(stats.buffer.arrived),

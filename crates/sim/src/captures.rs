@@ -1,8 +1,9 @@
-//! Captures of links, which watch the network.
+//! Captures of links: an observer of the network.
 
 use crate::load::{Cargo, frame, tcp_view};
 use crate::pcap::Capture;
-use sojourn_network::{Body, Packet, Witness};
+use sojourn_link::{Event, Observer};
+use sojourn_network::Seen;
 use sojourn_plan::Plan;
 use sojourn_queue::TcpView;
 use sojourn_units::{EPOCH, Nanos};
@@ -33,14 +34,16 @@ impl Captures {
     }
 }
 
-impl Witness<Cargo> for Captures {
-    fn departed(&mut self, at: Nanos, link: u32, packet: &Packet, body: &Body<Cargo>) {
-        if let Some(capture) = &mut self.0[link as usize] {
-            capture.add(at - EPOCH, &frame(packet, body));
+impl Observer<Seen<'_, Cargo>> for Captures {
+    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Cargo>, event: Event) {
+        if event == Event::Departed
+            && let Some(capture) = &mut self.0[seen.link as usize]
+        {
+            capture.add(at - EPOCH, &frame(seen.packet, seen.body));
         }
     }
 
-    fn tcp(&self, packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
-        tcp_view(packet, body)
+    fn tcp(&self, seen: &Seen<'_, Cargo>) -> Option<TcpView> {
+        tcp_view(seen.packet, seen.body)
     }
 }

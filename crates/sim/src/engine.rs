@@ -153,7 +153,7 @@ impl<'a> Engine<'a> {
 
     /// Compares all books with what is there.
     fn audit(&self) -> Result<(), Imbalance> {
-        self.world.net.audit(self.world.plan)?;
+        self.world.net.audit()?;
         let mut apps = self.apps.iter().zip(0..);
         apps.try_for_each(|(app, id)| app.audit(&self.world, id))
     }

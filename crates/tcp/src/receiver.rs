@@ -14,7 +14,7 @@ use crate::segment::{Flags, MAX_BLOCKS, Segment};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// Never.
-pub(crate) const NEVER: Nanos = Nanos::MAX;
+pub(crate) use sojourn_units::NEVER;
 /// Linux's `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u32 = 16;
 /// Where an automatic window starts, and the most that can be said without scaling.

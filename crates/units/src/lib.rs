@@ -11,4 +11,4 @@ pub mod time;
 pub mod words;
 
 pub use quantity::{Bytes, Rate};
-pub use time::{EPOCH, MICROSECOND, MILLISECOND, Nanos, SECOND};
+pub use time::{EPOCH, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};

@@ -14,6 +14,9 @@ pub const SECOND: Nanos = 1_000_000_000;
 /// does, so a clock must not start there.
 pub const EPOCH: Nanos = 1_000 * SECOND;
 
+/// Later than any event.
+pub const NEVER: Nanos = Nanos::MAX;
+
 /// Seconds as a real number, for results that people read.
 pub fn seconds(span: Nanos) -> f64 {
     span as f64 / SECOND as f64

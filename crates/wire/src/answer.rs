@@ -26,7 +26,7 @@ impl Wire {
 
     fn link_counters(&self, id: usize) -> LinkCounters {
         let (plan, link, probe) = (&self.plan.links[id], self.net.link(id), self.net.probe(id));
-        let (books, backlog) = (probe.all(), link.backlog());
+        let (ledger, backlog) = (link.ledger(), link.backlog());
         let work = self.net.work(id, self.now);
         LinkCounters {
             link: plan.name.clone(),
@@ -35,15 +35,15 @@ impl Wire {
             backlog_packets: backlog.packets,
             backlog_bytes: backlog.bytes,
             sojourn: probe.last_sojourn as f64 / SECOND as f64,
-            offered: pair(books.arrived),
+            offered: pair(ledger.offered),
             sent: [work.begun.packets, work.transmitted],
-            delivered: pair(books.delivered),
-            marked: books.marked.packets,
+            delivered: pair(ledger.delivered),
+            marked: ledger.marked.packets,
             dropped: DropReason::ALL
                 .into_iter()
-                .map(|reason| (reason.name(), books.dropped[reason as usize].packets))
+                .map(|reason| (reason.name(), ledger.dropped[reason as usize].packets))
                 .collect(),
-            lost: books.lost.packets,
+            lost: ledger.lost.packets,
             busy: work.busy,
         }
     }

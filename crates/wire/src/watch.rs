@@ -4,13 +4,14 @@ use crate::arena::Arena;
 use crate::capture::{self, Captures, Side};
 use crate::headers::Headers;
 use crate::wire::Load;
-use sojourn_network::journal::{Happening, Journal};
-use sojourn_network::{Body, Packet, Witness};
-use sojourn_queue::{DropReason, Packet as _, TcpView};
+use sojourn_link::{Event, Observer};
+use sojourn_network::Seen;
+use sojourn_network::journal::Journal;
+use sojourn_queue::{Packet as _, TcpView};
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
-/// The witness of a wire's network.
+/// The observer of a wire's network.
 #[derive(Debug)]
 pub struct Watch {
     /// The packets' bytes.
@@ -31,64 +32,30 @@ impl Watch {
     pub fn take_journals(&mut self) -> BTreeMap<u32, Journal> {
         std::mem::take(&mut self.journals)
     }
+}
 
-    fn capture(
-        &mut self,
-        at: Nanos,
-        link: u32,
-        side: Side,
-        (packet, body): (&Packet, &Body<Load>),
-        reason: Option<capture::Reason>,
-    ) {
+impl Observer<Seen<'_, Load>> for Watch {
+    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Load>, event: Event) {
+        let &Seen { link, packet, body } = seen;
+        if let Some(journal) = self.journals.get_mut(&link) {
+            journal.record(at, packet, event);
+        }
+        let (side, reason) = match event {
+            Event::Offered => (Side::Before, None),
+            Event::Departed => (Side::After, None),
+            Event::Dropped { reason, queued } => {
+                (Side::Dropped, Some(capture::dropped(reason, queued)))
+            }
+            Event::Lost => (Side::Dropped, Some(capture::LOST)),
+            _ => return,
+        };
         let seen = (packet, body, self.arena.get(packet.slot));
         self.captures.see(at, link, side, seen, reason);
     }
 
-    fn happened(&mut self, at: Nanos, link: u32, packet: &Packet, what: Happening) {
-        if let Some(journal) = self.journals.get_mut(&link) {
-            journal.happened(at, packet, what);
-        }
-    }
-}
-
-impl Witness<Load> for Watch {
-    fn offered(&mut self, at: Nanos, link: u32, packet: &Packet, body: &Body<Load>) {
-        if let Some(journal) = self.journals.get_mut(&link) {
-            journal.offered(at, packet);
-        }
-        self.capture(at, link, Side::Before, (packet, body), None);
-    }
-
-    fn departed(&mut self, at: Nanos, link: u32, packet: &Packet, body: &Body<Load>) {
-        self.happened(at, link, packet, Happening::Departed);
-        self.capture(at, link, Side::After, (packet, body), None);
-    }
-
-    fn marked(&mut self, at: Nanos, link: u32, packet: &Packet, _body: &Body<Load>) {
-        self.happened(at, link, packet, Happening::Marked);
-    }
-
-    fn dropped(
-        &mut self,
-        at: Nanos,
-        link: u32,
-        packet: &Packet,
-        body: &Body<Load>,
-        reason: DropReason,
-        queued: bool,
-    ) {
-        self.happened(at, link, packet, Happening::Dropped(reason));
-        let why = capture::dropped(reason, queued);
-        self.capture(at, link, Side::Dropped, (packet, body), Some(why));
-    }
-
-    fn lost(&mut self, at: Nanos, link: u32, packet: &Packet, body: &Body<Load>) {
-        self.happened(at, link, packet, Happening::Lost);
-        self.capture(at, link, Side::Dropped, (packet, body), Some(capture::LOST));
-    }
-
-    fn tcp(&self, packet: &Packet, body: &Body<Load>) -> Option<TcpView> {
-        let bytes = &self.arena.get(packet.slot)[..body.load.bytes as usize];
-        Headers::parse(body.load.framing, bytes).tcp_view(bytes, packet.hosts())
+    fn tcp(&self, seen: &Seen<'_, Load>) -> Option<TcpView> {
+        let (packet, load) = (seen.packet, &seen.body.load);
+        let bytes = &self.arena.get(packet.slot)[..load.bytes as usize];
+        Headers::parse(load.framing, bytes).tcp_view(bytes, packet.hosts())
     }
 }

@@ -34,7 +34,7 @@ use sojourn_network::{
     table,
 };
 use sojourn_plan::{Plan, PlanError, PlanErrors, Transport, at};
-use sojourn_units::{EPOCH, MICROSECOND, Nanos, SECOND};
+use sojourn_units::{EPOCH, MICROSECOND, NEVER, Nanos, SECOND};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -145,8 +145,6 @@ struct Ticks {
     end: Nanos,
 }
 
-const NEVER: Nanos = Nanos::MAX;
-
 /// Turns begin no sooner after each other, unless a device has something: on a fast link several packets
 /// are then due together, and are written as one.
 const GRAIN: Nanos = 50 * MICROSECOND;
@@ -180,7 +178,7 @@ impl Wire {
         let captured = captures.links();
         let mut net = Network::new(&plan, seed, options, Watch::new(arena, journals, captures));
         for &link in journals.iter().chain(&captured) {
-            net.witness_link(link);
+            net.observe_link(link);
         }
         let flows = Flows::new(&plan);
         for _ in 0..=flows.count() {
@@ -251,7 +249,7 @@ impl Wire {
         // The kernel may wake a thread late to save power, but not this one. Where that is refused,
         // lateness will tell.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        self.net.witness.captures.start(start).map_err(|e| WireError::Io("capture", e))?;
+        self.net.observer.captures.start(start).map_err(|e| WireError::Io("capture", e))?;
         self.health.begin();
         let mut events = Vec::with_capacity(self.endpoints.len() + 1);
         let mut outcome = None;
@@ -397,7 +395,7 @@ impl Wire {
         };
         while let Some(length) = segments.next_length() {
             let slot = self.net.slab.next_slot();
-            let Some(place) = self.net.witness.arena.make(slot) else {
+            let Some(place) = self.net.observer.arena.make(slot) else {
                 self.health.overflowed += 1;
                 return;
             };
@@ -465,7 +463,7 @@ impl Wire {
                 continue;
             }
             let load = &body.load;
-            let bytes = &mut self.net.witness.arena.get_mut(slot)[..load.bytes as usize];
+            let bytes = &mut self.net.observer.arena.get_mut(slot)[..load.bytes as usize];
             let mut headers = Headers::parse(load.framing, bytes);
             if packet.tos != load.tos {
                 headers.set_tos(bytes, packet.tos);
@@ -500,7 +498,7 @@ impl Wire {
     /// Writes what waits for one device.
     fn write(&mut self, number: usize) {
         let (endpoint, net) = (&mut self.endpoints[number], &mut self.net);
-        endpoint.write(&net.witness.arena, self.clock, &mut self.health);
+        endpoint.write(&net.observer.arena, self.clock, &mut self.health);
         endpoint.clear(|slot| net.slab.release(slot));
     }
 
@@ -523,12 +521,12 @@ impl Wire {
     fn outcome(&mut self, complete: bool) -> Result<Outcome, WireError> {
         self.flush();
         self.health.end();
-        self.net.audit(&self.plan)?;
+        self.net.audit()?;
         if self.ticks.warmup != NEVER {
             // Stopped in the warm-up: nothing was measured, and the record says so by its span.
             self.since = self.now;
         }
-        let captures = self.net.witness.captures.finish();
+        let captures = self.net.observer.captures.finish();
         let counted = self.flows.count_up(&self.net.accounts);
         let span = Span { since: self.since, now: self.now, media: &self.media_before };
         let took = self.now - self.since;
@@ -571,7 +569,7 @@ impl Wire {
             },
             health: self.health.clone(),
             captures,
-            agreements: agreements(&self.plan, self.seed, self.net.witness.take_journals()),
+            agreements: agreements(&self.plan, self.seed, self.net.observer.take_journals()),
         })
     }
 }

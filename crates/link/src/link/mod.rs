@@ -3,19 +3,19 @@
 pub mod station;
 
 use crate::capacity::{Account, Capacity};
-use crate::conservation::{Count, Counters};
 use crate::impair::{Impair, Passage};
-use crate::line::{DelayLine, NEVER};
+use crate::ledger::{Backlog, Ledger};
+use crate::line::DelayLine;
+use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
-use crate::sink::{Backlog, Sink};
 use crate::trace::{Opportunities, Trace};
+use sojourn_measure::Count;
 use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{
-    Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink as QueueSink,
-    TcpView,
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink, TcpView,
 };
 use sojourn_random::{Key, Stream};
-use sojourn_units::{Nanos, Rate};
+use sojourn_units::{NEVER, Nanos, Rate};
 
 /// A stream as a discipline's source of draws.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct Link<P, Q = Queue<P>> {
     /// Of a link whose rate has changed.
     capacity: Option<Box<Account>>,
     draws: StreamDraws,
-    counters: Counters,
+    ledger: Ledger,
     /// The latest time at which something happened.
     clock: Nanos,
     key: Key,
@@ -86,37 +86,32 @@ fn remainder((bytes, takes): (u32, Nanos), left: Nanos) -> u64 {
     (u128::from(bytes) * u128::from(left)).div_ceil(u128::from(takes)) as u64
 }
 
-/// Hands a discipline's verdicts on, with their time, and counts them.
-struct Tap<'a, S: ?Sized> {
+/// Gives a discipline's verdicts their time, and records them.
+struct Tap<'a, O: ?Sized> {
     at: Nanos,
     backlog: &'a mut Backlog,
-    counters: &'a mut Counters,
-    sink: &'a mut S,
+    ledger: &'a mut Ledger,
+    observer: &'a mut O,
 }
 
-impl<P: Packet, S: Sink<P> + ?Sized> QueueSink<P> for Tap<'_, S> {
+impl<P: Packet, O: Observer<P> + ?Sized> Sink<P> for Tap<'_, O> {
     #[inline]
     fn dropped(&mut self, packet: P, reason: DropReason, queued: bool) {
-        let bytes = packet.len();
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(bytes);
-        let count = if queued { &mut self.counters.dropped } else { &mut self.counters.refused };
-        count.add(bytes);
-        self.sink.dropped(self.at, packet, reason, queued);
+        self.backlog.remove(packet.len());
+        self.ledger.record(self.at, &packet, Event::Dropped { reason, queued }, self.observer);
     }
 
     #[inline]
     fn marked(&mut self, packet: &P, reason: MarkReason) {
-        self.counters.marked.add(packet.len());
-        self.sink.marked(self.at, packet, reason);
+        self.ledger.record(self.at, packet, Event::Marked(reason), self.observer);
     }
 
     fn tcp(&self, packet: &P) -> Option<TcpView> {
-        self.sink.tcp(packet)
+        self.observer.tcp(packet)
     }
 }
 
-impl<P: Packet + Clone> Link<P> {
+impl<P: Packet + Clone + Corrupt> Link<P> {
     /// A link, idle and empty at `now`; `key` is of the run's seed and the link's name.
     pub fn new(params: &Params, key: Key, now: Nanos) -> Self {
         Self::with_queue(params.queue.build(now), params, key, now)
@@ -132,20 +127,20 @@ impl<P: Packet + Clone> Link<P> {
         &mut self,
         now: Nanos,
         params: &Params,
-        sink: &mut (impl Sink<P> + ?Sized),
+        observer: &mut (impl Observer<P> + ?Sized),
     ) -> Result<(), OtherDiscipline> {
-        self.advance(now, sink);
-        self.apply(now, params, sink)
+        self.advance(now, observer);
+        self.apply(now, params, observer)
     }
 
     fn apply(
         &mut self,
         now: Nanos,
         params: &Params,
-        sink: &mut (impl Sink<P> + ?Sized),
+        observer: &mut (impl Observer<P> + ?Sized),
     ) -> Result<(), OtherDiscipline> {
         let mut tap =
-            Tap { at: now, backlog: &mut self.backlog, counters: &mut self.counters, sink };
+            Tap { at: now, backlog: &mut self.backlog, ledger: &mut self.ledger, observer };
         self.queue.change(&params.queue, now, &mut tap)?;
         self.timer = self.queue.next_timer().unwrap_or(NEVER);
         self.set(now, params);
@@ -153,7 +148,7 @@ impl<P: Packet + Clone> Link<P> {
     }
 }
 
-impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
+impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// A link around a `queue` of one's own; `params.queue` is not looked at.
     pub fn with_queue(queue: Q, params: &Params, key: Key, now: Nanos) -> Self {
         let mut link = Self {
@@ -173,7 +168,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
             impair: None,
             capacity: None,
             draws: StreamDraws(key.stream("queue")),
-            counters: Counters::default(),
+            ledger: Ledger::default(),
             clock: now,
             key,
         };
@@ -220,9 +215,14 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn set_wire(&mut self, now: Nanos, params: &Params, sink: &mut (impl Sink<P> + ?Sized)) {
+    pub fn set_wire(
+        &mut self,
+        now: Nanos,
+        params: &Params,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) {
         if let Some(before) = self.before(now) {
-            self.advance(before, sink);
+            self.advance(before, observer);
         }
         self.set(now, params);
     }
@@ -239,25 +239,27 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn offer(&mut self, now: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) -> Return {
-        self.advance(now, sink);
-        self.arrive(now, &packet, sink);
+    pub fn offer(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) -> Return {
+        self.advance(now, observer);
+        self.arrive(now, &packet, observer);
         let verdict =
-            self.tap(now, sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+            self.tap(now, observer, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
         if !self.transmitting {
-            self.transmit_next(now, sink);
+            self.transmit_next(now, observer);
         }
         verdict
     }
 
     /// A packet comes to the queue.
     #[inline]
-    fn arrive(&mut self, now: Nanos, packet: &P, sink: &mut (impl Sink<P> + ?Sized)) {
-        let bytes = packet.len();
-        self.counters.offered.add(bytes);
-        sink.offered(now, packet, self.backlog);
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(bytes);
+    fn arrive(&mut self, now: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
+        self.ledger.record(now, packet, Event::Offered, observer);
+        self.backlog.add(packet.len());
     }
 
     /// Runs everything that is due up to and at `now`, each at its theoretical time.
@@ -265,15 +267,15 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// # Panics
     /// If `now` is before an earlier call's.
     #[inline]
-    pub fn advance(&mut self, now: Nanos, sink: &mut (impl Sink<P> + ?Sized)) {
+    pub fn advance(&mut self, now: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
         self.set_clock(now);
         while self.due.min(self.line.head()) <= now {
             if self.line.head() <= self.due {
-                self.deliver_next(sink);
+                self.deliver_next(observer);
             } else {
                 let at = self.due;
                 self.run_timers(at);
-                self.transmit_next(at, sink);
+                self.transmit_next(at, observer);
             }
         }
         self.run_timers(now);
@@ -286,11 +288,10 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     }
 
     #[inline]
-    fn deliver_next(&mut self, sink: &mut (impl Sink<P> + ?Sized)) {
+    fn deliver_next(&mut self, observer: &mut (impl Observer<P> + ?Sized)) {
         let at = self.line.head();
         if let Some(packet) = self.line.pop() {
-            self.counters.delivered.add(packet.len());
-            sink.delivered(at, packet);
+            self.ledger.record(at, &packet, Event::Delivered, observer);
         }
     }
 
@@ -321,13 +322,13 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     }
 
     #[inline]
-    fn tap<S: Sink<P> + ?Sized, R>(
+    fn tap<O: Observer<P> + ?Sized, R>(
         &mut self,
         at: Nanos,
-        sink: &mut S,
-        call: impl FnOnce(&mut Q, &mut StreamDraws, &mut Tap<'_, S>) -> R,
+        observer: &mut O,
+        call: impl FnOnce(&mut Q, &mut StreamDraws, &mut Tap<'_, O>) -> R,
     ) -> R {
-        let mut tap = Tap { at, backlog: &mut self.backlog, counters: &mut self.counters, sink };
+        let mut tap = Tap { at, backlog: &mut self.backlog, ledger: &mut self.ledger, observer };
         let result = call(&mut self.queue, &mut self.draws, &mut tap);
         // Most disciplines have no periodic task; one that has it, has it always.
         if self.timer != NEVER {
@@ -353,15 +354,15 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// Asks the queue for a packet and starts its transmission.
     #[inline]
-    fn transmit_next(&mut self, at: Nanos, sink: &mut (impl Sink<P> + ?Sized)) {
+    fn transmit_next(&mut self, at: Nanos, observer: &mut (impl Observer<P> + ?Sized)) {
         if self.rate.is_none() && !self.has_opportunity(at) {
             return;
         }
-        let next = self.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
+        let next = self.tap(at, observer, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match next {
             Dequeue::Packet(packet) => {
-                self.depart(at, &packet, sink);
-                self.busy += self.transmit(at, packet, sink);
+                self.depart(at, &packet, observer);
+                self.busy += self.transmit(at, packet, observer);
             }
             Dequeue::Empty => {
                 self.transmitting = false;
@@ -378,22 +379,24 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// A packet has left the queue.
     #[inline]
-    fn depart(&mut self, at: Nanos, packet: &P, sink: &mut (impl Sink<P> + ?Sized)) {
-        let bytes = packet.len();
-        self.counters.departed.add(bytes);
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(bytes);
-        sink.departed(at, packet, self.backlog);
+    fn depart(&mut self, at: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
+        self.backlog.remove(packet.len());
+        self.ledger.record(at, packet, Event::Departed, observer);
     }
 
     /// Starts the transmission of `packet` and says how long it takes.
     #[inline]
-    fn transmit(&mut self, at: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) -> Nanos {
+    fn transmit(
+        &mut self,
+        at: Nanos,
+        packet: P,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) -> Nanos {
         self.transmitting = true;
         let takes = self.transmission_time(packet.len());
         self.due = at + takes;
         if self.impair.is_some() {
-            self.carry_impaired(at, packet, sink);
+            self.carry_impaired(at, packet, observer);
         } else {
             self.line.push(self.due + self.delay, packet);
         }
@@ -420,32 +423,36 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
 
     /// Puts a packet on a wire that does more than delay it.
     #[inline(never)]
-    fn carry_impaired(&mut self, at: Nanos, mut packet: P, sink: &mut (impl Sink<P> + ?Sized)) {
+    fn carry_impaired(
+        &mut self,
+        at: Nanos,
+        mut packet: P,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) {
         let Some(mut impair) = self.impair.take() else { return };
         let (twice, lost) = (impair.duplicates(), impair.loses());
         if twice {
-            self.counters.duplicated.add(packet.len());
-            sink.duplicated(at, &packet);
+            self.ledger.record(at, &packet, Event::Duplicated, observer);
         }
         let copy = twice.then(|| packet.clone());
         match (lost, copy) {
-            (true, None) => self.lose(at, packet, sink),
+            (true, None) => self.lose(at, &packet, observer),
             // Of a packet that is both duplicated and lost, netem carries one.
             (true, Some(copy)) => {
-                self.lose(at, copy, sink);
-                self.corrupt(&mut impair, at, &mut packet, sink);
+                self.lose(at, &copy, observer);
+                self.corrupt(&mut impair, at, &mut packet, observer);
                 self.carry(&mut impair, packet);
             }
             (false, None) => {
-                self.corrupt(&mut impair, at, &mut packet, sink);
+                self.corrupt(&mut impair, at, &mut packet, observer);
                 self.carry(&mut impair, packet);
             }
             (false, Some(mut copy)) => {
-                self.corrupt(&mut impair, at, &mut packet, sink);
+                self.corrupt(&mut impair, at, &mut packet, observer);
                 if impair.loses() {
-                    self.lose(at, copy, sink);
+                    self.lose(at, &copy, observer);
                 } else {
-                    self.corrupt(&mut impair, at, &mut copy, sink);
+                    self.corrupt(&mut impair, at, &mut copy, observer);
                     self.carry(&mut impair, copy);
                 }
                 self.carry(&mut impair, packet);
@@ -454,9 +461,8 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         self.impair = Some(impair);
     }
 
-    fn lose(&mut self, at: Nanos, packet: P, sink: &mut (impl Sink<P> + ?Sized)) {
-        self.counters.lost.add(packet.len());
-        sink.lost(at, packet);
+    fn lose(&mut self, at: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
+        self.ledger.record(at, packet, Event::Lost, observer);
     }
 
     fn corrupt(
@@ -464,21 +470,18 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
         impair: &mut Impair,
         at: Nanos,
         packet: &mut P,
-        sink: &mut (impl Sink<P> + ?Sized),
+        observer: &mut (impl Observer<P> + ?Sized),
     ) {
         if let Some(entropy) = impair.corrupts() {
-            self.counters.corrupted.add(packet.len());
-            sink.corrupted(at, packet, entropy);
+            self.ledger.record(at, packet, Event::Corrupted(entropy), observer);
+            packet.corrupt(entropy);
         }
     }
 
     fn carry(&mut self, impair: &mut Impair, packet: P) {
         match impair.passage(self.delay) {
             Passage::Delayed(delay) => self.line.push(self.due + delay, packet),
-            Passage::Overtaking => {
-                self.counters.reordered.add(packet.len());
-                self.line.push(self.due, packet);
-            }
+            Passage::Overtaking => self.line.push(self.due, packet),
         }
     }
 
@@ -519,7 +522,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     /// counts in proportion to the part of its duration that has passed, rounded down.
     pub fn transmitted(&self, now: Nanos) -> u64 {
         let left = if self.transmitting { self.due.saturating_sub(now) } else { 0 };
-        self.counters.departed.bytes - remainder(self.transmission(), left)
+        self.ledger.departed.bytes - remainder(self.transmission(), left)
     }
 
     /// How long the link has been transmitting until `now`, which is not before the last call's time.
@@ -540,24 +543,24 @@ impl<P: Packet + Clone, Q: Discipline<P>> Link<P, Q> {
     }
 
     /// What happened since the link was made.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// # Panics
-    /// If a packet or a byte was lost or made on the way, by the link's own counts or by the queue's.
+    /// If a packet or a byte was lost or made on the way: if the ledger differs from the backlog, the queue
+    /// or the line.
     pub fn assert_conserved(&self) {
         self.assert_conserved_with(Count::default());
     }
 
     /// As [`Link::assert_conserved`], where the device holds some packets in its ring.
     fn assert_conserved_with(&self, ring: Count) {
-        let queued = Count { packets: u64::from(self.backlog.packets), bytes: self.backlog.bytes };
-        assert_eq!(self.queue.packets(), self.backlog.packets as usize, "packets in the queue");
-        assert_eq!(self.queue.bytes(), self.backlog.bytes, "bytes in the queue");
-        let mut in_flight = Count::default();
-        self.line.packets().for_each(|packet| in_flight.add(packet.len()));
-        assert_eq!(in_flight.packets, self.line.len() as u64);
-        self.counters.assert(queued, in_flight + ring);
+        let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() };
+        assert_eq!(queue, self.backlog.into(), "in the queue, by itself and by the link");
+        assert_eq!(queue, self.ledger.queued(), "in the queue, by itself and by the ledger");
+        let mut line = ring;
+        self.line.packets().for_each(|packet| line.count(packet.len()));
+        assert_eq!(line, self.ledger.on_line(), "on the line, by itself and by the ledger");
     }
 }

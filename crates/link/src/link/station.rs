@@ -1,21 +1,20 @@
 //! A link whose transmitter has a ring before it, or shares its medium with others.
 
 use super::{Link, remainder};
-use crate::conservation::Count;
 use crate::csma::{Backoff, Medium};
-use crate::line::NEVER;
+use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
-use crate::sink::Sink;
+use sojourn_measure::Count;
 use sojourn_queue::params::OtherDiscipline;
 use sojourn_queue::{Dequeue, Discipline, Packet, Queue, Return};
 use sojourn_random::Key;
-use sojourn_units::Nanos;
+use sojourn_units::{NEVER, Nanos};
 use std::collections::VecDeque;
 
 /// One direction of a link with a transmit ring, on a shared medium, or both; see the [crate] for its
 /// rules. Each call takes the medium, always the same; `None` is one of its own.
 ///
-/// Sinks are `dyn`: that keeps this code apart from [`Link`]'s, which pays for none of it.
+/// Observers are `dyn`: that keeps this code apart from [`Link`]'s, which pays for none of it.
 #[derive(Clone, Debug)]
 pub struct Station<P, Q = Queue<P>> {
     link: Link<P, Q>,
@@ -28,12 +27,11 @@ pub struct Station<P, Q = Queue<P>> {
     backoff: Backoff,
     /// Until when the frame sent last occupies the medium.
     until: Nanos,
-    begun: Count,
     /// When the transmission begun last ends or ended, its length and how long it takes.
     transmission: (Nanos, (u32, Nanos)),
 }
 
-impl<P: Packet + Clone> Station<P> {
+impl<P: Packet + Clone + Corrupt> Station<P> {
     /// A station, idle and empty at `now`, whose device takes up to `ring` packets from the queue ahead
     /// of their transmission; `key` is of the run's seed and the link's name.
     pub fn new(params: &Params, ring: u32, key: Key, now: Nanos) -> Self {
@@ -44,7 +42,6 @@ impl<P: Packet + Clone> Station<P> {
             refill: NEVER,
             backoff: Backoff::new(key),
             until: 0,
-            begun: Count::default(),
             transmission: (0, (0, 0)),
         }
     }
@@ -59,14 +56,14 @@ impl<P: Packet + Clone> Station<P> {
         now: Nanos,
         params: &Params,
         medium: Option<&mut Medium>,
-        sink: &mut dyn Sink<P>,
+        observer: &mut dyn Observer<P>,
     ) -> Result<(), OtherDiscipline> {
-        self.run(now, medium, sink);
-        self.link.apply(now, params, sink)
+        self.run(now, medium, observer);
+        self.link.apply(now, params, observer)
     }
 }
 
-impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
+impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     /// As [`Link::offer`].
     ///
     /// # Panics
@@ -76,13 +73,14 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         now: Nanos,
         packet: P,
         mut medium: Option<&mut Medium>,
-        sink: &mut dyn Sink<P>,
+        observer: &mut dyn Observer<P>,
     ) -> Return {
-        self.run(now, medium.as_deref_mut(), sink);
-        self.link.arrive(now, &packet, sink);
-        let verdict =
-            self.link.tap(now, sink, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
-        self.stir(now, medium, sink);
+        self.run(now, medium.as_deref_mut(), observer);
+        self.link.arrive(now, &packet, observer);
+        let verdict = self
+            .link
+            .tap(now, observer, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
+        self.stir(now, medium, observer);
         verdict
     }
 
@@ -90,8 +88,13 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     ///
     /// # Panics
     /// If `now` is before an earlier call's.
-    pub fn advance(&mut self, now: Nanos, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
-        self.run(now, medium, sink);
+    pub fn advance(
+        &mut self,
+        now: Nanos,
+        medium: Option<&mut Medium>,
+        observer: &mut dyn Observer<P>,
+    ) {
+        self.run(now, medium, observer);
     }
 
     /// As [`Link::set_wire`].
@@ -103,10 +106,10 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         now: Nanos,
         params: &Params,
         medium: Option<&mut Medium>,
-        sink: &mut dyn Sink<P>,
+        observer: &mut dyn Observer<P>,
     ) {
         if let Some(before) = self.link.before(now) {
-            self.run(before, medium, sink);
+            self.run(before, medium, observer);
         }
         self.link.set(now, params);
     }
@@ -120,7 +123,7 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
         (next != NEVER).then_some(next)
     }
 
-    fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
+    fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, observer: &mut dyn Observer<P>) {
         self.link.set_clock(now);
         loop {
             let acts = self.link.due.min(self.refill);
@@ -129,33 +132,33 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
                 break;
             }
             if self.link.line.head() <= acts {
-                self.link.deliver_next(sink);
+                self.link.deliver_next(observer);
                 continue;
             }
             self.link.run_timers(at);
             if self.link.due <= at {
-                self.attempt(at, medium.as_deref_mut(), sink);
+                self.attempt(at, medium.as_deref_mut(), observer);
             } else {
-                self.stir(at, medium.as_deref_mut(), sink);
+                self.stir(at, medium.as_deref_mut(), observer);
             }
         }
         self.link.run_timers(now);
     }
 
     /// Something may have come that the device can take.
-    fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
+    fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, observer: &mut dyn Observer<P>) {
         if self.link.transmitting || self.backoff.is_waiting() {
-            self.fill(at, sink);
+            self.fill(at, observer);
         } else {
-            self.attempt(at, medium, sink);
+            self.attempt(at, medium, observer);
         }
     }
 
     /// Asks the queue for a packet.
-    fn dequeue(&mut self, at: Nanos, sink: &mut dyn Sink<P>) -> Dequeue<P> {
-        let next = self.link.tap(at, sink, |queue, draws, tap| queue.dequeue(at, draws, tap));
+    fn dequeue(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Dequeue<P> {
+        let next = self.link.tap(at, observer, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match &next {
-            Dequeue::Packet(packet) => self.link.depart(at, packet, sink),
+            Dequeue::Packet(packet) => self.link.depart(at, packet, observer),
             Dequeue::Empty => debug_assert_eq!(self.link.backlog.packets, 0, "it is not empty"),
             Dequeue::NotBefore(time) => debug_assert!(*time > at, "it asks to wait until {time}"),
         }
@@ -163,10 +166,10 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// Takes packets into the ring while there is room.
-    fn fill(&mut self, at: Nanos, sink: &mut dyn Sink<P>) {
+    fn fill(&mut self, at: Nanos, observer: &mut dyn Observer<P>) {
         self.refill = NEVER;
         while self.ring.len() < self.room {
-            match self.dequeue(at, sink) {
+            match self.dequeue(at, observer) {
                 Dequeue::Packet(packet) => self.ring.push_back(packet),
                 Dequeue::Empty => break,
                 Dequeue::NotBefore(time) => {
@@ -179,11 +182,11 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
 
     /// The next packet to send, if there is one; if a queue without a ring shapes, `due` says when to
     /// ask again.
-    fn next_packet(&mut self, at: Nanos, sink: &mut dyn Sink<P>) -> Option<P> {
+    fn next_packet(&mut self, at: Nanos, observer: &mut dyn Observer<P>) -> Option<P> {
         if self.room > 0 {
             return self.ring.pop_front();
         }
-        match self.dequeue(at, sink) {
+        match self.dequeue(at, observer) {
             Dequeue::Packet(packet) => Some(packet),
             Dequeue::Empty => None,
             Dequeue::NotBefore(time) => {
@@ -194,11 +197,16 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     }
 
     /// The transmitter is free: it sends the next packet, if there is one and the medium is free too.
-    fn attempt(&mut self, at: Nanos, mut medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
+    fn attempt(
+        &mut self,
+        at: Nanos,
+        mut medium: Option<&mut Medium>,
+        observer: &mut dyn Observer<P>,
+    ) {
         self.link.transmitting = false;
         self.link.due = NEVER;
         loop {
-            self.fill(at, sink);
+            self.fill(at, observer);
             let waits = !self.ring.is_empty() || self.room == 0 && self.link.backlog.packets > 0;
             if waits
                 && let Some(medium) = medium.as_deref_mut()
@@ -208,25 +216,29 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
                     self.link.due = next;
                     return;
                 }
-                let Some(packet) = self.next_packet(at, sink) else { return };
-                self.link.counters.abandoned.add(packet.len());
-                sink.abandoned(at, packet);
+                let Some(packet) = self.next_packet(at, observer) else { return };
+                self.link.ledger.record(at, &packet, Event::Abandoned, observer);
                 // The next packet makes its first attempt at once.
                 continue;
             }
             self.backoff.reset();
-            if let Some(packet) = self.next_packet(at, sink) {
-                self.begin(at, packet, medium, sink);
-                self.fill(at, sink);
+            if let Some(packet) = self.next_packet(at, observer) {
+                self.begin(at, packet, medium, observer);
+                self.fill(at, observer);
             }
             return;
         }
     }
 
-    fn begin(&mut self, at: Nanos, packet: P, medium: Option<&mut Medium>, sink: &mut dyn Sink<P>) {
+    fn begin(
+        &mut self,
+        at: Nanos,
+        packet: P,
+        medium: Option<&mut Medium>,
+        observer: &mut dyn Observer<P>,
+    ) {
         let length = packet.len();
-        self.begun.add(length);
-        let mut occupied = self.link.transmit(at, packet, sink);
+        let mut occupied = self.link.transmit(at, packet, observer);
         self.transmission = (at + occupied, (length, occupied));
         if let Some(medium) = medium {
             occupied += self.link.delay;
@@ -258,19 +270,24 @@ impl<P: Packet + Clone, Q: Discipline<P>> Station<P, Q> {
     /// As [`Link::transmitted`].
     pub fn transmitted(&self, now: Nanos) -> u64 {
         let (end, transmission) = self.transmission;
-        self.begun.bytes - remainder(transmission, end.saturating_sub(now))
+        self.begun().bytes - remainder(transmission, end.saturating_sub(now))
     }
 
     /// Packets whose transmission has begun.
     pub fn begun(&self) -> Count {
-        self.begun
+        let ledger = &self.link.ledger;
+        ledger.departed - ledger.abandoned - self.in_ring()
+    }
+
+    fn in_ring(&self) -> Count {
+        let mut ring = Count::default();
+        self.ring.iter().for_each(|packet| ring.count(packet.len()));
+        ring
     }
 
     /// # Panics
     /// As [`Link::assert_conserved`].
     pub fn assert_conserved(&self) {
-        let mut ring = Count::default();
-        self.ring.iter().for_each(|packet| ring.add(packet.len()));
-        self.link.assert_conserved_with(ring);
+        self.link.assert_conserved_with(self.in_ring());
     }
 }

@@ -1,8 +1,8 @@
 //! A packet, a recorder, and ways to drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Backlog, Impairments, Link, Params, Sink, Station};
-use sojourn_queue::{Device, DropReason, Ecn, MarkReason, Packet, Return, TcpView};
+use sojourn_link::{Corrupt, Event, Impairments, Link, Observer, Params, Station};
+use sojourn_queue::{Device, Ecn, Packet, Return, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
 
@@ -49,62 +49,29 @@ impl Packet for Frame {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    Offered(Backlog),
-    Dropped(DropReason, bool),
-    Marked(u8),
-    Departed(Backlog),
-    Abandoned,
-    Lost,
-    Duplicated,
-    Corrupted(u32),
-    Delivered,
+impl Corrupt for Frame {
+    fn corrupt(&mut self, _: u32) {}
 }
 
 /// Everything that happened, in order: time, packet, what.
 #[derive(Default)]
-pub struct Log(pub Vec<(Nanos, u32, What)>);
+pub struct Log(pub Vec<(Nanos, u32, Event)>);
 
 impl Log {
-    pub fn times(&self, wanted: impl Fn(&What) -> bool) -> Vec<(u32, Nanos)> {
+    pub fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<(u32, Nanos)> {
         self.0.iter().filter(|e| wanted(&e.2)).map(|e| (e.1, e.0)).collect()
     }
     pub fn delivered(&self) -> Vec<(u32, Nanos)> {
-        self.times(|what| *what == What::Delivered)
+        self.times(|what| *what == Event::Delivered)
     }
     pub fn departed(&self) -> Vec<(u32, Nanos)> {
-        self.times(|what| matches!(what, What::Departed(_)))
+        self.times(|what| *what == Event::Departed)
     }
 }
 
-impl Sink<Frame> for Log {
-    fn offered(&mut self, at: Nanos, p: &Frame, before: Backlog) {
-        self.0.push((at, p.number, What::Offered(before)));
-    }
-    fn dropped(&mut self, at: Nanos, p: Frame, reason: DropReason, queued: bool) {
-        self.0.push((at, p.number, What::Dropped(reason, queued)));
-    }
-    fn marked(&mut self, at: Nanos, p: &Frame, reason: MarkReason) {
-        self.0.push((at, p.number, What::Marked(reason as u8)));
-    }
-    fn departed(&mut self, at: Nanos, p: &Frame, after: Backlog) {
-        self.0.push((at, p.number, What::Departed(after)));
-    }
-    fn abandoned(&mut self, at: Nanos, p: Frame) {
-        self.0.push((at, p.number, What::Abandoned));
-    }
-    fn lost(&mut self, at: Nanos, p: Frame) {
-        self.0.push((at, p.number, What::Lost));
-    }
-    fn duplicated(&mut self, at: Nanos, p: &Frame) {
-        self.0.push((at, p.number, What::Duplicated));
-    }
-    fn corrupted(&mut self, at: Nanos, p: &mut Frame, entropy: u32) {
-        self.0.push((at, p.number, What::Corrupted(entropy)));
-    }
-    fn delivered(&mut self, at: Nanos, p: Frame) {
-        self.0.push((at, p.number, What::Delivered));
+impl Observer<Frame> for Log {
+    fn on_event(&mut self, at: Nanos, packet: &Frame, event: Event) {
+        self.0.push((at, packet.number, event));
     }
     fn tcp(&self, _: &Frame) -> Option<TcpView> {
         None

@@ -26,7 +26,7 @@ use super::hash::hash;
 use super::timers::NEVER;
 use sojourn_balance::{Backlog, Balancer, Counters, Flow, Fresh, Limit, Reading, Server as Known};
 use sojourn_measure::{Histogram, Welford, jain};
-use sojourn_network::{Network, Row, Witness};
+use sojourn_network::{Network, Row};
 use sojourn_plan::{Fault, Plan};
 use sojourn_queue::Unit;
 use sojourn_random::{Distribution, Key, Stream};
@@ -128,9 +128,9 @@ struct Server {
 }
 
 impl Server {
-    fn read<T: Copy, W: Witness<T>>(&self, net: &Network<T, W>) -> Reading {
+    fn read<T, W>(&self, net: &Network<T, W>) -> Reading {
         let backlog = net.link(self.port).backlog();
-        let sent = net.probe(self.port).all().departed;
+        let sent = net.link(self.port).ledger().departed;
         Reading {
             backlog: Some(Backlog {
                 packets: u64::from(backlog.packets),
@@ -267,7 +267,7 @@ impl Controller {
     }
 
     /// Reads the queues if it is time.
-    pub fn read_due<T: Copy, W: Witness<T>>(&mut self, now: Nanos, net: &Network<T, W>) {
+    pub fn read_due<T, W>(&mut self, now: Nanos, net: &Network<T, W>) {
         if self.next_reading == now {
             self.read(now, net);
             let period = self.fresh.period().expect("it has one");
@@ -275,7 +275,7 @@ impl Controller {
         }
     }
 
-    fn read<T: Copy, W: Witness<T>>(&mut self, now: Nanos, net: &Network<T, W>) {
+    fn read<T, W>(&mut self, now: Nanos, net: &Network<T, W>) {
         let mut readings = self.spare.pop().unwrap_or_default();
         readings.clear();
         readings.extend(self.servers.iter().map(|server| server.read(net)));
@@ -331,13 +331,7 @@ impl Controller {
     }
 
     /// The flow begins: what the choice turned out to be worth.
-    fn begin<T: Copy, W: Witness<T>>(
-        &mut self,
-        now: Nanos,
-        server: usize,
-        took: Nanos,
-        net: &Network<T, W>,
-    ) {
+    fn begin<T, W>(&mut self, now: Nanos, server: usize, took: Nanos, net: &Network<T, W>) {
         let wait = |s: &Server| s.seconds_of(net.link(s.port).backlog().bytes);
         let least = self.servers.iter().map(wait).fold(f64::INFINITY, f64::min);
         let chosen = &self.servers[server];
@@ -350,7 +344,7 @@ impl Controller {
 
     /// Leads one who asks, and whose time has come, as far as it goes now. What takes no time is done
     /// at once.
-    pub fn advance<T: Copy, W: Witness<T>>(
+    pub fn advance<T, W>(
         &mut self,
         now: Nanos,
         asking: &mut Assignment,

@@ -63,7 +63,7 @@ impl<'a> World<'a> {
     /// The world of a valid plan at its beginning, without flows.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
         let mut net = Network::new(plan, seed, options, Captures::new(plan));
-        plan.observe.capture.iter().for_each(|&link| net.witness_link(link));
+        plan.observe.capture.iter().for_each(|&link| net.observe_link(link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);
         let apps = flows + usize::from(plan.store.is_some());

@@ -3,8 +3,7 @@
 use sojourn_network::Deadlines;
 use sojourn_units::Nanos;
 
-/// Later than any event.
-pub const NEVER: Nanos = Nanos::MAX;
+pub use sojourn_units::NEVER;
 
 /// The owner of a timer. Timers that are due at the same time fire in the order of applications, then
 /// of slots of connections.

@@ -1,0 +1,54 @@
+//! Events on a link, and the trait that receives them.
+
+use sojourn_queue::{DropReason, MarkReason, TcpView};
+use sojourn_units::Nanos;
+
+/// What happens to a packet on a link.
+///
+/// Every packet offered ends in exactly one of `Dropped`, `Abandoned`, `Lost` and `Delivered`, and every
+/// copy that `Duplicated` announces in one of the last two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It comes to the queue. If the queue refuses it, `Dropped` follows with `queued` false.
+    Offered,
+    /// The queue dropped it.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+        /// Whether it had been queued; otherwise it was refused on arrival.
+        queued: bool,
+    },
+    /// The queue set CE on it.
+    Marked(MarkReason),
+    /// It left the queue, and its transmission starts, or it waits in the transmit ring for that; the time
+    /// since `Offered` is its sojourn time.
+    Departed,
+    /// The transmitter gave it up after it had departed: the shared medium was busy at every attempt.
+    Abandoned,
+    /// The wire will lose it.
+    Lost,
+    /// The wire carries a copy of it as well.
+    Duplicated,
+    /// The wire flips a bit of it, which this number chooses ([`Corrupt::corrupt`] follows).
+    Corrupted(u32),
+    /// It is at the far end.
+    Delivered,
+}
+
+/// Receives the events of a link in the order of time.
+///
+/// No method has a default: an observer that wraps another one must pass on both.
+pub trait Observer<P> {
+    /// `event` happens to `packet` at the theoretical time `at`.
+    fn on_event(&mut self, at: Nanos, packet: &P, event: Event);
+
+    /// Returns the TCP header of `packet`, which is at or in the queue, if it has one that can be read.
+    /// Decisions of disciplines that look into packets depend on it.
+    fn tcp(&self, packet: &P) -> Option<TcpView>;
+}
+
+/// A packet that a wire can damage.
+pub trait Corrupt {
+    /// Flips the bit that `entropy` chooses.
+    fn corrupt(&mut self, entropy: u32);
+}
