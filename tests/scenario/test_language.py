@@ -19,6 +19,27 @@ def links(scenario: Scenario) -> dict[str, Any]:
     return {link["name"]: link for link in scenario.plan()["links"]}
 
 
+def test_every_table_of_links_has_their_keys() -> None:
+    """Rings and overheads of access links, and of links between a mesh's sites."""
+    side = {"topology.left": {"hosts": 2, "ring": 3, "forward": {"overhead": 4}}}
+    found = {
+        link["name"]: link for link in Scenario.from_toml(DUMBBELL).replace(side).plan()["links"]
+    }
+    assert [found[name]["ring"] for name in ("left1", "left1.reverse", "right1")] == [3, 3, 0]
+    overheads = [found[name]["params"]["overhead"] for name in ("left2", "left2.reverse")]
+    assert overheads == [4, 0]
+    mesh = {
+        "template": "mesh",
+        "nodes": 2,
+        "rate": "1gbit",
+        "sites": [["node1"], ["node2"]],
+        "between": {"ring": 5, "changes": [{"at": "1s", "rate": "1mbit"}]},
+    }
+    flow = {"from": "node1", "to": "node2", "app": "bulk"}
+    links = Scenario(duration="10s", topology=mesh, flows=[flow]).plan()["links"]
+    assert [(link["ring"], len(link["changes"])) for link in links] == [(5, 1)] * 2
+
+
 def test_examples_resolve(examples: list[Path]) -> None:
     for path in examples:
         scenario = Scenario.load(path)

@@ -82,12 +82,6 @@ Weights = Annotated[list[Annotated[int, *_whole(1, 1_000_000, "parts")]], Before
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
 Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
-OVERHEAD = "Bytes that each packet takes on the link beyond its length; not in the queue."
-RING = (
-    "Packets that the sending device takes from the queue ahead of their transmission, into its "
-    "transmit ring: the discipline does not see them any more."
-)
-
 
 class Part(BaseModel):
     """A table of a scenario: unknown keys are errors, and nothing changes after it is made."""
@@ -95,14 +89,37 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Direction(Part):
+class LinkKeys(Part):
+    """The keys that describe links, for every table that describes some.
+
+    Classes give `rate` and `netem` a type of their own where lists are allowed or a rate is needed.
+    """
+
+    rate: Any = Field(None, description="Rate of both directions.")
+    netem: Any = Field(None, description="Impairments of both directions.")
+    queue: Queue | None = Field(None, description="Queue of the forward direction.")
+    overhead: Overhead | None = Field(
+        None,
+        description=(
+            "Bytes that each packet takes on the link beyond its length, not in the queue; "
+            "0 by default."
+        ),
+    )
+    ring: Ring | None = Field(
+        None,
+        description=(
+            "Packets that the sending device takes from the queue ahead of their transmission, "
+            "into its transmit ring: the discipline does not see them any more; 0 by default."
+        ),
+    )
+
+
+class Direction(LinkKeys):
     """What one direction of a link has that the other has not."""
 
     rate: Capacity | None = Field(None, description="Rate of this direction.")
     netem: Netem | None = Field(None, description="Impairments of this direction.")
     queue: Queue | None = Field(None, description="Queue of this direction.")
-    overhead: Overhead | None = Field(None, description=OVERHEAD)
-    ring: Ring | None = Field(None, description=RING)
 
 
 class ChangedDirection(Part):
@@ -137,15 +154,30 @@ class Change(Part):
         return all(one.rate is None and one.netem is None for one in said)
 
 
+def _only(which: str) -> Any:
+    return Field(Direction(), description=f"Only {which}.")
+
+
 def _changes(what: str) -> Any:
     return Field([], description=f"What becomes of {what} on the way.", max_length=limits.CHANGES)
 
 
-class Link(Part):
-    """A link between two nodes: both directions."""
+class BothDirections(LinkKeys):
+    """Links with both of their directions, and what becomes of them."""
 
+    forward: Direction = _only("forward")
+    reverse: Direction = _only("back")
+    changes: list[Change] = _changes("these links")
+
+
+class _Ends(Part):
     from_: Name = Field(alias="from", description="The node at one end.")
     to: Name = Field(description="The node at the other end.")
+
+
+class Link(BothDirections, _Ends):
+    """A link between two nodes: both directions."""
+
     rate: Capacity = Field(description="Rate of both directions.")
     netem: Netem | None = Field(
         None, description="Delay, jitter, loss, duplicates, reordering of both directions."
@@ -157,14 +189,16 @@ class Link(Part):
             f"default {DEFAULT_QUEUE}. The other direction's is `reverse.queue`."
         ),
     )
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
-    forward: Direction = Field(Direction(), description="Only from `from` to `to`.")
-    reverse: Direction = Field(Direction(), description="Only from `to` to `from`.")
+    forward: Direction = _only("from `from` to `to`")
+    reverse: Direction = _only("from `to` to `from`")
     changes: list[Change] = _changes("the link")
 
 
-class SideDirection(Part):
+class _Hosts(Part):
+    hosts: HostCount = Field(1, description="Number of hosts.")
+
+
+class SideDirection(LinkKeys):
     """What one direction of a side's access links has that the other has not."""
 
     rate: Rates | None = Field(None, description="Rate of this direction.")
@@ -172,14 +206,13 @@ class SideDirection(Part):
     queue: Queue | None = Field(None, description="Queue of this direction.")
 
 
-class Side(Part):
+class Side(LinkKeys, _Hosts):
     """Hosts of one side of a template and the links that join them to it.
 
     Lists are dealt out in turn: host 1 has the first element, host 2 the second, and so on,
     beginning again at the end.
     """
 
-    hosts: HostCount = Field(1, description="Number of hosts.")
     rate: Rates = Field(["1gbit"], description="Rate of the access links, both directions.")
     netem: Netems | None = Field(None, description="Impairments, both directions.")
     queue: Queue | None = Field(
@@ -190,20 +223,7 @@ class Side(Part):
     changes: list[Change] = _changes("all access links of the side")
 
 
-class _Bottleneck(Part):
-    """The link in the middle of a template."""
-
-    rate: Capacity = Field(description="Rate of both directions.")
-    netem: Netem | None = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the forward direction.")
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
-    forward: Direction = Field(Direction(), description="Only forward.")
-    reverse: Direction = Field(Direction(), description="Only back.")
-    changes: list[Change] = _changes("the bottleneck")
-
-
-class Dumbbell(_Bottleneck):
+class Dumbbell(BothDirections):
     """Hosts `left1`, `left2`, … and `right1`, … on either side of one link, `bottleneck`.
 
     The link runs from `router1` to `router2`; each host has an access link of its own name.
@@ -211,11 +231,14 @@ class Dumbbell(_Bottleneck):
     """
 
     template: Literal["dumbbell"]
+    rate: Capacity = Field(description="Rate of both directions.")
+    netem: Netem | None = Field(None, description="Impairments of both directions.")
+    changes: list[Change] = _changes("the bottleneck")
     left: Side = Field(Side(), description="The hosts on the left.")
     right: Side = Field(Side(), description="The hosts on the right.")
 
 
-class Pairs(Part):
+class Pairs(BothDirections):
     """Pairs of hosts `a1` → `b1`, `a2` → `b2`, …, each with a link of its own, `pair1`, ….
 
     `a` and `b` name all hosts of a side. Nothing is shared between pairs. `rate` and `netem` may be
@@ -227,33 +250,28 @@ class Pairs(Part):
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the direction a → b.")
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
-    forward: Direction = Field(Direction(), description="Only a → b.")
-    reverse: Direction = Field(Direction(), description="Only b → a.")
+    forward: Direction = _only("a → b")
+    reverse: Direction = _only("b → a")
     changes: list[Change] = _changes("every pair's link")
 
 
-class Ports(Part):
+class Ports(BothDirections, _Hosts):
     """Hosts of one kind around a switch, and what their ports have that others have not.
 
     Lists are dealt out in turn among them. What is not said holds as for the whole star.
     """
 
-    hosts: HostCount = Field(1, description="Number of hosts.")
     rate: Rates | None = Field(None, description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(
         None, description="Queue of the switch's output ports towards these hosts."
     )
-    overhead: Overhead | None = Field(None, description=OVERHEAD)
-    ring: Ring | None = Field(None, description=RING)
-    forward: Direction = Field(Direction(), description="Only from the switch to these hosts.")
-    reverse: Direction = Field(Direction(), description="Only from these hosts to the switch.")
+    forward: Direction = _only("from the switch to these hosts")
+    reverse: Direction = _only("from these hosts to the switch")
     changes: list[Change] = _changes("these links, in place of the whole star's changes")
 
 
-class Star(Part):
+class Star(BothDirections):
     """Hosts `host1`, `host2`, … around one `switch`; link `port1` runs from it to `host1`.
 
     Hosts may also be `client1`, … and `server1`, …, whose links are called as they are. `hosts`,
@@ -270,14 +288,12 @@ class Star(Part):
     rate: Rates = Field(description="Rate of both directions.")
     netem: Netems | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of every output port of the switch.")
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
-    forward: Direction = Field(Direction(), description="Only from the switch to the hosts.")
-    reverse: Direction = Field(Direction(), description="Only from the hosts to the switch.")
+    forward: Direction = _only("from the switch to the hosts")
+    reverse: Direction = _only("from the hosts to the switch")
     changes: list[Change] = _changes("all links")
 
 
-class Lan(Part):
+class Lan(LinkKeys):
     """Hosts `client1`, `client2`, … and `server1`, … on one shared bus, the medium `lan`.
 
     A host has one link, called as it is: its queue and transmitter, from which it reaches all the
@@ -296,33 +312,32 @@ class Lan(Part):
         ),
     )
     queue: Queue | None = Field(None, description=f"Queue of every host; default {DEFAULT_QUEUE}.")
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
     access: Access = Field("csma", description="How the hosts share the bus.")
 
 
-class MeshClients(Part):
+class MeshClients(LinkKeys, _Hosts):
     """Clients of a mesh, joined to every node, and what their links have that others have not."""
 
-    hosts: HostCount = Field(1, description="Number of clients.")
     rate: Rate | None = Field(None, description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the direction towards the node.")
-    forward: Direction = Field(Direction(), description="Only from clients to nodes.")
-    reverse: Direction = Field(Direction(), description="Only from nodes to clients.")
+    forward: Direction = _only("from clients to nodes")
+    reverse: Direction = _only("from nodes to clients")
 
 
-class MeshBetween(Part):
+class _MeshLinks(BothDirections):
+    forward: Direction = _only("from lower to higher numbers")
+    reverse: Direction = _only("from higher to lower numbers")
+
+
+class MeshBetween(_MeshLinks):
     """What links between the sites of a mesh have that others have not."""
 
     rate: Rate | None = Field(None, description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the forward direction.")
-    forward: Direction = Field(Direction(), description="Only from lower to higher numbers.")
-    reverse: Direction = Field(Direction(), description="Only from higher to lower numbers.")
 
 
-class Mesh(Part):
+class Mesh(_MeshLinks):
     """Hosts `node1`, `node2`, …, each joined to every other by a link of its own, `node1-node2`, ….
 
     Clients `client1`, … are joined to every node likewise: `client1-node1`, …. `nodes` and
@@ -343,11 +358,6 @@ class Mesh(Part):
     between: MeshBetween | None = Field(None, description="Links between hosts of two sites.")
     rate: Rate = Field(description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
-    queue: Queue | None = Field(None, description="Queue of the forward direction.")
-    overhead: Overhead = Field(0, description=OVERHEAD)
-    ring: Ring = Field(0, description=RING)
-    forward: Direction = Field(Direction(), description="Only from lower to higher numbers.")
-    reverse: Direction = Field(Direction(), description="Only from higher to lower numbers.")
     changes: list[Change] = _changes("all links, those of clients too")
 
 

@@ -61,15 +61,16 @@ class _Resolver(Context):
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]
+        numbers = dict(link.numbers)
         return {
             "name": link.name,
             "from": self.node_index[link.source],
             "to": None if link.target is None else self.node_index[link.target],
             "medium": None if link.medium is None else self.medium_index[link.medium],
-            "ring": link.ring,
+            "ring": numbers.pop("ring"),
             "params": {
                 **capacity,
-                "overhead": link.overhead,
+                **numbers,
                 "queue": queue,
                 **netem,
             },

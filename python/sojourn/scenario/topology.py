@@ -12,6 +12,7 @@ from sojourn.scenario.models import (
     Dumbbell,
     Lan,
     Link,
+    LinkKeys,
     Mesh,
     Model,
     Pairs,
@@ -23,6 +24,9 @@ from sojourn.scenario.models import (
 FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
 """The medium that the hosts of a `lan` share."""
+
+NUMBERS = [key for key in LinkKeys.model_fields if key not in ("rate", "netem", "queue")]
+"""The keys of links that are numbers."""
 
 Layer = tuple[Part, Path]
 """A table that says something of both directions of a link, and where it stands."""
@@ -51,8 +55,8 @@ class OneWay:
     rate: str
     netem: str | None
     queue: str
-    overhead: int
-    ring: int
+    numbers: dict[str, int]
+    """Keys that the engine takes as they are, such as `overhead` and `ring`."""
     rate_at: Path
     """Path of the key that gives the rate; likewise the others."""
     netem_at: Path
@@ -136,8 +140,7 @@ def _one_way(
         rate,
         netem,
         queue or DEFAULT_QUEUE,
-        _given("overhead", way, layers, index)[0] or 0,
-        _given("ring", way, layers, index)[0] or 0,
+        {key: _given(key, way, layers, index)[0] or 0 for key in NUMBERS},
         rate_at,
         netem_at,
         queue_at,

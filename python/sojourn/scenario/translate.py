@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -12,20 +13,7 @@ from sojourn import _core
 from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import (
-    TEMPLATES,
-    Balancer,
-    Change,
-    ChangedDirection,
-    Direction,
-    Flow,
-    Link,
-    Model,
-    Observe,
-    Ports,
-    Side,
-    SideDirection,
-)
+from sojourn.scenario.models import TEMPLATES, Change, ChangedDirection, Model
 from sojourn.scenario.source import Source, dotted
 from sojourn.scenario.words import WORD_ERROR, shown
 
@@ -111,37 +99,35 @@ def _has(value: Any, part: str | int) -> bool:
 
 def table_type(path: Path, data: Mapping[str, Any]) -> type[BaseModel] | None:
     """The model of the table at `path`, if it is a table whose keys are ours."""
-    match path:
-        case (*_, "changes", int()):
-            return Change
-        case (*_, "changes", int(), "forward" | "reverse"):
-            return ChangedDirection
-        case ():
-            return Model
-        case ("links", _):
-            return Link
-        case ("flows", _):
-            return Flow
-        case ("balancers", _):
-            return Balancer
-        case ("observe",):
-            return Observe
-        case ("topology",):
-            topology = data.get("topology")
-            template = topology.get("template") if isinstance(topology, Mapping) else None
-            return TEMPLATES.get(template) if isinstance(template, str) else None
-        case ("topology", "left" | "right"):
-            return Side
-        case ("topology", "left" | "right", "forward" | "reverse"):
-            return SideDirection
-        case ("links", _, "forward" | "reverse") | ("topology", "forward" | "reverse"):
-            return Direction
-        case ("topology", "clients" | "servers"):
-            return Ports
-        case ("topology", "clients" | "servers", "forward" | "reverse"):
-            return Direction
-        case _:
-            return None
+    kinds: list[Any] = [Model]
+    value: Any = data
+    for part in path:
+        value = value[part] if _has(value, part) else None
+        kinds = [inner for kind in kinds for inner in _options(_below(kind, part))]
+        if any(kind in TEMPLATES.values() for kind in kinds):
+            template = value.get("template") if isinstance(value, Mapping) else None
+            kinds = (
+                [TEMPLATES[template]] if isinstance(template, str) and template in TEMPLATES else []
+            )
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return models[0] if models else None
+
+
+def _below(kind: Any, part: str | int) -> Any:
+    """The type of a key of a table, or of an element of a list."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields.items()
+        return next((f.annotation for name, f in fields if part == (f.alias or name)), None)
+    return get_args(kind)[-1] if get_origin(kind) in (dict, list) else None
+
+
+def _options(kind: Any) -> list[Any]:
+    """The types that a type stands for."""
+    if get_origin(kind) is Annotated:
+        return _options(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [option for arg in get_args(kind) for option in _options(arg)]
+    return [kind]
 
 
 def keys_of(model: type[BaseModel]) -> list[str]:
