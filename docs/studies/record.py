@@ -74,7 +74,7 @@ def real_verdicts(printed: str) -> dict[str, str]:
 
 def main() -> None:
     from sojourn import _core
-    from sojourn.cli.common import stages
+    from sojourn.cli.bars import stages
     from sojourn.cli.paper import WHOLE
     from sojourn.papers import load, report
     from sojourn.show.terminal import here

@@ -525,8 +525,8 @@ def test_verify_counts_the_operations_that_are_listed(tmp_path: Path) -> None:
 
 def interrupted(arguments: list[str], meanwhile: str) -> Result:
     """Ctrl-C, once a line of progress tells that."""
-    code = "from sojourn.cli import common, main\n"
-    code += "common.LINE_FIRST = common.LINE_EVERY = 0.2; main()"
+    code = "from sojourn.cli import bars, main\n"
+    code += "bars.LINE_FIRST = bars.LINE_EVERY = 0.2; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,

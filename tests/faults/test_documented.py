@@ -61,11 +61,11 @@ def test_commands_end_with_the_codes_that_are_documented() -> None:
             called = ast.unparse(node.func)
             if called == "typer.Exit":
                 (code,) = node.args
-                assert ast.unparse(code).removeprefix("common.") in codes, (file, node.lineno)
+                assert ast.unparse(code).removeprefix("exits.") in codes, (file, node.lineno)
             elif called in ("sys.exit", "exit", "os._exit"):
                 assert file.name == "__init__.py", (file, node.lineno)
-    from sojourn.cli import FAULT, common
+    from sojourn.cli import FAULT, exits
 
-    known = {common.OK, common.FINDINGS, common.BAD_INPUT, common.INTERRUPTED, FAULT}
+    known = {exits.OK, exits.FINDINGS, exits.BAD_INPUT, exits.INTERRUPTED, FAULT}
     shown = {int(cells[0]) for cells in rows(CODES) if cells[0].isdecimal()}
     assert shown == known

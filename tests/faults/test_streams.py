@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.cli import common
+from sojourn.cli import bars
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
 from tests.faults.tools import DRAW, SECONDS, SHORT, SOJOURN, STUDY, files, powerless, run, whole
@@ -145,7 +145,7 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
     """And with one there is a bar, which goes."""
     asked = ["compare", str(home), "--seeds", "5", "--queues", "codel", "pie"]
     for name in ("LINE_FIRST", "LINE_EVERY"):
-        monkeypatch.setattr(common, name, 0.02)
+        monkeypatch.setattr(bars, name, 0.02)
     done = sojourn(*asked)
     told = [line for line in done.err.splitlines() if "/10 runs" in line]
     assert any(" left" in line for line in told), done.err
@@ -158,9 +158,9 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", ["xterm", "dumb"])
 def test_messages_stand_above_the_bar(kind: str) -> None:
     """On a terminal that cannot go back in a line, lines stand for the bar."""
-    code = "import time; from sojourn.cli import common; common.LINE_FIRST = 0.01\n"
-    code += "with common.working('works') as tell:"
-    code += " tell('on', 0.5); time.sleep(0.5); common.note('told')"
+    code = "import time; from sojourn.cli import bars, output; bars.LINE_FIRST = 0.01\n"
+    code += "with bars.working('works') as tell:"
+    code += " tell('on', 0.5); time.sleep(0.5); output.note('told')"
     shown = in_a_terminal([sys.executable, "-c", code], kind)
     if kind == "dumb":
         assert b"works: on, " in shown

@@ -25,12 +25,12 @@ STUDY = SHORT + (
 DRAW = """
 import sys, typer
 from matplotlib.figure import Figure
-from sojourn.cli import common
+from sojourn.cli import exits
 from sojourn.show.html.blocks import Page
 from sojourn.show.publish import paper_report
 page = Page(title="t", subtitle="s", lead=[], sections=[], version="0")
 try:
-    common.command(lambda: paper_report("kept", page, {"one": Figure()}, ("png",)))()
+    exits.command(lambda: paper_report("kept", page, {"one": Figure()}, ("png",)))()
 except typer.Exit as stop:
     sys.exit(stop.exit_code)
 """

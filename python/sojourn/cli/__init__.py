@@ -28,7 +28,7 @@ def _narrow() -> int | None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command that `arguments` (by default the process's) name."""
-    from sojourn.cli import common, streams
+    from sojourn.cli import exits, streams
     from sojourn.cli.app import app
 
     output = streams.prepare()
@@ -39,16 +39,16 @@ def main(arguments: list[str] | None = None) -> None:
             terminal_width=_narrow(),
         )
     except SystemExit as end:
-        if end.code == common.BAD_INPUT:
+        if end.code == exits.BAD_INPUT:
             raise
         if output != streams.identity():  # who read it has gone, as in `--help | head`
             sys.exit(0)
-        if (failed := common.written()) is not None:
+        if (failed := exits.written()) is not None:
             sys.exit(failed)
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `common`
+    except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `exits`
         if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
-            sys.exit(common.unwritten(error))
+            sys.exit(exits.unwritten(error))
         import traceback
 
         traceback.print_exc()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.stats import Interval
@@ -24,9 +24,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="advise")
 
 
-@common.command
+@exits.command
 def store(
-    file: common.ScenarioFile,
+    file: options.ScenarioFile,
     survive: Annotated[
         int,
         typer.Option(
@@ -51,9 +51,9 @@ def store(
         str, typer.Option("--by", metavar="MEASURE", help="What decides: mean, p95 or p99.")
     ] = "mean",
     seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each choice.")] = 10,
-    settings: common.Settings = None,
-    workers: common.Workers = None,
-    as_json: common.AsJson = False,
+    settings: options.Settings = None,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find a store's replication factor and consistency level.
 
@@ -63,18 +63,18 @@ def store(
     from sojourn.tune.advise_store import AdviceError, Asked, advise
 
     if by not in MEASURES:
-        common.fail(f"`--by` is {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
-    scenario = common.load(file, settings)
+        exits.fail(f"`--by` is {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
+    scenario = options.load(file, settings)
     asked = Asked(survive, node_up, unavailable, cast("By", by), seeds)
     try:
-        with common.counting("choices simulated", "runs") as tell:
+        with bars.counting("choices simulated", "runs") as tell:
             choices = advise(scenario, asked, workers, tell)
     except AdviceError as error:
-        common.fail(str(error), as_json=as_json)
+        exits.fail(str(error), as_json=as_json)
     if as_json:
-        common.print_json({"asked": asked.__dict__, "choices": [c.to_dict() for c in choices]})
+        output.print_json({"asked": asked.__dict__, "choices": [c.to_dict() for c in choices]})
         return
-    common.table([_row(c) for c in choices], list(_row(choices[0])), scenario.name)
+    output.table([_row(c) for c in choices], list(_row(choices[0])), scenario.name)
     best = [f"RF {c.replication} at {c.level.upper()}" for c in choices if c.best]
     sure = max((c.p for c in choices if not c.best), default=None)
     typer.echo(f"\nTake {best[0]}" + (f" (or {', '.join(best[1:])})" if best[1:] else "") + ".")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -21,9 +22,10 @@ def register(app: typer.Typer) -> None:
     app.command()(compare)
 
 
-@common.command
-def compare(
-    file: common.ScenarioFile,
+@dataclass(frozen=True)
+class Candidates:
+    """What is compared."""
+
     queues: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,7 +34,7 @@ def compare(
             help="Queues in tc's words, all words up to the next option; without it the "
             "scenario's own, pfifo, red, codel, fq_codel, pie, cobalt and cake.",
         ),
-    ] = None,
+    ] = None
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,7 +43,7 @@ def compare(
             help="Compare these values of a key instead, such as store.replication=2,3. Repeat "
             "for all combinations. A store's consistency levels by default.",
         ),
-    ] = None,
+    ] = None
     policies: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,8 +52,14 @@ def compare(
             help="Compare policies that choose servers behind the scenario's balancer, all words "
             "up to the next option; `all` is one of each kind (`sojourn list balancer`).",
         ),
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each.")] = 10,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What decides."""
+
+    seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each.")] = 10
     by: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +68,7 @@ def compare(
             help="What decides: see `sojourn list metric`. By default sojourn_p95, of a store "
             "its latency_p99.",
         ),
-    ] = None,
+    ] = None
     subject_to: Annotated[
         str | None,
         typer.Option(
@@ -69,19 +77,22 @@ def compare(
             help='What is to be kept to, such as "goodput >= 95% of best and loss <= 1%". By '
             "default goodput >= 95% of best, of a store acknowledged >= 99% of best.",
         ),
-    ] = None,
-    settings: common.Settings = None,
+    ] = None
+
+
+@exits.command
+def compare(
+    file: options.ScenarioFile,
+    candidates: Candidates,
+    question: Question,
+    settings: options.Settings = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Keep the runs here; what is there is used."),
     ] = None,
-    workers: common.Workers = None,
-    real: common.Real = False,
-    on: common.On = None,
-    tls_ca: common.TlsCa = None,
-    tls_cert: common.TlsCert = None,
-    tls_key: common.TlsKey = None,
-    as_json: common.AsJson = False,
+    *,
+    made: options.Made,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find the queue that serves a scenario best, or another setting.
 
@@ -90,35 +101,37 @@ def compare(
     """
     from sojourn import study
 
-    scenario = common.load(file, settings)
-    factors = varied(vary or [])
-    if policies is not None:
-        factors |= of_policies(scenario, policies)
+    scenario = options.load(file, settings)
+    queues = candidates.queues
+    factors = varied(candidates.vary or [])
+    if candidates.policies is not None:
+        factors |= of_policies(scenario, candidates.policies)
     if not queues and not factors and scenario.model.store is not None:
         scenario, factors = consistency_levels(scenario)
     if scenario.model.balancers and not factors:
-        common.note("queues are compared; `--policies all` compares how servers are chosen")
+        output.note("queues are compared; `--policies all` compares how servers are chosen")
     listed = queues or ([] if factors else default_queues(scenario))
     many = prod(len(levels) for levels in (listed, *factors.values()) if levels)
     general = scenario.warnings()
     for warning in general:
-        common.note(warning)
+        output.note(warning)
     for queue in listed:  # what is wrong with one of them is told before anything runs
         for warning in scenario.with_queue(queue).warnings():
             if warning not in general:
-                common.note(f"{queue}: {warning}")
-    engine = common.engine_of(real, on, as_json)
+                output.note(f"{queue}: {warning}")
+    engine = made.engine(as_json)
     with (
-        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
-        common.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
+        made.cluster.connected() as cluster,
+        bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
     ):
         found = study.compare(
-            scenario, listed, seeds, by, subject_to, workers, out, report, engine, cluster, factors
-        )
-    common.tell_doubts(engine)
+            scenario, listed, question.seeds, question.by, question.subject_to, vary=factors,
+            out=out, workers=made.workers, progress=report, engine=engine, on=cluster,
+        )  # fmt: skip
+    options.tell_doubts(engine)
     if as_json:
         kept = {"folder": str(out) if out is not None else None}
-        common.print_json(found.to_dict() | kept)
+        output.print_json(found.to_dict() | kept)
         return
     show(found, scenario)
     if out is not None:
@@ -218,7 +231,7 @@ def show(found: Comparison, scenario: Scenario) -> None:
     """Prints the answer, the ranked table, and how to put the best queue to work."""
     from sojourn.show import print_comparison
 
-    print_comparison(found, common.console())
+    print_comparison(found, output.console())
     if found.winners and found.noun == "queue":
         deployment(scenario.with_queue(found.winners[0].choice))
     if found.winners and found.policy_of is not None:

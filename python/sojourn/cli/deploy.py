@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 
 
 def register(app: typer.Typer) -> None:
@@ -14,17 +14,17 @@ def register(app: typer.Typer) -> None:
     app.command()(tc)
 
 
-@common.command
+@exits.command
 def tc(
-    file: common.ScenarioFile,
-    settings: common.Settings = None,
+    file: options.ScenarioFile,
+    settings: options.Settings = None,
     interface: Annotated[
         str | None, typer.Option("--interface", "-i", help="The interface to put the queue on.")
     ] = None,
     ingress: Annotated[
         bool, typer.Option("--ingress", help="For what comes in, through an ifb device.")
     ] = False,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Get the commands that put a scenario's queue on a real interface.
 
@@ -32,17 +32,17 @@ def tc(
     """
     from sojourn._core import NoKernelEquivalent
 
-    scenario = common.load(file, settings)
+    scenario = options.load(file, settings)
     try:
         deployment = scenario.to_tc(interface, ingress=ingress)
     except NoKernelEquivalent as error:
         if as_json:
-            common.print_json({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
-        common.note(str(error))
-        raise typer.Exit(common.FINDINGS) from None
+            output.print_json({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
+        output.note(str(error))
+        raise typer.Exit(exits.FINDINGS) from None
     for warning in scenario.warnings():
-        common.note(warning)
+        output.note(warning)
     if as_json:
-        common.print_json(deployment.as_dict())
+        output.print_json(deployment.as_dict())
     else:
         typer.echo(deployment)

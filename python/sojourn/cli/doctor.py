@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 from sojourn.doctor.finding import GROUPS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
     app.command()(doctor)
 
 
-@common.command
+@exits.command
 def doctor(
     what: Annotated[
         list[str] | None,
@@ -39,7 +39,7 @@ def doctor(
             "real runs, as `sojourn wire selftest` makes them.",
         ),
     ] = False,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say what this machine can do, and what adds the rest.
 
@@ -55,24 +55,24 @@ def doctor(
         if name not in GROUPS:
             near = _core.nearest(name, list(GROUPS))
             hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}"
-            common.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
+            exits.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
     if as_json:
         told = report.as_dict()
         told["groups"] = [group for group in told["groups"] if group["name"] in wanted]
-        common.print_json(told)
+        output.print_json(told)
     else:
         show(report, [report.group(name) for name in GROUPS if name in wanted])
     if any(report.group(name).verdict == "no" for name in what or ["simulate"]):
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def show(report: Report, groups: list[Group]) -> None:
     """Prints the groups in line with each other, with commands that can be copied."""
     from rich.text import Text
 
-    console = common.console()
+    console = output.console()
     console.print(Text(headline(report)))
     names = max(
         *(len(group.name) - 2 for group in groups),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.lab.run import LabRecord
@@ -29,12 +29,12 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="lab")
 
 
-@common.command
+@exits.command
 def run(
-    file: common.ScenarioFile,
-    seed: common.Seed = 1,
-    settings: common.Settings = None,
-    privilege: common.Privilege = "auto",
+    file: options.ScenarioFile,
+    seed: options.Seed = 1,
+    settings: options.Settings = None,
+    privilege: options.Privilege = "auto",
     engine: Annotated[
         Literal["wire", "kernel"],
         typer.Option(
@@ -66,7 +66,7 @@ def run(
             help="Let `sojourn wire top` and `set`, and programs, reach the links by this name.",
         ),
     ] = None,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write the run's tables and outputs here."),
@@ -83,9 +83,9 @@ def run(
     from sojourn.lab.wire.control import listening, path_of
     from sojourn.lab.wire.watch import Beside
 
-    scenario = common.load(file, settings)
+    scenario = options.load(file, settings)
     for warning in scenario.warnings():
-        common.note(warning)
+        output.note(warning)
     if engine == "kernel":
         from sojourn.lab.kernel.engine import KernelEngine
 
@@ -94,7 +94,7 @@ def run(
             ("--datapath", datapath != "auto"),
         ):  # fmt: skip
             if asked:
-                common.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
+                exits.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
         chosen: WireEngine = KernelEngine(privilege=privilege)
     else:
         chosen = WireEngine(privilege=privilege, journals=journal, datapath=datapath)
@@ -110,13 +110,13 @@ def run(
     if out is not None:
         keep(result, out, chosen)
     if as_json:
-        common.print_json(result.as_dict() | {"real": record.real})
+        output.print_json(result.as_dict() | {"real": record.real})
     else:
         typer.echo(result.summary())
         typer.echo(told(record))
     if not result.complete:
-        common.note("stopped before its end: the figures are those of the time that passed")
-        raise typer.Exit(common.INTERRUPTED)
+        output.note("stopped before its end: the figures are those of the time that passed")
+        raise typer.Exit(exits.INTERRUPTED)
 
 
 def told(record: LabRecord) -> str:
@@ -156,7 +156,7 @@ def told(record: LabRecord) -> str:
     return "\n".join(lines)
 
 
-@common.command
+@exits.command
 def validate(
     full: Annotated[
         bool,
@@ -174,8 +174,8 @@ def validate(
             help="Real runs at a time; more than one disturb each other.",
         ),
     ] = 1,
-    privilege: common.Privilege = "auto",
-    as_json: common.AsJson = False,
+    privilege: options.Privilege = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """See how well simulated and real runs agree here.
 
@@ -195,18 +195,18 @@ def validate(
         extent = replace(extent, seeds=seeds)
 
     engine = WireEngine(privilege=privilege, journals=True)
-    with common.counting("real beside simulated", "real runs") as done:
+    with bars.counting("real beside simulated", "real runs") as done:
         results = list(make(extent, engine, at_once=at_once, done=done))
     if as_json:
-        common.print_json([result.as_dict() for result in results])
+        output.print_json([result.as_dict() for result in results])
     else:
         rows = [row for result in results for row in compared(result)]
-        common.table(rows, list(rows[0]))
+        output.table(rows, list(rows[0]))
         for result in results:
             for doubt in result.doubts:
                 typer.echo(f"NOT VALID: {result.case.name}: {doubt}")
     if any(result.verdict in ("differs", "not valid") for result in results):
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def compared(result: Result) -> list[dict[str, str]]:
@@ -237,13 +237,13 @@ def _limits(m: Measured) -> str:
     return "" if math.isnan(m.low) else f" [{_percent(m.low)}, {_percent(m.high)}]"
 
 
-@common.command
+@exits.command
 def clean(
     force: Annotated[
         bool,
         typer.Option("--force", help="Put back also what a laboratory that runs seems to use."),
     ] = False,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Put back settings that a killed laboratory changed.
 
@@ -263,11 +263,11 @@ def clean(
             for name in cpu.sweep(cpu.find())
         ]
     if as_json:
-        common.print_json([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
+        output.print_json([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
         return
     for outcome in outcomes:
         typer.echo(outcome.text)
     if not outcomes:
         typer.echo("nothing to put back")
     if os.geteuid() != 0 and ROOT_FOLDER.exists():
-        common.note("laboratories of root have a journal too: run this as root for them")
+        output.note("laboratories of root have a journal too: run this as root for them")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options
 
 if TYPE_CHECKING:
     from sojourn.lb.service import Service
@@ -27,14 +28,16 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="lb")
 
 
-@common.command
-def serve(
+@dataclass(frozen=True)
+class Balanced:
+    """The virtual address, the servers behind it, and how they are chosen."""
+
     policy: Annotated[
         str, typer.Option("--policy", metavar="POLICY", help="How servers are chosen.")
-    ],
+    ]
     address: Annotated[
         str, typer.Option("--address", metavar="ADDRESS", help="Virtual IPv4 address of it all.")
-    ],
+    ]
     server: Annotated[
         list[str],
         typer.Option(
@@ -43,7 +46,7 @@ def serve(
             help="A server and the switch's port (number or name) that leads to it; then, if need "
             "be, mac=MAC, weight=N, rate=RATE, limit=SIZE of its port's queue. Repeat for more.",
         ),
-    ],
+    ]
     backlog: Annotated[
         str | None,
         typer.Option(
@@ -52,49 +55,93 @@ def serve(
             help="Where the ports' backlogs are read, in the servers' order: netlink:IF,IF,... or "
             "wire:SOCKET:LINK,LINK,...",
         ),
-    ] = None,
+    ] = None
+
+    def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
+        """The service's part of it."""
+        servers = [_server(text, as_json) for text in self.server]
+        if remove:  # the rules there do not depend on the policy, and the queues may be gone
+            return {"address": self.address, "policy": "round-robin", "servers": servers}
+        if self.backlog is not None:
+            from sojourn.lb.backlog import sources_of
+
+            found = sources_of(self.backlog, [one["name"] for one in servers])
+            servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
+        return {"address": self.address, "policy": self.policy, "servers": servers}
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """Which flows stay together, and how long their rules live."""
+
     affinity: Annotated[
         Literal["none", "client", "client-port"],
         typer.Option(
             "--affinity", help="All flows of a client, or of a client to one port, to one server."
         ),
-    ] = "none",
+    ] = "none"
     affinity_time: Annotated[
         str,
         typer.Option("--affinity-time", metavar="TIME", help="How long after its last new flow."),
-    ] = "300s",
+    ] = "300s"
     idle: Annotated[
         int,
         typer.Option(
             "--idle", min=1, max=65535, help="Seconds of silence after which a flow's rules go."
         ),
-    ] = 30,
+    ] = 30
+
+    def known(self) -> dict[str, Any]:
+        """The service's part of it."""
+        return {
+            "affinity": self.affinity,
+            "affinity_seconds": _seconds(self.affinity_time),
+            "idle": self.idle,
+            "unproved": min(3, self.idle),
+        }
+
+
+@dataclass(frozen=True)
+class Probes:
+    """How servers are probed."""
+
     health: Annotated[
         str,
         typer.Option(
             "--health", metavar="PROBE", help="How servers are probed: arp, icmp, tcp:PORT or none."
         ),
-    ] = "arp",
+    ] = "arp"
     health_every: Annotated[
         str, typer.Option("--health-every", metavar="TIME", help="Between two probes.")
-    ] = "1s",
+    ] = "1s"
     misses: Annotated[
         int, typer.Option("--misses", min=1, max=100, help="Probes unanswered until it is down.")
-    ] = 3,
+    ] = 3
+
+    def known(self) -> dict[str, Any]:
+        """The service's part of it."""
+        seconds = _seconds(self.health_every)
+        return {"health": self.health, "health_seconds": seconds, "misses": self.misses}
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The switch, and what it may be asked."""
+
     listen: Annotated[
         str,
         typer.Option("--listen", metavar="ADDRESS:PORT", help="Where the switch connects."),
-    ] = "127.0.0.1:6653",
+    ] = "127.0.0.1:6653"
     tls_key: Annotated[
         Path | None, typer.Option("--tls-key", metavar="FILE", help="Our key, PEM.")
-    ] = None,
+    ] = None
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate.")
-    ] = None,
+    ] = None
     tls_ca: Annotated[
         Path | None,
         typer.Option("--tls-ca", metavar="FILE", help="Authority that switches' are from."),
-    ] = None,
+    ] = None
     datapath: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,30 +149,53 @@ def serve(
             metavar="ID",
             help="A switch that is let in: 16 hexadecimal digits. Repeat for more.",
         ),
-    ] = None,
+    ] = None
     table: Annotated[
         int, typer.Option("--table", min=0, max=254, help="The one table that is written to.")
-    ] = 0,
+    ] = 0
     priority: Annotated[
         int, typer.Option("--priority", min=1, max=65000, help="Of the lowest rule.")
-    ] = 30_000,
+    ] = 30_000
     most_flows: Annotated[
         int, typer.Option("--flows", min=1, max=1_000_000, help="Flows with rules at most.")
-    ] = 20_000,
+    ] = 20_000
     packets: Annotated[
         int,
         typer.Option(
             "--packets", min=1, max=100_000, help="Packets a second that the switch may send us."
         ),
-    ] = 2000,
+    ] = 2000
     mac: Annotated[
         str | None,
         typer.Option("--mac", metavar="MAC", help="Of the virtual address; made of it, else."),
-    ] = None,
+    ] = None
+
+    def known(self, as_json: bool) -> dict[str, Any]:
+        """The service's part of it."""
+        host, port = _where(self.listen, as_json)
+        tls = {"key": self.tls_key, "certificate": self.tls_cert, "authority": self.tls_ca}
+        return {
+            "mac": self.mac,
+            "table": self.table,
+            "priority": self.priority,
+            "limits": {"flows": self.most_flows, "packets": self.packets},
+            "listen": {
+                "host": host,
+                "port": port,
+                "tls": tls if any(tls.values()) else None,
+                "datapaths": [_datapath(text, as_json) for text in self.datapath or ()],
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Session:
+    """What this process does and shows."""
+
     stale: Annotated[
         str,
         typer.Option("--stale", metavar="TIME", help="Age from which a backlog is not believed."),
-    ] = "3s",
+    ] = "3s"
     state: Annotated[
         str | None,
         typer.Option(
@@ -134,24 +204,33 @@ def serve(
             help="Where flows are noted for whoever comes after us; `none`: nowhere. By default in "
             "this user's folder under /run.",
         ),
-    ] = None,
+    ] = None
     status: Annotated[
         int | None,
         typer.Option("--status", min=0, max=65535, help="Port of a status page on 127.0.0.1."),
-    ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and choices.")] = False,
+    ] = None
+    watch: Annotated[bool, typer.Option("--watch", help="Show ports, queues and choices.")] = False
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what would be written to the switch; change nothing."),
-    ] = False,
+    ] = False
     remove: Annotated[
         bool,
         typer.Option(
             "--remove", help="Only remove this balancer's rules from the switch, and end."
         ),
-    ] = False,
-    seed: common.Seed = 1,
-    as_json: common.AsJson = False,
+    ] = False
+
+
+@exits.command
+def serve(
+    balanced: Balanced,
+    affinity: Affinity,
+    probes: Probes,
+    switch: Switch,
+    session: Session,
+    seed: options.Seed = 1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Spread flows: be an OpenFlow 1.3 switch's controller.
 
@@ -165,49 +244,24 @@ def serve(
     from sojourn.lb.serve import serve as run
 
     require_os_ken()
-    _core.parse_balancer(policy)
-    if remove:  # which rules there are does not depend on who chose, and his queues may be gone
-        policy, backlog = "round-robin", None
-    host, port = _where(listen, as_json)
-    servers = [_server(text, as_json) for text in server]
-    if backlog is not None:
-        from sojourn.lb.backlog import sources_of
-
-        found = sources_of(backlog, [one["name"] for one in servers])
-        servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
-    tls = None
-    if tls_key is not None or tls_cert is not None or tls_ca is not None:
-        tls = {"key": tls_key, "certificate": tls_cert, "authority": tls_ca}
+    _core.parse_balancer(balanced.policy)
     service = _service(
         as_json,
-        address=address,
-        mac=mac,
-        servers=servers,
-        policy=policy,
+        **balanced.known(as_json, session.remove),
+        **affinity.known(),
+        **probes.known(),
+        **switch.known(as_json),
         seed=seed,
-        affinity=affinity,
-        affinity_seconds=_seconds(affinity_time),
-        idle=idle,
-        unproved=min(3, idle),
-        table=table,
-        priority=priority,
-        health=health,
-        health_seconds=_seconds(health_every),
-        misses=misses,
-        stale_seconds=_seconds(stale),
-        limits={"flows": most_flows, "packets": packets},
-        listen={
-            "host": host,
-            "port": port,
-            "tls": tls,
-            "datapaths": [_datapath(text, as_json) for text in datapath or ()],
-        },
-        dry_run=dry_run or remove,
+        stale_seconds=_seconds(session.stale),
+        dry_run=session.dry_run or session.remove,
     )
-    if state != "none":
-        place = Path(state) if state is not None else _state_file(service)
+    if session.state != "none":
+        place = Path(session.state) if session.state is not None else _state_file(service)
         service = service.model_copy(update={"state": place})
-    run(service, Showing(watch=watch, as_json=as_json, page=status, remove=remove))
+    run(
+        service,
+        Showing(watch=session.watch, as_json=as_json, page=session.status, remove=session.remove),
+    )
 
 
 def _service(as_json: bool, **values: Any) -> Service:
@@ -220,7 +274,7 @@ def _service(as_json: bool, **values: Any) -> Service:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         text = first["msg"].removeprefix("Value error, ")
-        common.fail(f"{_place(first['loc'], values)}{text}", as_json=as_json)
+        exits.fail(f"{_place(first['loc'], values)}{text}", as_json=as_json)
 
 
 def _place(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
@@ -251,7 +305,7 @@ def _seconds(text: str) -> float:
 def _where(text: str, as_json: bool) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        common.fail(f"--listen {text}: ADDRESS:PORT is meant", as_json=as_json)
+        exits.fail(f"--listen {text}: ADDRESS:PORT is meant", as_json=as_json)
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -259,7 +313,7 @@ def _datapath(text: str, as_json: bool) -> int:
     try:
         return int(text.removeprefix("0x").replace(":", ""), 16)
     except ValueError:
-        common.fail(f"--datapath {text}: 16 hexadecimal digits are meant", as_json=as_json)
+        exits.fail(f"--datapath {text}: 16 hexadecimal digits are meant", as_json=as_json)
 
 
 def _server(text: str, as_json: bool) -> dict[str, Any]:
@@ -270,7 +324,7 @@ def _server(text: str, as_json: bool) -> dict[str, Any]:
     name, equals, place = head.partition("=")
     address, at, port = place.partition("@")
     if not (equals and at and name and address and port):
-        common.fail(f"--server {text}: NAME=ADDRESS@PORT is meant", as_json=as_json)
+        exits.fail(f"--server {text}: NAME=ADDRESS@PORT is meant", as_json=as_json)
     found: dict[str, Any] = {"name": name, "address": address}
     found["port"] = int(port) if port.isdecimal() else port
     for part in rest:
@@ -280,7 +334,7 @@ def _server(text: str, as_json: bool) -> dict[str, Any]:
                 found["mac"] = value
             case "weight":
                 if not value.isdecimal():
-                    common.fail(f"--server {text}: weight={value}: a whole number is meant")
+                    exits.fail(f"--server {text}: weight={value}: a whole number is meant")
                 found["weight"] = int(value)
             case "rate":
                 found["rate"] = int(_core.parse_quantity("rate", value))
@@ -291,5 +345,5 @@ def _server(text: str, as_json: bool) -> dict[str, Any]:
             case _:
                 near = _core.nearest(word, WORDS)
                 hint = f": did you mean `{near}`?" if near else f"; allowed: {', '.join(WORDS)}"
-                common.fail(f"--server {text}: unknown word `{word}`{hint}", as_json=as_json)
+                exits.fail(f"--server {text}: unknown word `{word}`{hint}", as_json=as_json)
     return found

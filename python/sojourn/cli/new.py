@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.templates import Option, Template
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command()(new)
 
 
-@common.command
+@exits.command
 def new(
     template: Annotated[
         str | None,
@@ -72,7 +72,7 @@ def new(
     list_: Annotated[
         bool, typer.Option("--list", help="List the ready-made scenarios, and write nothing.")
     ] = False,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write a commented scenario to begin with, for `compare`.
 
@@ -85,7 +85,7 @@ def new(
     if template is not None:
         for option, asked in (("--does", does), ("--hurts", hurts)):
             if asked:
-                common.fail(f"{option} and --template do not go together", as_json=as_json)
+                exits.fail(f"{option} and --template do not go together", as_json=as_json)
     values = quantities({"rate": rate, "up": up, "down": down, "rtt": rtt}, as_json)
     try:
         if template is not None:
@@ -102,7 +102,7 @@ def list_templates(as_json: bool) -> None:
     from sojourn.templates import TEMPLATES
 
     if as_json:
-        common.print_json(
+        output.print_json(
             [
                 {"name": t.name, "what": t.what, "options": list(t.options), "try": t.commands}
                 for t in TEMPLATES.values()
@@ -113,7 +113,7 @@ def list_templates(as_json: bool) -> None:
         {"name": t.name, "what": t.what, "options": " ".join(f"--{o}" for o in t.options)}
         for t in TEMPLATES.values()
     ]
-    common.table(rows, ["name", "what", "options"])
+    output.table(rows, ["name", "what", "options"])
     typer.echo("\nsojourn new --template NAME writes one; sojourn new asks about your own link.")
 
 
@@ -126,9 +126,9 @@ def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, s
         try:
             values[option] = quantity(option, text)
         except ValueError as error:
-            common.fail(f"--{option}: {error}", as_json=as_json)
+            exits.fail(f"--{option}: {error}", as_json=as_json)
     if "rate" in values and ("up" in values or "down" in values):
-        common.fail("--rate is both rates: give it, or --up and --down", as_json=as_json)
+        exits.fail("--rate is both rates: give it, or --up and --down", as_json=as_json)
     return values
 
 
@@ -160,12 +160,12 @@ def ready_made(
     if name not in TEMPLATES:
         near = _core.nearest(name, list(TEMPLATES))
         hint = f"did you mean `{near}`?" if near else f"there are {', '.join(TEMPLATES)}"
-        common.fail(f"unknown template `{name}`: {hint}", as_json=as_json)
+        exits.fail(f"unknown template `{name}`: {hint}", as_json=as_json)
     chosen: Template = TEMPLATES[name]
     for option in values:
         if option not in chosen.options:
             takes = ", ".join(f"--{o}" for o in chosen.options) or "none of these options"
-            common.fail(
+            exits.fail(
                 f"--{option}: `{name}` takes {takes}; change the file afterwards", as_json=as_json
             )
     file = out or Path(chosen.file)
@@ -189,19 +189,19 @@ def answered(
         if hurts is not None:
             [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
     except ValueError as error:
-        common.fail(str(error), as_json=as_json)
+        exits.fail(str(error), as_json=as_json)
     if "rate" in values:
         values |= {"up": values["rate"], "down": values["rate"]}
     known = {"--down": "down" in values, "--up": "up" in values, "--rtt": "rtt" in values}
     known |= {"--does": bool(chosen), "--hurts": hurts is not None}
     lacking = [option for option, there in known.items() if not there]
     if lacking and not sys.stdin.isatty():
-        common.fail(
+        exits.fail(
             f"without a terminal nothing can be asked: say {', '.join(lacking)}, or --template",
             as_json=as_json,
         )
     if lacking:
-        common.note("A few questions about your link; Ctrl-C ends, and nothing is written.\n")
+        output.note("A few questions about your link; Ctrl-C ends, and nothing is written.\n")
     asked: tuple[tuple[Option, str, str], ...] = (
         ("down", "How fast is it down, towards you?", "100mbit"),
         ("up", "How fast is it up?", "20mbit"),
@@ -223,7 +223,7 @@ def answered(
         hurts = ask("A word", fit[0], lambda text: words_of("", [text.strip()], fit)[0])
     elif hurts not in fit:
         needs = COMPLAINTS[hurts].needs
-        common.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
+        exits.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
     file = out or Path(OWN)
     answers = Answers(values["down"], values["up"], values["rtt"], chosen, hurts)
     return compose(answers, file.name), {}, file
@@ -232,9 +232,9 @@ def answered(
 def menu(question: str, words: dict[str, str]) -> None:
     """Shows what there is to choose from."""
     width = max(map(len, words))
-    common.note(f"\n{question}\n")
+    output.note(f"\n{question}\n")
     for word, what in words.items():
-        common.note(f"  {word:<{width}}  {what}")
+        output.note(f"  {word:<{width}}  {what}")
 
 
 def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
@@ -274,12 +274,12 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
     from sojourn.templates.write import write_new
 
     for warning in check(text, others).warnings():
-        common.note(warning)
+        output.note(warning)
     files = {file.parent / name: data for name, data in others.items()}
     try:
         write_new(files | {file: text.encode("utf-8")})
     except FileExistsError as error:
-        common.fail(
+        exits.fail(
             f"{error.filename}: is there already, and stays; choose another place with --out",
             as_json=as_json,
         )
@@ -288,7 +288,7 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
     ]
     if as_json:
         written = [str(path) for path in [file, *files]]
-        common.print_json({"file": str(file), "files": written, "try": found})
+        output.print_json({"file": str(file), "files": written, "try": found})
         return
     beside = f" and {', '.join(others)} beside it" if others else ""
     typer.echo(f"{file} is written{beside}. Try:\n")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 from sojourn.papers import load
 
 PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
@@ -38,7 +38,7 @@ def _module(name: str) -> Any:
     return import_module(f"sojourn.papers.{name.replace('-', '_')}")
 
 
-@common.command
+@exits.command
 def paper(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(PAPERS)}.")],
     quick: Annotated[
@@ -51,13 +51,9 @@ def paper(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder; results/paper-NAME[-quick] by default."),
     ] = None,
-    real: common.Real = False,
-    workers: common.Workers = None,
-    on: common.On = None,
-    tls_ca: common.TlsCa = None,
-    tls_cert: common.TlsCert = None,
-    tls_key: common.TlsKey = None,
-    as_json: common.AsJson = False,
+    *,
+    made: options.Made,
+    as_json: options.AsJson = False,
 ) -> None:
     """See which findings of a published study hold: repeat it.
 
@@ -66,75 +62,73 @@ def paper(
     programs' runs are judged, and the same runs simulated stand beside them.
     """
     if quick and full:
-        common.fail("`--quick` and `--full` exclude each other", as_json=as_json)
+        exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in PAPERS:
         from sojourn import _core
 
         near = _core.nearest(name, list(PAPERS))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
-        common.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
+        exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
     study = None if name in WHOLE else _module(name)
-    parts = [name, *(word for word, asked in (("real", real), ("quick", quick)) if asked)]
+    parts = [name, *(word for word, asked in (("real", made.real), ("quick", quick)) if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
-    engine = common.engine_of(real, on, as_json)
+    engine = made.engine(as_json)
     if name not in WHOLE and engine is not None and getattr(study, "real", None) is None:
         able = ", ".join(p for p in PAPERS if p in WHOLE or hasattr(_module(p), "real"))
-        common.fail(
-            f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json
-        )
-    if on is not None and name in SMALL:
-        common.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
+        exits.fail(f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json)
+    if made.cluster.on is not None and name in SMALL:
+        exits.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
     outcome: Outcome
     if name in WHOLE:
-        with common.place(on, tls_ca, tls_cert, tls_key) as cluster:
-            _whole(load(name), folder, quick, workers, cluster, engine, as_json)
+        with made.cluster.connected() as cluster:
+            _whole(load(name), folder, quick, made.workers, cluster, engine, as_json)
         return
     assert study is not None
-    with common.place(on, tls_ca, tls_cert, tls_key) as cluster, common.stages() as stage:
+    with made.cluster.connected() as cluster, bars.stages() as stage:
         if engine is not None:
             size = study.real.size_of(quick)
-            common.note(study.real.estimate(size))
-            outcome = study.real.run(folder, engine, size, quick, workers, stage)
+            output.note(study.real.estimate(size))
+            outcome = study.real.run(folder, engine, size, quick, made.workers, stage)
         else:
-            outcome = study.run(folder, quick, workers, stage, on=cluster)
-    with common.waiting("writing the page and its figures"):
-        written = study.real.show(outcome) if real else study.show(outcome)
+            outcome = study.run(folder, quick, made.workers, stage, on=cluster)
+    with bars.waiting("writing the page and its figures"):
+        written = study.real.show(outcome) if made.real else study.show(outcome)
     if as_json:
-        common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
+        output.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
     from sojourn.show import print_claims
 
-    print_claims(outcome.judgements, outcome.units, common.console())
-    if real:
-        common.table(study.real.rows(outcome), study.real.COLUMNS, "Both worlds")
+    print_claims(outcome.judgements, outcome.units, output.console())
+    if made.real:
+        output.table(study.real.rows(outcome), study.real.COLUMNS, "Both worlds")
     for note in outcome.notes:
         typer.echo(note)
-    common.echo_written(written)
+    output.echo_written(written)
     typer.echo(f"The runs are in {outcome.folder}.")
 
 
 def _whole(
     paper: Any, folder: Path, quick: bool, workers: int | None, on: Any, engine: Any, as_json: bool
 ) -> None:
-    with common.stages() as stage:
+    with bars.stages() as stage:
         if engine is not None:
-            common.note(paper.real.estimate(paper.size(quick, real=True)))
+            output.note(paper.real.estimate(paper.size(quick, real=True)))
         outcome = paper.run(folder, quick, workers, stage, on=on, engine=engine)
     from sojourn.papers.beside import rows, verdicts
     from sojourn.papers.report import show
 
-    with common.waiting("writing the page and its figures"):
+    with bars.waiting("writing the page and its figures"):
         written = show(outcome)
     if as_json:
-        common.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
+        output.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
     from sojourn.show import print_claims
 
-    print_claims(outcome.judgements, outcome.units, common.console())
+    print_claims(outcome.judgements, outcome.units, output.console())
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)
-        common.table(shown, list(shown[0]), "Both worlds")
+        output.table(shown, list(shown[0]), "Both worlds")
     for note in outcome.notes:
         typer.echo(note)
-    common.echo_written(written)
+    output.echo_written(written)
     typer.echo(f"The runs are in {outcome.folder}.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
     app.command()(play)
 
 
-@common.command
+@exits.command
 def play(
     what: Annotated[
         str | None,
@@ -30,7 +30,7 @@ def play(
             help="A scenario, or the address of such a page; a home uplink without it.",
         ),
     ] = None,
-    settings: common.Settings = None,
+    settings: options.Settings = None,
     port: Annotated[
         int,
         typer.Option(
@@ -52,11 +52,11 @@ def play(
     try:
         server = PlayServer(start, port)
     except OSError as error:
-        common.fail(f"127.0.0.1, port {port}: {error.strerror or error}")
+        exits.fail(f"127.0.0.1, port {port}: {error.strerror or error}")
     with stopped() as over, server:
         typer.echo(server.url)
         sys.stdout.flush()
-        common.note("Ctrl-C ends it")
+        output.note("Ctrl-C ends it")
         if browser:
             _open(server.url)
         over.wait()
@@ -71,10 +71,10 @@ def _start(what: str | None, settings: list[str] | None) -> State:
         try:
             state = State.read(fragment_of(what))
         except StateError as error:
-            common.fail(str(error))
+            exits.fail(str(error))
     else:
-        return State.of(common.load(what, settings))
-    return state.replace(scenario=common.changed(state.scenario, settings))
+        return State.of(options.load(what, settings))
+    return state.replace(scenario=options.changed(state.scenario, settings))
 
 
 def _open(url: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="rcvbuf")
 
 
-@common.command
+@exits.command
 def rcvbuf(
     context: typer.Context,
     pid: Annotated[
@@ -148,11 +148,11 @@ def rcvbuf(
     if context.invoked_subcommand is not None:
         return
     if pid is None and port is None and systemd is None:
-        common.fail("say whose sockets: --pid PID, --port PORT or --systemd UNIT", as_json=as_json)
+        exits.fail("say whose sockets: --pid PID, --port PORT or --systemd UNIT", as_json=as_json)
     if pid is not None and systemd is not None:
-        common.fail("--pid or --systemd, not both", as_json=as_json)
+        exits.fail("--pid or --systemd, not both", as_json=as_json)
     if watch and as_json:
-        common.fail("--watch or --json, not both", as_json=as_json)
+        exits.fail("--watch or --json, not both", as_json=as_json)
     from sojourn._core import parse_quantity
     from sojourn.rcvbuf import Tuner
     from sojourn.rcvbuf import metrics as prometheus
@@ -183,14 +183,14 @@ def rcvbuf(
         # Those that another tuner is at are its own.
         recovered = [one for one in tuner.recovered if one["action"] != "in_use"]
         if recovered and not as_json:
-            common.note("put back what a tuner that was killed had left:")
+            output.note("put back what a tuner that was killed had left:")
             _tell_outcomes(recovered)
         if where is not None:
             try:
                 server = stack.enter_context(prometheus.Server(where, tuner.snapshot))
             except prometheus.NoMetrics as error:
-                common.fail(str(error), as_json=as_json)
-            common.note(f"metrics at http://{server.address}/metrics")
+                exits.fail(str(error), as_json=as_json)
+            output.note(f"metrics at http://{server.address}/metrics")
         title = systemd or (f"process {pid}" if pid is not None else f"port {port}")
         show = _watch if watch else _report
         seen = Seen()
@@ -205,7 +205,7 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
     last = tuner.snapshot()
     seen.update(last)
     if tuner.over and not as_json:
-        common.note("the process has ended")
+        output.note("the process has ended")
     outcomes = tuner.stop()
     if as_json:
         typer.echo(json.dumps({"restored": outcomes, "last": last, "advice": seen.as_json()}))
@@ -213,11 +213,11 @@ def _end(tuner: Tuner, seen: Seen, port: int | None, as_json: bool) -> None:
         _tell_outcomes(outcomes)
         lines = tell(seen, rmem_max())
         if lines:
-            common.note(f"\nSeen in {last['seconds']:.0f} s:")
+            output.note(f"\nSeen in {last['seconds']:.0f} s:")
         for line in lines or [_nobody(port)]:
-            common.note(line)
+            output.note(line)
     if any(outcome["action"] == "failed" for outcome in outcomes):
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def _nobody(port: int | None) -> str:
@@ -254,7 +254,7 @@ def _watch(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: 
 
     from sojourn.rcvbuf.view import View
 
-    console = common.console()
+    console = output.console()
     view = View(title, dry_run=dry_run)
     with Live(console=console, auto_refresh=False, transient=False) as live:
         for snapshot in looks:
@@ -271,10 +271,10 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
     def say(key: Any, text: str) -> None:
         if said.get(key) != text:
             said[key] = text
-            common.note(text)
+            output.note(text)
 
     if not as_json:
-        common.note(f"{title}: {'watching' if dry_run else 'tuning'}; Ctrl-C ends it")
+        output.note(f"{title}: {'watching' if dry_run else 'tuning'}; Ctrl-C ends it")
     for snapshot in looks:
         if as_json:
             typer.echo(json.dumps(snapshot))
@@ -313,8 +313,8 @@ def _line(socket: dict[str, Any], dry_run: bool) -> str:
     return "; ".join(parts)
 
 
-@common.command
-def restore(state: State = None, as_json: common.AsJson = False) -> None:
+@exits.command
+def restore(state: State = None, as_json: options.AsJson = False) -> None:
     """Put back what tuners that were killed had changed.
 
     A socket is known by a number that no other has until the machine is started anew.
@@ -324,22 +324,22 @@ def restore(state: State = None, as_json: common.AsJson = False) -> None:
     with _input(as_json):
         outcomes = put_back(state)
     if as_json:
-        common.print_json(outcomes)
+        output.print_json(outcomes)
     elif outcomes:
         _tell_outcomes(outcomes)
     else:
-        common.note("nothing to put back")
+        output.note("nothing to put back")
     if any(outcome["action"] in ("failed", "in_use") for outcome in outcomes):
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def _tell_outcomes(outcomes: list[dict[str, Any]]) -> None:
     for outcome in outcomes:
         action = str(outcome["action"]).replace("_", " ")
-        common.note(f"{outcome['local']}: {action}: {outcome['text']}")
+        output.note(f"{outcome['local']}: {action}: {outcome['text']}")
 
 
-@common.command
+@exits.command
 def unit() -> None:
     """Print a systemd unit that adapts the sockets of another."""
     from importlib.resources import files
@@ -355,4 +355,4 @@ def _input(as_json: bool) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        common.fail(str(error), as_json=as_json)
+        exits.fail(str(error), as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 
 def register(app: typer.Typer) -> None:
@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
     app.command()(report)
 
 
-@common.command
+@exits.command
 def report(
     folder: Annotated[
         Path,
@@ -23,7 +23,7 @@ def report(
             metavar="FOLDER", help="What --out of run, compare or study wrote.", readable=False
         ),
     ],
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Get figures and one HTML page from a folder of results.
 
@@ -32,12 +32,12 @@ def report(
     from sojourn import show
 
     if not folder.is_dir():
-        common.fail(
+        exits.fail(
             f"{folder}: there is no such folder; results are where --out said", as_json=as_json
         )
-    with common.counting("drawing", "figures") as tell:
+    with bars.counting("drawing", "figures") as tell:
         written = show.report(folder, progress=tell)
     if as_json:
-        common.print_json({"written": [str(path) for path in written]})
+        output.print_json({"written": [str(path) for path in written]})
         return
-    common.echo_written(written)
+    output.echo_written(written)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.scenario import Run, Scenario
@@ -20,12 +20,12 @@ def register(app: typer.Typer) -> None:
     app.command()(run)
 
 
-@common.command
+@exits.command
 def run(
-    file: common.ScenarioFile,
-    seed: common.Seed = 1,
-    settings: common.Settings = None,
-    as_json: common.AsJson = False,
+    file: options.ScenarioFile,
+    seed: options.Seed = 1,
+    settings: options.Settings = None,
+    as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write the run's tables and captures here."),
@@ -35,19 +35,19 @@ def run(
 
     To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
     """
-    scenario = common.load(file, settings)
+    scenario = options.load(file, settings)
     for warning in scenario.warnings():
-        common.note(warning)
+        output.note(warning)
     result = simulate(scenario, seed)
     if out is not None:
         keep(result, out)
     if as_json:
-        common.print_json(result.as_dict())
+        output.print_json(result.as_dict())
     else:
         typer.echo(result.summary())
     if not result.complete:
-        common.note("stopped before its end: the figures are those of the time that passed")
-        raise typer.Exit(common.INTERRUPTED)
+        output.note("stopped before its end: the figures are those of the time that passed")
+        raise typer.Exit(exits.INTERRUPTED)
 
 
 def simulate(
@@ -59,8 +59,8 @@ def simulate(
     """
     begin = time.monotonic()
     with (
-        common.interruptible() as interrupt,
-        common.working(scenario.name, quiet=quiet) as tell,
+        bars.interruptible() as interrupt,
+        bars.working(scenario.name, quiet=quiet) as tell,
     ):
 
         def progress(fraction: float, events: int) -> bool:
@@ -94,11 +94,11 @@ class _Made:
 def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
     """Writes a run, made by `engine`, as a study of one: whatever reads studies reads it."""
     if not run.complete:
-        common.note("not written: only whole runs are kept")
+        output.note("not written: only whole runs are kept")
         return
     from sojourn.study import Study
     from sojourn.study.engine import core
 
     made = _Made(run, engine or core())
     Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=made)
-    common.note(f"written to {folder}")
+    output.note(f"written to {folder}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 
 def register(app: typer.Typer) -> None:
@@ -22,13 +22,13 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="store")
 
 
-@common.command
+@exits.command
 def fetch(
     repository: Annotated[
         str | None,
         typer.Option("--repository", metavar="URL", help="A mirror of Maven Central."),
     ] = None,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Get Cassandra's jars for `lab run`, each checked.
 
@@ -37,18 +37,18 @@ def fetch(
     """
     from sojourn.lab.cassandra import VERSION, artefacts
 
-    with common.counting("fetching Cassandra", "jars") as tell:
+    with bars.counting("fetching Cassandra", "jars") as tell:
         made = artefacts.fetch(repository=repository or artefacts.REPOSITORY, progress=tell)
     where = artefacts.folder()
     if as_json:
-        common.print_json({"version": VERSION, "folder": str(where), "fetched": made})
+        output.print_json({"version": VERSION, "folder": str(where), "fetched": made})
         return
     typer.echo(f"Cassandra {VERSION} is in {where}" + ("" if made else " already"))
 
 
-@common.command
+@exits.command
 def measure(
-    file: common.ScenarioFile,
+    file: options.ScenarioFile,
     contact_points: Annotated[
         str,
         typer.Option("--contact-points", metavar="A,B", help="Addresses of nodes that run."),
@@ -93,9 +93,9 @@ def measure(
     rate: Annotated[
         float, typer.Option("--rate", min=0.01, max=100_000, help="Requests a second at most.")
     ] = 100.0,
-    seed: common.Seed = 1,
-    settings: common.Settings = None,
-    as_json: common.AsJson = False,
+    seed: options.Seed = 1,
+    settings: options.Settings = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Measure a store that runs already, without its links.
 
@@ -108,10 +108,10 @@ def measure(
     from sojourn.lab.store.measure import Running
     from sojourn.lab.store.measure import measure as ask
 
-    scenario = common.load(file, settings)
+    scenario = options.load(file, settings)
     points = [point.strip() for point in contact_points.split(",") if point.strip()]
     if not points:
-        common.fail(
+        exits.fail(
             "--contact-points needs an address of a node, such as 127.0.0.1", as_json=as_json
         )
     password = os.environ.get("SOJOURN_STORE_PASSWORD", "")
@@ -119,9 +119,9 @@ def measure(
         password = password_file.read_text("utf-8").removesuffix("\n")
     if user is not None and not password:
         message = "--user needs a password, in SOJOURN_STORE_PASSWORD or by --password-file"
-        common.fail(message, as_json=as_json)
+        exits.fail(message, as_json=as_json)
     if certificate is not None and authority is None:
-        common.fail("--tls-certificate is for TLS: --tls names who signs", as_json=as_json)
+        exits.fail("--tls-certificate is for TLS: --tls names who signs", as_json=as_json)
     running = Running(
         points, port, user, password,
         authority=None if authority is None else str(authority),
@@ -130,11 +130,11 @@ def measure(
     )  # fmt: skip
     # Whoever ends it lets it drop the keyspace.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with common.waiting("asking", scenario.plan()["duration"] / 1e9):
-        columns, about = ask(scenario.plan_json, seed, running, common.note)
+    with bars.waiting("asking", scenario.plan()["duration"] / 1e9):
+        columns, about = ask(scenario.plan_json, seed, running, output.note)
     found = values(columns)
     if as_json:
-        common.print_json({"metrics": found, "store": about})
+        output.print_json({"metrics": found, "store": about})
         return
     from sojourn.scenario.summary import format_value
 
@@ -142,4 +142,4 @@ def measure(
         {"metric": name, "value": format_value(found[name], unit, name)}
         for name, unit, _, _ in columns
     ]
-    common.table(rows, ["metric", "value"], scenario.name)
+    output.table(rows, ["metric", "value"], scenario.name)

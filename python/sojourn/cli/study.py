@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="study")
 
 
-@common.command
+@exits.command
 def run(
     file: Annotated[
         Path,
@@ -40,13 +40,9 @@ def run(
         list[str] | None,
         typer.Option("--metric", metavar="METRIC", help="Show this one. Repeat for more."),
     ] = None,
-    workers: common.Workers = None,
-    real: common.Real = False,
-    on: common.On = None,
-    tls_ca: common.TlsCa = None,
-    tls_cert: common.TlsCert = None,
-    tls_key: common.TlsKey = None,
-    as_json: common.AsJson = False,
+    *,
+    made: options.Made,
+    as_json: options.AsJson = False,
 ) -> None:
     """Vary what a file says; see means with their intervals.
 
@@ -55,16 +51,16 @@ def run(
     from sojourn import study
 
     asked = study.load(file)
-    folder = out or common.folder_of(asked.name, "study")
-    engine = common.engine_of(real, on, as_json)
+    folder = out or options.folder_of(asked.name, "study")
+    engine = made.engine(as_json)
     with (
-        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
-        common.study_progress(asked.name) as report,
+        made.cluster.connected() as cluster,
+        bars.study_progress(asked.name) as report,
     ):
-        table = asked.run(folder, workers, report, engine, on=cluster)
-    common.tell_doubts(engine)
+        table = asked.run(folder, made.workers, report, engine, on=cluster)
+    options.tell_doubts(engine)
     if as_json:
-        common.print_json(
+        output.print_json(
             {
                 "folder": str(folder),
                 "runs": len(asked),
@@ -79,7 +75,7 @@ def run(
     from sojourn.show.terminal import ci, mean_of
     from sojourn.study.metrics import headline
 
-    console = common.console()
+    console = output.console()
     console.print(ci(table, metrics or headline(table.metrics), width=console.width))
     console.print(Text(mean_of(table), style="dim"))
     typer.echo(
@@ -88,7 +84,7 @@ def run(
     )
 
 
-@common.command
+@exits.command
 def suite(
     name: Annotated[str, typer.Argument(metavar="NAME", help="rfc7928 or tcp-evaluation.")],
     scenarios: Annotated[
@@ -108,12 +104,9 @@ def suite(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder; results/suite-NAME by default."),
     ] = None,
-    workers: common.Workers = None,
-    on: common.On = None,
-    tls_ca: common.TlsCa = None,
-    tls_cert: common.TlsCert = None,
-    tls_key: common.TlsKey = None,
-    as_json: common.AsJson = False,
+    *,
+    made: options.Simulated,
+    as_json: options.AsJson = False,
 ) -> None:
     """See how queues do in a published set of scenarios.
 
@@ -127,26 +120,26 @@ def suite(
         if scenarios:
             chosen = chosen.only(scenarios)
     except suites.SuiteError as error:
-        common.fail(str(error), as_json=as_json)
+        exits.fail(str(error), as_json=as_json)
     folder = out or Path("results") / f"suite-{name}"
     with (
-        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
-        common.study_progress(chosen.title) as report,
+        made.cluster.connected() as cluster,
+        bars.study_progress(chosen.title) as report,
     ):
-        found = chosen.run(seeds, folder, queues, workers, report, cluster)
+        found = chosen.run(seeds, folder, queues, made.workers, report, cluster)
     if as_json:
-        common.print_json({"folder": str(folder), **found.as_dict()})
+        output.print_json({"folder": str(folder), **found.as_dict()})
         return
     from sojourn.show.suite import print_suite
 
-    print_suite(found, common.console())
+    print_suite(found, output.console())
     typer.echo(
         f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
         f"`sojourn study contrast {folder}` says which differences are real."
     )
 
 
-@common.command
+@exits.command
 def contrast(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="What --out of a study or suite wrote.")
@@ -169,7 +162,7 @@ def contrast(
             "--factor", metavar="FACTOR", help="What is compared; by default what has the baseline."
         ),
     ] = None,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """See which differences to a baseline are real, in each cell.
 
@@ -181,7 +174,7 @@ def contrast(
     if factor is not None:
         table.factor(factor)
     if not table.factors:
-        common.fail(f"{folder}: nothing varies in this study", as_json=as_json)
+        exits.fail(f"{folder}: nothing varies in this study", as_json=as_json)
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
@@ -189,12 +182,12 @@ def contrast(
 
     found = [table.contrast(m, baseline, factor) for m in metrics or headline(table.metrics)[:1]]
     if as_json:
-        common.print_json([rows_of(c) for c in found])
+        output.print_json([rows_of(c) for c in found])
         return
     from sojourn.show.terminal import print_contrasts
 
     for c in found:
-        print_contrasts(c, common.console())
+        print_contrasts(c, output.console())
 
 
 def rows_of(c: Contrasts) -> dict[str, Any]:

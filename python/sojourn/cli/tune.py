@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -25,9 +25,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="tune")
 
 
-@common.command
+@exits.command
 def search(
-    file: common.ScenarioFile,
+    file: options.ScenarioFile,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,17 +72,14 @@ def search(
     ] = 20,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Settings proposed at a time.")] = 8,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the proposals.")] = 1,
-    settings: common.Settings = None,
+    settings: options.Settings = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder; results/search-NAME by default."),
     ] = None,
-    workers: common.Workers = None,
-    on: common.On = None,
-    tls_ca: common.TlsCa = None,
-    tls_cert: common.TlsCert = None,
-    tls_key: common.TlsKey = None,
-    as_json: common.AsJson = False,
+    *,
+    made: options.Simulated,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find a queue's best parameters for a scenario.
 
@@ -94,7 +91,7 @@ def search(
     from sojourn.tune.search import search as find
     from sojourn.tune.search_loop import Effort
 
-    scenario = common.load(file, settings)
+    scenario = options.load(file, settings)
     effort = Effort(
         trials=trials,
         seconds=_core.parse_quantity("time", time) / 1e9 if time else None,
@@ -103,21 +100,21 @@ def search(
         proof=proof,
         seed=seed,
     )
-    folder = out or common.folder_of(f"search-{scenario.name}", "search")
+    folder = out or options.folder_of(f"search-{scenario.name}", "search")
     with (
-        common.place(on, tls_ca, tls_cert, tls_key) as cluster,
-        common.study_progress(f"searching {(queue or scenario.queue).split()[0]}") as report,
+        made.cluster.connected() as cluster,
+        bars.study_progress(f"searching {(queue or scenario.queue).split()[0]}") as report,
     ):
         found = find(
             scenario, vary or (), objective, subject_to, queue=queue, against=against or (),
-            effort=effort, out=folder, workers=workers, on=cluster, progress=report,
+            effort=effort, out=folder, workers=made.workers, on=cluster, progress=report,
         )  # fmt: skip
     if as_json:
-        common.print_json(found.as_dict())
+        output.print_json(found.as_dict())
     else:
         show(found, scenario)
     if not found.sure:
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def show(found: Found, scenario: Scenario) -> None:
@@ -128,7 +125,7 @@ def show(found: Found, scenario: Scenario) -> None:
     if found.proof is None:
         typer.echo(found.answer())
         return
-    print_comparison(found.proof, common.console(), found.answer())
+    print_comparison(found.proof, output.console(), found.answer())
     if found.queue is not None and found.sure:
         deployment(scenario.with_queue(found.queue))
     typer.echo(
@@ -137,7 +134,7 @@ def show(found: Found, scenario: Scenario) -> None:
     )
 
 
-@common.command
+@exits.command
 def redopt(
     rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Rate, such as 10mbit.")],
     rtt: Annotated[
@@ -158,7 +155,7 @@ def redopt(
     model_only: Annotated[
         bool, typer.Option("--model-only", help="The model's answer, not proved.")
     ] = False,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Get RED's parameters for a link and its load (REDopt).
 
@@ -182,21 +179,21 @@ def redopt(
     except _core.WordError:
         raise
     except ValueError as error:
-        common.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
+        exits.fail(str(error).replace("unresponsive:", "--udp:"), as_json=as_json)
     if model_only:
         parameters, accepted, trials = model.redopt(link), None, []
     else:
         if seconds < 1:
-            common.fail("--duration: at least 1s, for the queue to settle", as_json=as_json)
+            exits.fail("--duration: at least 1s, for the queue to settle", as_json=as_json)
 
         number = itertools.count(1)
 
         def told(trial: proof.Trial) -> None:
             verdict = "accepted" if trial.accepted else "not yet"
             which = f"setting {next(number)} of at most {proof.ROUNDS}"
-            common.note(f"{trial.parameters.queue()}: {verdict} ({which})")
+            output.note(f"{trial.parameters.queue()}: {verdict} ({which})")
 
-        with common.working("proving settings") as tell:
+        with bars.working("proving settings") as tell:
 
             def simulated(done: int, fraction: float) -> None:
                 which = f"setting {done + 1} of at most {proof.ROUNDS}"
@@ -208,7 +205,7 @@ def redopt(
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
     if as_json:
-        common.print_json({"queue": parameters.queue(), "accepted": accepted, "trials": trials})
+        output.print_json({"queue": parameters.queue(), "accepted": accepted, "trials": trials})
     else:
         typer.echo(parameters.queue())
         if accepted is not None:
@@ -218,4 +215,4 @@ def redopt(
                 else "no setting kept the queue near the middle; this one came nearest"
             )
     if accepted is False:
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)

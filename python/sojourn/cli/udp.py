@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="udp")
 
 
-@common.command
+@exits.command
 def serve(
     folder: Annotated[
         Path, typer.Option("--dir", metavar="DIR", help="Existing folder that files land in.")
@@ -60,7 +60,7 @@ def serve(
         int | None,
         typer.Option("--files", min=1, help="End after so many files; without it, when stopped."),
     ] = None,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Receive files into a folder.
 
@@ -71,7 +71,7 @@ def serve(
     from sojourn._core import UdpServer, parse_quantity
 
     if not folder.is_dir():
-        common.fail(f"{folder}: there is no such folder; make it first", as_json=as_json)
+        exits.fail(f"{folder}: there is no such folder; make it first", as_json=as_json)
     with _input(as_json):
         limit = parse_quantity("size", quota)
         server = UdpServer(bind, folder, buffer, quota=limit, connections=connections)
@@ -121,7 +121,7 @@ def _summary(stats: dict[str, Any]) -> str:
     )
 
 
-@common.command
+@exits.command
 def send(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What to send; - is standard input.")],
     to: Annotated[str, typer.Argument(metavar="ADDRESS", help="The server.")] = (
@@ -148,7 +148,7 @@ def send(
         int,
         typer.Option("--datagram", min=576, max=65000, help="Bytes of a datagram's payload."),
     ] = 1452,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Send a file, or standard input, to a server.
 
@@ -158,7 +158,7 @@ def send(
 
     called = name or ("" if file == "-" else Path(file).name)
     if not called:
-        common.fail("standard input needs a `--name`", as_json=as_json)
+        exits.fail("standard input needs a `--name`", as_json=as_json)
     sum_ = hashlib.sha256()
     with _opened(file) as source:
         length = None
@@ -189,7 +189,7 @@ def send(
     outcome["seconds"] = took
     outcome["rate"] = outcome["bytes"] * 8 / took
     if outcome["sha256"] != sum_.hexdigest():
-        common.fail(
+        exits.fail(
             f"{called}: the server's checksum differs from ours, so what it holds is not what was "
             "sent: remove it there, and send again",
             as_json=as_json,
@@ -209,7 +209,7 @@ def _input(as_json: bool) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        common.fail(str(error), as_json=as_json)
+        exits.fail(str(error), as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -225,7 +225,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 def _bar(length: int | None) -> Iterator[Any]:
     """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
     if not sys.stderr.isatty():
-        with common.working("sending") as tell:
+        with bars.working("sending") as tell:
 
             def told(done: int, rtt: float, cwnd: int) -> None:
                 del rtt, cwnd

@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import bars, exits, options, output
 
 LARGEST = 512 * 1024 * 1024
 """No recorded scenario comes near this many bytes; a file that unpacks to more is refused."""
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-@common.command
+@exits.command
 def verify(
     folder: Annotated[
         Path,
@@ -31,7 +31,7 @@ def verify(
             metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).", readable=False
         ),
     ],
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Check that our queues decide as Linux's recorded ones did.
 
@@ -40,22 +40,22 @@ def verify(
     status is 1.
     """
     if not folder.exists():
-        common.fail(f"{folder}: there is no such folder", as_json=as_json)
+        exits.fail(f"{folder}: there is no such folder", as_json=as_json)
     files = find(folder)
     if not files:
-        common.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
+        exits.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
     reports, interrupted = replay_all(files, folder)
     known = [r for r in reports if r["outcome"] != "unknown_discipline"]
     agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
     disciplines = by_discipline(reports)
     if as_json:
-        common.print_json({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
+        output.print_json({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
     else:
         show(disciplines, agree, len(known))
     if interrupted:
-        raise typer.Exit(common.INTERRUPTED)
+        raise typer.Exit(exits.INTERRUPTED)
     if not agree:
-        raise typer.Exit(common.FINDINGS)
+        raise typer.Exit(exits.FINDINGS)
 
 
 def _openers() -> dict[str, Callable[[Path], BinaryIO]]:
@@ -173,8 +173,8 @@ def replay(path: Path, folder: Path) -> list[dict[str, Any]]:
 def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], bool]:
     """Replays all files, several at a time; and whether that was interrupted."""
     with (
-        common.interruptible() as interrupt,
-        common.counting("replaying", "files") as tell,
+        bars.interruptible() as interrupt,
+        bars.counting("replaying", "files") as tell,
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         done = itertools.count(1)
@@ -239,7 +239,7 @@ def show(disciplines: list[dict[str, Any]], agree: bool, replayed: int) -> None:
                 "verdict": verdict,
             }
         )
-    common.table(rows, ["discipline", "scenarios that agree", "operations", "verdict"])
+    output.table(rows, ["discipline", "scenarios that agree", "operations", "verdict"])
     for line in differences(disciplines):
         typer.echo(line)
     if agree:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,78 @@ def _way(way: str, key: str, metavar: str) -> Any:
     return typer.Option(f"--{way}.{key}", metavar=metavar, help=f"The {way} direction's alone.")
 
 
-@common.command
+@dataclass(frozen=True)
+class Both:
+    """Both directions of a link."""
+
+    rate: Rate = None
+    netem: Netem = None
+    queue: Queue = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """The wire as a whole."""
+
+    name: Name = "link"
+    duration: Duration = None
+    seed: Seed = 1
+    mtu: Mtu = 1500
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The devices at its ends."""
+
+    tap: Annotated[
+        bool, typer.Option("--tap", help="Ethernet devices (TAP) instead of IP ones (TUN).")
+    ] = False
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="DEV", help="What the devices are called; else wireN."),
+    ] = None
+    addresses: Annotated[
+        str | None,
+        typer.Option(
+            "--addresses", metavar="A/N,B/N", help="Addresses of the devices; else 10.x.x.x/30."
+        ),
+    ] = None
+    overhead: Annotated[
+        int, typer.Option("--overhead", min=0, max=256, help="Bytes that each packet takes more.")
+    ] = 0
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What differs from direction to direction."""
+
+    forward_rate: Annotated[str | None, _way("forward", "rate", "RATE")] = None
+    forward_netem: Annotated[str | None, _way("forward", "netem", "WORDS")] = None
+    forward_queue: Annotated[str | None, _way("forward", "queue", "WORDS")] = None
+    reverse_rate: Annotated[str | None, _way("reverse", "rate", "RATE")] = None
+    reverse_netem: Annotated[str | None, _way("reverse", "netem", "WORDS")] = None
+    reverse_queue: Annotated[str | None, _way("reverse", "queue", "WORDS")] = None
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What is captured of the packets."""
+
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            "--capture", metavar="DIR", help="Write packets before and after each queue (pcapng)."
+        ),
+    ] = None
+    snaplen: Annotated[
+        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes kept of each packet.")
+    ] = 65_535
+    capture_size: Annotated[
+        str, typer.Option("--capture-size", metavar="SIZE", help="Largest capture file.")
+    ] = "1gb"
+
+
+@exits.command
 def run(
     between: Annotated[
         str,
@@ -81,48 +153,12 @@ def run(
             "or two interfaces: DEV, or DEV@NAMESPACE.",
         ),
     ],
-    rate: Rate = None,
-    netem: Netem = None,
-    queue: Queue = None,
-    name: Name = "link",
-    duration: Duration = None,
-    seed: Seed = 1,
-    mtu: Mtu = 1500,
-    tap: Annotated[
-        bool, typer.Option("--tap", help="Ethernet devices (TAP) instead of IP ones (TUN).")
-    ] = False,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="DEV", help="What the devices are called; else wireN."),
-    ] = None,
-    addresses: Annotated[
-        str | None,
-        typer.Option(
-            "--addresses", metavar="A/N,B/N", help="Addresses of the devices; else 10.x.x.x/30."
-        ),
-    ] = None,
-    overhead: Annotated[
-        int, typer.Option("--overhead", min=0, max=256, help="Bytes that each packet takes more.")
-    ] = 0,
-    forward_rate: Annotated[str | None, _way("forward", "rate", "RATE")] = None,
-    forward_netem: Annotated[str | None, _way("forward", "netem", "WORDS")] = None,
-    forward_queue: Annotated[str | None, _way("forward", "queue", "WORDS")] = None,
-    reverse_rate: Annotated[str | None, _way("reverse", "rate", "RATE")] = None,
-    reverse_netem: Annotated[str | None, _way("reverse", "netem", "WORDS")] = None,
-    reverse_queue: Annotated[str | None, _way("reverse", "queue", "WORDS")] = None,
-    capture: Annotated[
-        Path | None,
-        typer.Option(
-            "--capture", metavar="DIR", help="Write packets before and after each queue (pcapng)."
-        ),
-    ] = None,
-    snaplen: Annotated[
-        int, typer.Option("--snaplen", min=1, max=65_535, help="Bytes kept of each packet.")
-    ] = 65_535,
-    capture_size: Annotated[
-        str, typer.Option("--capture-size", metavar="SIZE", help="Largest capture file.")
-    ] = "1gb",
-    as_json: common.AsJson = False,
+    both: Both,
+    named: Named,
+    devices: Devices,
+    ways: Ways,
+    capture: Capture,
+    as_json: options.AsJson = False,
 ) -> None:
     """Join two namespaces or interfaces by an emulated link.
 
@@ -133,20 +169,31 @@ def run(
     from sojourn import _core
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
+    overhead = devices.overhead
     wanted = Wanted(
         _pair(between),
-        Direction(forward_rate or rate, forward_netem or netem, forward_queue or queue, overhead),
-        Direction(reverse_rate or rate, reverse_netem or netem, reverse_queue, overhead),
-        name,
-        _seconds(duration),
-        seed,
-        mtu,
-        tap,
-        device,
-        addresses,
-        capture,
-        snaplen,
-        int(_core.parse_quantity("size", capture_size)),
+        Direction(
+            ways.forward_rate or both.rate,
+            ways.forward_netem or both.netem,
+            ways.forward_queue or both.queue,
+            overhead,
+        ),
+        Direction(
+            ways.reverse_rate or both.rate,
+            ways.reverse_netem or both.netem,
+            ways.reverse_queue,
+            overhead,
+        ),
+        named.name,
+        _seconds(named.duration),
+        named.seed,
+        named.mtu,
+        devices.tap,
+        devices.device,
+        devices.addresses,
+        capture.capture,
+        capture.snaplen,
+        int(_core.parse_quantity("size", capture.capture_size)),
     )
     with joined(wanted) as link:
         _announce(link, as_json)
@@ -157,7 +204,7 @@ def run(
 def _pair(between: str) -> tuple[str, str]:
     parts = [part.strip() for part in between.split(",")]
     if len(parts) != 2 or not all(parts):
-        common.fail(f"--between is {between!r}: two ends with a comma between them")
+        exits.fail(f"--between is {between!r}: two ends with a comma between them")
     return parts[0], parts[1]
 
 
@@ -178,7 +225,7 @@ def _announce(link: Joined, as_json: bool) -> None:
         for end in ends:
             typer.echo(f"{end['end']}: {end['device']} {end['address'] or ''}".rstrip())
     sys.stdout.flush()
-    common.note(f"`{link.wanted.name}` carries packets; Ctrl-C ends it")
+    output.note(f"`{link.wanted.name}` carries packets; Ctrl-C ends it")
 
 
 def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
@@ -202,24 +249,24 @@ def _report(outcome: Outcome, wanted: Wanted, as_json: bool) -> None:
 
     columns = ["link", *view("wire")]
     rows = [{name: shown(name, link[name]) for name in columns} for link in outcome.links]
-    common.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
+    output.table(rows, columns, f"{wanted.name}, {outcome.seconds:.1f} s")
     late = duration(outcome.health["lateness_p99"])
-    common.note(f"99 % of the packets left at most {late} late")
+    output.note(f"99 % of the packets left at most {late} late")
     for name, what in (
         ("refused", "packets that a device had no room for"),
         ("overflowed", "packets lost for lack of room in the wire"),
         ("malformed", "super-packets that could not be split"),
     ):
         if outcome.health[name]:
-            common.note(f"{outcome.health[name]} {what}")
+            output.note(f"{outcome.health[name]} {what}")
     for found in outcome.captures:
         missed = sum(found["missed"])
-        common.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
+        output.note(f"capture of {found['link']}: {sum(found['packets'])} packets")
         if missed or found["error"]:
-            common.note(f"  not whole: {found['error'] or f'{missed} packets had no room'}")
+            output.note(f"  not whole: {found['error'] or f'{missed} packets had no room'}")
 
 
-@common.command
+@exits.command
 def set_(
     link: Annotated[
         str, typer.Argument(metavar="LINK", help="A link's name; NAME.reverse is the way back.")
@@ -241,7 +288,7 @@ def set_(
 
     keys = ("rate", "netem", "queue")
     if len(changes) % 2:
-        common.fail(f"`{changes[-1]}` has no value: KEY VALUE ..., keys are {', '.join(keys)}")
+        exits.fail(f"`{changes[-1]}` has no value: KEY VALUE ..., keys are {', '.join(keys)}")
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
     for key in pairs:
         if key not in keys:
@@ -249,15 +296,15 @@ def set_(
 
             near = _core.nearest(key, list(keys))
             hint = f"did you mean `{near}`?" if near else f"there are {', '.join(keys)}"
-            common.fail(f"`{key}` cannot be set: {hint}")
+            exits.fail(f"`{key}` cannot be set: {hint}")
     if len(pairs) * 2 < len(changes):
         twice = next(key for key in pairs if changes[::2].count(key) > 1)
-        common.fail(f"`{twice}` is named twice")
+        exits.fail(f"`{twice}` is named twice")
     with Client(wire or holding(link)) as client:
         client.set(link, **pairs)
 
 
-@common.command
+@exits.command
 def top(
     name: Which = None,
     every: Annotated[
@@ -276,8 +323,8 @@ def top(
 
     with Client(_one(name)) as client:
         if not once and not as_json:
-            watch.follow(client, common.console(), every)
-            common.note("the wire has ended")
+            watch.follow(client, output.console(), every)
+            output.note("the wire has ended")
             return
         # Rates need two looks.
         views = islice(watch.looks(client, every), 1, 2 if once else None)
@@ -285,7 +332,7 @@ def top(
             if as_json:
                 _print_look(view)
             else:
-                console = common.console()
+                console = output.console()
                 console.print(view.render(console.width, 1 << 30))
 
 
@@ -297,7 +344,7 @@ def _one(name: str | None) -> str:
         return control.holding(name)
     running = control.names()
     if len(running) != 1:
-        common.fail(f"say which wire: {', '.join(running)}" if running else control.NONE)
+        exits.fail(f"say which wire: {', '.join(running)}" if running else control.NONE)
     return running[0]
 
 
@@ -318,18 +365,18 @@ def trials(seconds: float) -> Callable[[str], None]:
 
     def told(what: str) -> None:
         left = max(len(tests.RATES) + 2 - next(tried), 1) * (seconds + tests.AROUND)
-        common.note(f"trying: {what} (at most {duration(left)} left)")
+        output.note(f"trying: {what} (at most {duration(left)} left)")
 
     return told
 
 
-@common.command
+@exits.command
 def selftest(
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.5, max=60, help="Length of each run, measured.")
     ] = 3.0,
-    privilege: common.Privilege = "auto",
-    as_json: common.AsJson = False,
+    privilege: options.Privilege = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Learn up to which rate to believe real runs here.
 
@@ -343,10 +390,10 @@ def selftest(
 
     report = tests.selftest(seconds, privilege, trials(seconds))
     if as_json:
-        common.print_json(asdict(report) | {"words": report.words()})
+        output.print_json(asdict(report) | {"words": report.words()})
         return
     rows = tests.rows(report)
-    common.table(rows, list(rows[0]))
+    output.table(rows, list(rows[0]))
     median, most, greatest = map(duration, report.lateness)
     typer.echo(f"TCP through one link: {bits(report.tcp)}")
     typer.echo(f"small packets: {report.packets_per_second:,.0f} a second")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn.cli import common
+from sojourn.cli import exits, options, output
 
 
 def register(app: typer.Typer) -> None:
@@ -132,12 +132,12 @@ def _default(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@common.command
+@exits.command
 def list_(
     kind: Annotated[
         str | None, typer.Argument(metavar="[KIND]", help=f"One of: {', '.join(KINDS)}.")
     ] = None,
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """See what there is: queues, transports, policies, metrics."""
     known = catalogue()
@@ -147,24 +147,24 @@ def list_(
             _unknown("kind", kind, list(known), as_json)
         known = {kind: known[kind]}
     if as_json:
-        common.print_json(
+        output.print_json(
             {k: [{"name": i["name"], "summary": i["summary"]} for i in v] for k, v in known.items()}
         )
         return
     for number, (one, items) in enumerate(known.items()):
         if number:
             typer.echo()
-        common.table(
+        output.table(
             [{"name": item["name"], "what": item["summary"]} for item in items],
             ["name", "what"],
             title=KINDS[one],
         )
 
 
-@common.command
+@exits.command
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `sojourn list` gives.")],
-    as_json: common.AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Look up a word: what a queue, metric or key means and takes."""
     known = catalogue()
@@ -179,7 +179,7 @@ def explain(
     if not found:
         _unknown("name", name, [i["name"] for items in known.values() for i in items], as_json)
     if as_json:
-        common.print_json([{"what": kind, **item} for kind, item in found])
+        output.print_json([{"what": kind, **item} for kind, item in found])
         return
     for number, (kind, item) in enumerate(found):
         if number:
@@ -197,7 +197,7 @@ def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
         hint = f"; there are {', '.join(names)}"
     else:
         hint = "; `sojourn list` shows all"
-    common.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
+    exits.fail(f"unknown {what} `{word}`{hint}", as_json=as_json)
 
 
 def _show(kind: str, item: dict[str, Any]) -> None:
@@ -220,23 +220,23 @@ def _show(kind: str, item: dict[str, Any]) -> None:
             }
             for word in item["words"]
         ]
-        common.table(rows, ["parameter", "takes", "default", "meaning"])
+        output.table(rows, ["parameter", "takes", "default", "meaning"])
         for word in item["words"]:
             if word["kind"] in ("named", "list"):
                 typer.echo()
                 named = [{"name": n["name"], "meaning": n["doc"]} for n in word["of"]]
                 also = ", or all, or none" if word["kind"] == "list" else ""
                 title = f"names for {word['name']}{also}"
-                common.table(named, ["name", "meaning"], title=title)
+                output.table(named, ["name", "meaning"], title=title)
     if item.get("shown"):
         typer.echo()
-        common.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
+        output.table([{"value": k, "is": v} for k, v in item["shown"]], ["value", "is"])
     elif isinstance(item.get("params"), dict):
         typer.echo()
-        common.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
+        output.table([{"value": k, "is": v} for k, v in _flat(item["params"])], ["value", "is"])
     if item.get("presets"):
         typer.echo()
-        common.table(item["presets"], ["name", "words", "source"], title="presets")
+        output.table(item["presets"], ["name", "words", "source"], title="presets")
 
 
 def _show_metric(name: str) -> None:
@@ -292,10 +292,10 @@ def takes(word: dict[str, Any]) -> str:
             return _TAKES.get(kind, "a word")
 
 
-@common.command
-def schema(as_json: common.AsJson = False) -> None:
+@exits.command
+def schema(as_json: options.AsJson = False) -> None:
     """Get the JSON Schema by which editors check scenario files."""
     del as_json  # it is JSON either way
     from sojourn.scenario import Scenario
 
-    common.print_json(Scenario.json_schema())
+    output.print_json(Scenario.json_schema())

@@ -1,0 +1,206 @@
+"""Progress of long work, as a bar or as lines, and its interruption."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from sojourn.cli.output import note, shown_bars
+from sojourn.stopping import requests
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from sojourn import study
+    from sojourn.study.progress import Report
+
+LINE_FIRST, LINE_EVERY = 3.0, 10.0
+"""Seconds to the first line of progress, and between lines, where no terminal shows a bar."""
+
+
+class Interrupt:
+    """Whether the user has asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """The first Ctrl-C asks to stop, so that what is done can be kept; the second one insists.
+
+    So do the signals by which a system or a batch scheduler ends a process, and a closed terminal.
+    """
+    interrupt = Interrupt()
+
+    def ask(number: int, _frame: object) -> None:
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+        again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "a moment"
+        with suppress(OSError):  # the terminal may be what has gone
+            note(f"stopping; {again}")
+
+    before = {}
+    try:
+        for number in requests():
+            before[number] = signal.signal(number, ask)
+    except ValueError:  # not the main thread: whoever runs us handles signals
+        yield interrupt
+        return
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress bar on standard error with rate (field `rate`) and remaining time.
+
+    It is not shown if `quiet`, or if there is no terminal, or one that cannot go back in a line.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal or console.is_dumb_terminal,
+    ) as progress:
+        if progress.disable:
+            yield progress
+            return
+        shown_bars.append(progress)
+        try:
+            yield progress
+        finally:
+            shown_bars.remove(progress)
+
+
+class Lines:
+    """Lines of progress, where there is no bar: now and then, also while nothing new is told."""
+
+    def __init__(self, description: str) -> None:
+        self._description = description
+        self._told = ("", 0.0)
+        self._begin = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._speak, name="progress", daemon=True)
+        self._thread.start()
+
+    def tell(self, words: str, fraction: float) -> None:
+        """What the next line says."""
+        self._told = (words, fraction)
+
+    def close(self) -> None:
+        """The last line has been said."""
+        self._over.set()
+        self._thread.join()
+
+    def _speak(self) -> None:
+        wait = LINE_FIRST
+        while not self._over.wait(wait):
+            wait = LINE_EVERY
+            words, fraction = self._told
+            with suppress(OSError, ValueError):  # whoever listened has gone
+                note(f"{self._description}: {words or 'begun'}{self._left(fraction)}")
+
+    def _left(self, fraction: float) -> str:
+        from sojourn.study.progress import duration
+
+        if not 0 < fraction < 1:
+            return ""
+        return f", {duration((time.monotonic() - self._begin) * (1 / fraction - 1))} left"
+
+
+@contextmanager
+def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """What to tell how far it is, in words and as a fraction: shown as a bar, or by lines."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task(description, total=1.0, rate="")
+        lines = Lines(description) if bar.disable and not quiet else None
+
+        def tell(words: str, fraction: float) -> None:
+            bar.update(task, completed=fraction, rate=words)
+            if lines is not None:
+                lines.tell(words, fraction)
+
+        try:
+            yield tell
+        finally:
+            if lines is not None:
+                lines.close()
+
+
+@contextmanager
+def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
+    """Shows that something goes on that does not tell how far it is; `seconds` is what it takes."""
+    from sojourn.study.progress import duration
+
+    over = threading.Event()
+    begin = time.monotonic()
+    with working(description) as tell:
+
+        def look() -> None:
+            while not over.wait(0.5):
+                passed = time.monotonic() - begin
+                tell(f"{duration(passed)} so far", min(passed / seconds, 0.99) if seconds else 0.0)
+
+        thread = threading.Thread(target=look, name="waiting", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+@contextmanager
+def counting(description: str, what: str) -> Iterator[Callable[[int, int], None]]:
+    """What to tell how many of how many `what` are done: shown as a bar, or by lines."""
+    with working(description) as tell:
+        yield lambda done, total: tell(f"{done}/{total} {what}", done / total if total else 1.0)
+
+
+@contextmanager
+def study_progress(description: str) -> Iterator[Report]:
+    """What to hand to a study as its progress: shows it, and stops it on Ctrl-C."""
+    with interruptible() as interrupt, working(description) as tell:
+
+        def report(now: study.Progress) -> bool:
+            events = f", {now.events / now.seconds / 1e6:.1f} M events/s" if now.seconds else ""
+            tell(now.note or f"{now.done}/{now.total} runs{events}", now.fraction)
+            return not interrupt.asked
+
+        yield report
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], Report]]:
+    """A progress bar a stage, for work that is several studies: told a name, gives its report."""
+    with ExitStack() as stack:
+
+        def stage(name: str) -> Report:
+            stack.close()
+            note(name)
+            return stack.enter_context(study_progress(name))
+
+        yield stage

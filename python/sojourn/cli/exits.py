@@ -1,0 +1,131 @@
+"""Exit statuses, and errors turned into messages that say what helps."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+from sojourn.cli import groups, streams
+from sojourn.cli.output import note, print_json
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+REMEDIES = {
+    errno.ENOSPC: "make room, or choose another place; what was done before is kept",
+    errno.EDQUOT: "make room, or choose another place; what was done before is kept",
+    errno.EFBIG: "a file may not be so large here (see `ulimit -f`); choose another place",
+    errno.EROFS: "choose a place that can be written to",
+    errno.EACCES: "choose another place, or get the permission",
+    errno.EPERM: "choose another place, or get the permission",
+    errno.EMFILE: "allow more open files: ulimit -n 4096",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EADDRINUSE: "somebody else listens there; choose another port",
+    errno.EADDRNOTAVAIL: "no interface of this machine has that address",
+}
+"""What helps, by the system's reason."""
+
+
+def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
+    """Ends the command: it cannot be done."""
+    if as_json:
+        error: dict[str, Any] = {"error": message}
+        if problems is not None:
+            error["problems"] = problems
+        with suppress(OSError):  # standard output itself may be what failed
+            print_json(error)
+    note(message)
+    raise typer.Exit(BAD_INPUT)
+
+
+def written() -> int | None:
+    """Writes what still waits for standard output; the exit status if it cannot be written.
+
+    That nobody reads it any more is no fault.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and streams.unread():
+            streams.silence()
+            return OK
+        return unwritten(error)
+    return None
+
+
+def unwritten(error: OSError) -> int:
+    """Says that standard output took no more; the exit status."""
+    streams.silence()
+    error.filename = "standard output"
+    note(explained(error))
+    return BAD_INPUT
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """Turns errors that a user can cause into exit statuses, and options into their groups."""
+    flat = groups.expanded(function)
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            return function(*args, **(groups.assembled(function, kwargs) if flat else kwargs))
+        except KeyboardInterrupt as stop:
+            note(str(stop) or "interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) and streams.unread():
+                # The reader, `head` perhaps, has seen enough.
+                streams.silence()
+                raise typer.Exit(OK) from None
+            if streams.printing(error):
+                streams.silence()  # else what waits would fail once more at the end
+            fail(explained(error), as_json=as_json)
+        except MemoryError:
+            fail("out of memory: a shorter run, fewer flows or fewer --workers need less",
+                 as_json=as_json)  # fmt: skip
+        except ValueError as error:
+            from sojourn.scenario.errors import ScenarioError
+
+            if isinstance(error, ScenarioError):
+                fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
+            from sojourn._core import NoKernelEquivalent, PlanError, WordError
+            from sojourn.stats import StatisticsError
+            from sojourn.study.errors import StudyError
+
+            told = NoKernelEquivalent | PlanError | WordError | StudyError | StatisticsError
+            if isinstance(error, told):
+                fail(str(error), as_json=as_json)
+            raise
+        except RuntimeError as error:
+            from sojourn.lab.errors import LabError
+
+            if isinstance(error, LabError):
+                fail(str(error), as_json=as_json)
+            raise
+
+    if flat is not None:  # the parser asks for both
+        guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}
+        vars(guarded)["__signature__"] = flat
+    return guarded
+
+
+def explained(error: OSError) -> str:
+    """What the system refused, where, and what helps."""
+    names = [
+        os.fsdecode(n) for n in (error.filename, error.filename2) if isinstance(n, str | bytes)
+    ]
+    if streams.printing(error):
+        names = ["standard output"]
+    head = "".join(f"{name}: " for name in names[:1])
+    remedy = REMEDIES.get(error.errno or 0)
+    return f"{head}{error.strerror or error}" + (f"; {remedy}" if remedy else "")
