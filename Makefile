@@ -62,6 +62,9 @@ wheel: setup ## a wheel for this platform, in dist: installs without Rust and co
 
 # Checks
 
+# Every file by name: `cargo fmt` does not see modules that a macro declares (crates/queue/src/lib.rs).
+RUST = $(shell git ls-files --cached --others --exclude-standard 'crates/*.rs')
+
 .PHONY: test
 test: dev ## all lints and types, and the tests without the long ones; one failure does not stop the rest
 	@$(MAKE) --no-print-directory check PYTEST='-m "not slow" $(PYTEST)'
@@ -73,7 +76,7 @@ test-all: setup ## the same with all tests, those of real programs and long stud
 .PHONY: check
 check:
 	@status=0; \
-	$(STAGE) "rustfmt" cargo fmt --all --check || status=1; \
+	$(STAGE) "rustfmt" rustfmt --check $(RUST) || status=1; \
 	$(STAGE) "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings || status=1; \
 	$(STAGE) "ruff" $(MAKE) --no-print-directory ruff || status=1; \
 	$(STAGE) "codespell" $(BIN)/codespell $(PROSE) || status=1; \
@@ -84,7 +87,7 @@ check:
 
 .PHONY: lint
 lint: $(VENV)/.environment ## formats, lints, spelling and types
-	cargo fmt --all --check
+	rustfmt --check $(RUST)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(MAKE) --no-print-directory ruff
 	$(BIN)/codespell $(PROSE)
@@ -97,7 +100,7 @@ ruff: $(VENV)/.environment
 
 .PHONY: format
 format: $(VENV)/.environment ## format all sources
-	cargo fmt --all
+	rustfmt $(RUST)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

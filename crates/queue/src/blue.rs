@@ -8,9 +8,11 @@
 //!
 //! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{ecn, fraction, packets};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,26 @@ params! {
         freeze: Nanos = time("100ms").above_zero(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = ecn(),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+    const NOT_IN_KERNEL: Option<&'static str> =
+        Some("Linux has only its stochastic fair variant, sfb");
+
+    type Queue<P: Packet> = Blue<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Blue::new(*self)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
     }
 }
 

@@ -14,16 +14,18 @@
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::kinds::{bytes, fraction, micros, optional_micros};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Queued, Source, Store, Stored};
-use crate::tc::{
-    ECN, NoKernelEquivalent, Text, above_zero, micros, probability, set, size, time_text,
-};
+use crate::tc::time_text;
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::declare::{Parameters, derived, part, switch};
+use sojourn_units::words::{Table, Text};
+use sojourn_units::{MILLISECOND, Nanos, params};
 
 /// The words of `cobalt`.
 pub const TABLE: Table = Table {
@@ -31,108 +33,38 @@ pub const TABLE: Table = Table {
     summary: "COBALT: CoDel and BLUE alternating; the kernel's form is \
               `cake unlimited besteffort flowblind [rtt T] [memlimit B]`",
     source: "Linux sch_cake.c; Palmei et al. 2019",
-    words: &[
-        INTERVAL,
-        TARGET,
-        Word {
-            name: "memlimit",
-            kind: Kind::Size,
-            default: "0b",
-            doc: "Memory that queued packets may occupy, by their true size; 0 is 10240 full frames.",
-        },
-        INCREMENT,
-        DECREMENT,
-        BLUE_THRESHOLD,
-        Word { default: "ecn", ..ECN },
-    ],
+    words: Params::WORDS,
 };
 
-/// `interval`.
-pub(crate) const INTERVAL: Word = Word {
-    name: "interval",
-    kind: Kind::Time,
-    default: "100ms",
-    doc: "How long the delay may stay above target; at least twice target.",
-};
-
-/// `target`.
-pub(crate) const TARGET: Word = Word {
-    name: "target",
-    kind: Kind::Time,
-    default: "5ms",
-    doc: "Delay that is acceptable for good; also the least time between moves of BLUE.",
-};
-
-/// `increment`.
-pub(crate) const INCREMENT: Word = Word {
-    name: "increment",
-    kind: Kind::Probability,
-    default: "0.00390625",
-    doc: "What an overflow adds to BLUE's probability.",
-};
-
-/// `decrement`.
-pub(crate) const DECREMENT: Word = Word {
-    name: "decrement",
-    kind: Kind::Probability,
-    default: "0.000244140625",
-    doc: "What an empty queue takes from BLUE's probability.",
-};
-
-/// `blue_threshold`, which only ns-3 has.
-pub(crate) const BLUE_THRESHOLD: Word = Word {
-    name: "blue_threshold",
-    kind: Kind::Time,
-    default: "",
-    doc: "Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there); \
-          none by default.",
-};
-
-/// What the user sets of the policy, in the kernel's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Control {
-    /// Time scale of the control in microseconds.
-    pub interval_us: u32,
-    /// Acceptable delay in microseconds.
-    pub target_us: u32,
-    /// What an overflow adds to BLUE's probability; one is 2^32.
-    pub p_inc: u32,
-    /// What an empty queue takes from BLUE's probability.
-    pub p_dec: u32,
-    /// Delay above which BLUE's probability rises too, in microseconds.
-    pub blue_threshold_us: Option<u32>,
-    /// Whether CoDel's part marks instead of dropping; BLUE's never does.
-    pub ecn: bool,
-}
-
+/// CAKE's steps of BLUE: 1/256 and 1/4096.
 const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
-impl Default for Control {
-    fn default() -> Self {
-        Self {
-            interval_us: 100_000,
-            target_us: 5_000,
-            p_inc: P_INC,
-            p_dec: P_DEC,
-            blue_threshold_us: None,
-            ecn: true,
-        }
+params! {
+    /// Parameters of the policy, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Control on Device {
+        /// How long the delay may stay above target; at least twice target.
+        interval_us as "interval": u32 = micros("100ms").above_zero(),
+        /// Delay that is acceptable for good; also the least time between moves of BLUE.
+        target_us as "target": u32 = micros("5ms").above_zero(),
+        /// What an overflow adds to BLUE's probability.
+        p_inc as "increment": u32 = fraction("0.00390625"),
+        /// What an empty queue takes from BLUE's probability.
+        p_dec as "decrement": u32 = fraction("0.000244140625"),
+        /// Raises BLUE's probability also while packets stay longer than this, as ns-3 does (400ms there);
+        /// none by default.
+        blue_threshold_us as "blue_threshold": Option<u32> =
+            optional_micros().check(|threshold| match threshold {
+                Some(0) => Err("must be above 0"),
+                _ => Ok(()),
+            }),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = switch("noecn", "ecn"),
     }
 }
 
 impl Control {
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.interval_us, above_zero(given, "interval", micros)?);
-        set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.p_inc, probability(given, "increment"));
-        set(&mut self.p_dec, probability(given, "decrement"));
-        let threshold = above_zero(given, "blue_threshold", micros)?;
-        set(&mut self.blue_threshold_us, threshold.map(Some));
-        set(&mut self.ecn, given.flag("ecn"));
-        Ok(())
-    }
-
     /// The same in nanoseconds, without a shaper, as decisions are made with them.
     pub fn law(&self) -> Law {
         let target = u64::from(self.target_us) * 1000;
@@ -148,54 +80,69 @@ impl Control {
     }
 }
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// The policy.
-    #[serde(flatten)]
-    pub control: Control,
-    /// Memory that fits; 0: 10240 full frames.
-    pub memlimit: u32,
-    /// The largest frame of the device.
-    pub mtu: u32,
+params! {
+    /// Parameters of COBALT, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// The policy.
+        #[serde(flatten)]
+        control: Control = part::<Control>(),
+        /// Memory that queued packets may occupy, by their true size; 0 is 10240 full frames.
+        memlimit: u32 = bytes("0b"),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu),
+    }
 }
 
-impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        Self { control: Control::default(), memlimit: 0, mtu: device.psched_mtu }
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = Cobalt<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Cobalt::new(*self)
     }
 
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        self.control.set(given)?;
-        set(&mut self.memlimit, size(given, "memlimit")?);
+    fn replace<P: Packet>(
+        &self,
+        queue: &mut Self::Queue<P>,
+        _now: Nanos,
+        _sink: &mut impl Sink<P>,
+    ) {
+        queue.change(*self);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        None
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        let Control { interval_us, target_us, p_inc, p_dec, blue_threshold_us, ecn } = self.control;
+        if target_us != (interval_us / 20).max(1) {
+            return Err("CAKE's target is always 1/20 of its interval");
+        }
+        if (p_inc, p_dec) != (P_INC, P_DEC) {
+            return Err("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
+        }
+        if blue_threshold_us.is_some() {
+            return Err("CAKE's BLUE knows no delay");
+        }
+        if !ecn {
+            return Err("CAKE always marks what is ECN-capable");
+        }
         Ok(())
     }
 
-    pub(crate) fn to_tc(self) -> Result<String, NoKernelEquivalent> {
-        let refuse = |reason: &str| {
-            Err(NoKernelEquivalent { discipline: "cobalt", reason: reason.to_owned() })
-        };
-        let Control { interval_us, target_us, p_inc, p_dec, blue_threshold_us, ecn } = self.control;
-        if target_us != (interval_us / 20).max(1) {
-            return refuse("CAKE's target is always 1/20 of its interval");
-        }
-        if (p_inc, p_dec) != (P_INC, P_DEC) {
-            return refuse("CAKE's BLUE steps are fixed at 1/256 and 1/4096");
-        }
-        if blue_threshold_us.is_some() {
-            return refuse("CAKE's BLUE knows no delay");
-        }
-        if !ecn {
-            return refuse("CAKE always marks what is ECN-capable");
-        }
+    fn to_tc(&self) -> String {
         let memlimit = (self.memlimit != 0).then_some(self.memlimit);
-        Ok(Text::new("cake unlimited besteffort flowblind")
-            .value("rtt", time_text(interval_us))
+        Text::new("cake unlimited besteffort flowblind")
+            .value("rtt", time_text(self.control.interval_us))
             .optional("memlimit", memlimit)
-            .done())
+            .done()
     }
+}
 
+impl Params {
     /// Memory that fits.
     pub fn buffer_limit(&self) -> u32 {
         let frames = self.mtu.saturating_mul(10_240);

@@ -11,9 +11,11 @@
 //! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
 //! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{ecn, micros, optional_micros, packets};
+use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
 use crate::store::{Queued, Source, Store, Stored};
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,28 @@ params! {
         ecn: bool = ecn(),
         /// The largest frame of the device.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = Codel<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Codel::new(*self)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.law().visit(visit);
     }
 }
 
@@ -94,6 +118,15 @@ pub struct Law {
     pub mtu: u32,
     /// Whether to mark instead of drop.
     pub ecn: bool,
+}
+
+impl Law {
+    /// Visits the numbers in ticks, as recordings have them.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("target", self.target.into());
+        visit("interval", self.interval.into());
+        visit("ce_threshold", self.ce_threshold.into());
+    }
 }
 
 /// What CoDel remembers of one queue.

@@ -8,27 +8,24 @@
 //! Invariants: without changes, the backlog never exceeds the limit; a lower limit given by a change drops
 //! nothing that is queued, as in the kernel.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{Text, packets, set, size};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::words::{Kind, Table, Word};
+use sojourn_units::{Nanos, params};
 
 /// The words of `pfifo`.
 pub const PFIFO: Table = Table {
     name: "pfifo",
     summary: "tail drop, counted in packets",
     source: "Linux sch_fifo.c",
-    words: &[Word {
-        name: "limit",
-        kind: Kind::Packets,
-        default: "1000p",
-        doc: "Packets that fit; the kernel's default is the device's txqueuelen.",
-    }],
+    words: Params::WORDS,
 };
 
 /// The words of `bfifo`.
@@ -44,43 +41,52 @@ pub const BFIFO: Table = Table {
     }],
 };
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// What `limit` counts.
-    pub unit: Unit,
-    /// Packets or bytes that fit.
-    pub limit: u32,
+params! {
+    /// Parameters of `pfifo` and, with bytes for packets, of `bfifo`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// What `limit` counts.
+        unit: Unit = derived(|_| Unit::Packets),
+        /// Packets that fit; the kernel's default is the device's txqueuelen.
+        limit: u32 = packets("1000p"),
+    }
 }
 
-impl Params {
-    /// The defaults on `device`.
-    pub fn new(unit: Unit, device: &Device) -> Self {
-        let limit = match unit {
-            Unit::Packets => 1000,
-            Unit::Bytes => 1000u32.saturating_mul(device.psched_mtu),
-        };
-        Self { unit, limit }
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&PFIFO, &BFIFO];
+
+    type Queue<P: Packet> = Fifo<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Fifo::new(*self)
     }
 
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        let limit = match self.unit {
-            Unit::Packets => packets(given, "limit")?,
-            Unit::Bytes => size(given, "limit")?,
-        };
-        set(&mut self.limit, limit);
-        Ok(())
+    fn replace<P: Packet>(
+        &self,
+        queue: &mut Self::Queue<P>,
+        _now: Nanos,
+        _sink: &mut impl Sink<P>,
+    ) {
+        queue.change(*self);
     }
 
-    pub(crate) fn table(self) -> &'static Table {
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((self.unit, self.limit))
+    }
+
+    fn table(&self) -> &'static Table {
         match self.unit {
             Unit::Packets => &PFIFO,
             Unit::Bytes => &BFIFO,
         }
     }
 
-    pub(crate) fn to_tc(self) -> String {
-        Text::new(self.table().name).value("limit", self.limit).done()
+    fn named(table: &Table, device: &Device) -> Self {
+        let packets = Self::new(device);
+        if table.name == PFIFO.name {
+            return packets;
+        }
+        Self { unit: Unit::Bytes, limit: packets.limit.saturating_mul(device.psched_mtu) }
     }
 }
 

@@ -15,59 +15,8 @@ use crate::discipline::{DropReason, Sink, View};
 use crate::kinds::bytes;
 use crate::packet::Packet;
 use crate::store::{Queued, Source, Store};
-use crate::tc::size;
 use sojourn_units::Nanos;
 use sojourn_units::declare::{Param, integer};
-use sojourn_units::words::{Given, Kind, Word, WordError};
-
-/// `limit`.
-pub(crate) const LIMIT: Word = Word {
-    name: "limit",
-    kind: Kind::Packets,
-    default: "10240p",
-    doc: "Packets that fit in all buckets together.",
-};
-
-/// `flows`.
-pub(crate) const FLOWS: Word = Word {
-    name: "flows",
-    kind: Kind::Integer { min: 1, max: 65_536 },
-    default: "1024",
-    doc: "Number of buckets; it cannot be changed later.",
-};
-
-/// `quantum`, at least 256.
-pub(crate) const QUANTUM: Word = Word {
-    name: "quantum",
-    kind: Kind::Size,
-    default: "1514b",
-    doc: "Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.",
-};
-
-/// `memory_limit`.
-pub(crate) const MEMORY_LIMIT: Word = Word {
-    name: "memory_limit",
-    kind: Kind::Size,
-    default: "32mb",
-    doc: "Memory that queued packets may occupy, by their true size.",
-};
-
-/// `drop_batch`.
-pub(crate) const DROP_BATCH: Word = Word {
-    name: "drop_batch",
-    kind: Kind::Integer { min: 1, max: 4_294_967_295 },
-    default: "64",
-    doc: "Packets dropped at most when there is no room.",
-};
-
-/// The value of `quantum`, which the kernel takes from 1 to 2^20.
-pub(crate) fn given_quantum(given: &Given) -> Result<Option<u32>, WordError> {
-    let quantum = crate::tc::above_zero(given, "quantum", size)?;
-    if quantum.is_some_and(|quantum| quantum > 1 << 20) {
-        return Err(given.error("quantum", "`quantum` must be at most 1mb"));
-    }
-    Ok(quantum)
-}
 
 /// Number of buckets.
 pub(crate) const fn buckets<On>() -> Param<u32, On> {

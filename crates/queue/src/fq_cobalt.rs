@@ -11,83 +11,73 @@
 //! Invariants: the backlog never exceeds `limit` packets; the last packet of a bucket is dropped for
 //! lack of room only.
 
-use crate::cobalt::{
-    BLUE_THRESHOLD, Control, Counters, DECREMENT, INCREMENT, INTERVAL, Law, State, TARGET,
-};
+use crate::cobalt::{Control, Counters, Law, State};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::flow_queues::{
-    Batch, DROP_BATCH, FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, Overflow, QUANTUM, Room,
-    given_quantum,
+    Batch, FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum,
 };
+use crate::kinds::packets;
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Stored;
-use crate::tc::{ECN, above_zero, packets, set, size};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, part};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `fq_cobalt`.
 pub const TABLE: Table = Table {
     name: "fq_cobalt",
     summary: "FQ-COBALT: flows in separate queues, served in turn, each under COBALT",
     source: "ns-3 fq-cobalt-queue-disc; Linux sch_fq_codel.c, sch_cake.c",
-    words: &[
-        LIMIT,
-        FLOWS,
-        QUANTUM,
-        INTERVAL,
-        TARGET,
-        INCREMENT,
-        DECREMENT,
-        BLUE_THRESHOLD,
-        MEMORY_LIMIT,
-        DROP_BATCH,
-        Word { default: "ecn", ..ECN },
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// Number of buckets.
-    pub flows: u32,
-    /// Bytes of a turn.
-    pub quantum: u32,
-    /// Each bucket's COBALT.
-    #[serde(flatten)]
-    pub control: Control,
-    /// Memory that fits.
-    pub memory_limit: u32,
-    /// Packets dropped at most when there is no room.
-    pub drop_batch: u32,
+params! {
+    /// Parameters of FQ-COBALT.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit in all buckets together.
+        limit: u32 = packets("10240p").above_zero(),
+        /// Number of buckets; it cannot be changed later.
+        flows: u32 = buckets(),
+        /// Bytes a bucket may send in its turn, at least 256; the default is the device's largest frame.
+        quantum: u32 = quantum()
+            .adjust(|quantum| quantum.max(256))
+            .initially(|device: &Device| device.psched_mtu.clamp(256, 1 << 20)),
+        /// Each bucket's COBALT.
+        #[serde(flatten)]
+        control: Control = part::<Control>(),
+        /// Memory that queued packets may occupy, by their true size.
+        memory_limit: u32 = memory_limit().above_zero(),
+        /// Packets dropped at most when there is no room.
+        drop_batch: u32 = drop_batch(),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+    const NOT_IN_KERNEL: Option<&'static str> =
+        Some("Linux has flow queues under COBALT only as `cake`");
+
+    type Queue<P: Packet> = FqCobalt<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        FqCobalt::new(*self)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
 }
 
 impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        Self {
-            limit: 10_240,
-            flows: 1024,
-            quantum: device.psched_mtu.clamp(256, 1 << 20),
-            control: Control::default(),
-            memory_limit: 32 << 20,
-            drop_batch: 64,
-        }
-    }
-
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        self.control.set(given)?;
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        set(&mut self.quantum, given_quantum(given)?.map(|quantum| quantum.max(256)));
-        set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
-        set(&mut self.drop_batch, given.integer("drop_batch").map(|batch| batch as u32));
-        Ok(())
-    }
-
     /// What fits.
     fn room(&self) -> Room {
         Room { packets: self.limit, memory: self.memory_limit, batch: self.drop_batch }

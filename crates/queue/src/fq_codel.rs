@@ -9,10 +9,12 @@
 //! all buckets together.
 
 use crate::codel::{self, Counters, Law, State};
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::flow_queues::{FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum};
 use crate::kinds::{micros, optional_micros, packets};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Stored;
 use serde::{Deserialize, Serialize};
@@ -83,6 +85,28 @@ impl Selector {
     fn text(self) -> Option<Value> {
         let Self { value, mask } = self;
         (value != 0 || mask != 0).then(|| Value::Text(format!("{value:#x}/{mask:#x}")))
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = FqCodel<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        FqCodel::new(*self)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.law().visit(visit);
     }
 }
 

@@ -9,102 +9,72 @@
 //! Invariants: nothing is dropped once it is queued; the backlog never exceeds `limit` packets. More
 //! memory than `memory_limit` is counted, but nothing is dropped for it, as in the kernel.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
-use crate::flow_queues::{FLOWS, FlowQueues, LIMIT, MEMORY_LIMIT, QUANTUM, given_quantum};
+use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
 use crate::jiffies;
+use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::pie::{
-    self, ALPHA, BETA, BYTEMODE, Counters, DQ_RATE_ESTIMATOR, Law, MAX_PROB, State, TARGET, TUPDATE,
-};
+use crate::pie::{self, Counters, Law, MAX_PROB, State};
 use crate::store::{Source, Stored};
-use crate::tc::{ECN, Text, above_zero, set, size};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, integer, part};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `fq_pie`.
 pub const TABLE: Table = Table {
     name: "fq_pie",
     summary: "FQ-PIE: flows in separate queues, served in turn, each under PIE",
     source: "Linux sch_fq_pie.c; RFC 8033, RFC 8290",
-    words: &[
-        LIMIT,
-        FLOWS,
-        TARGET,
-        TUPDATE,
-        ALPHA,
-        BETA,
-        Word {
-            doc: "Bytes a bucket may send in its turn; the default is the device's largest frame.",
-            ..QUANTUM
-        },
-        Word {
-            doc: "Memory that queued packets should occupy at most; more is counted, not dropped.",
-            ..MEMORY_LIMIT
-        },
-        Word {
-            name: "ecn_prob",
-            kind: Kind::Integer { min: 1, max: 99 },
-            default: "10",
-            doc: "The largest probability, in percent, at which `ecn` still marks.",
-        },
-        Word {
-            doc: "Marks ECN-capable packets instead of dropping them, up to `ecn_prob`.",
-            ..ECN
-        },
-        BYTEMODE,
-        DQ_RATE_ESTIMATOR,
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets, in the kernel's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Each bucket's PIE; its `limit` is of all buckets together.
-    #[serde(flatten)]
-    pub pie: pie::Params,
-    /// Number of buckets.
-    pub flows: u32,
-    /// Bytes of a turn.
-    pub quantum: u32,
-    /// Memory above which arrivals are counted.
-    pub memory_limit: u32,
-    /// The largest probability at which packets are marked, in percent.
-    pub ecn_prob: u32,
+params! {
+    /// Parameters of FQ-PIE, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Each bucket's PIE; its `limit` is of all buckets together.
+        #[serde(flatten)]
+        pie: pie::Params = part::<pie::Params>().defaults(&[("limit", "10240p")]).docs(&[
+            ("limit", "Packets that fit in all buckets together."),
+            ("ecn", "Marks ECN-capable packets instead of dropping them, up to `ecn_prob`."),
+        ]),
+        /// Number of buckets; it cannot be changed later.
+        flows: u32 = buckets(),
+        /// Bytes a bucket may send in its turn; the default is the device's largest frame.
+        quantum: u32 = quantum().initially(|device: &Device| device.psched_mtu),
+        /// Memory that queued packets should occupy at most; more is counted, not dropped.
+        memory_limit: u32 = memory_limit().above_zero(),
+        /// The largest probability, in percent, at which `ecn` still marks.
+        ecn_prob: u32 = integer(1, 99, "10"),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = FqPie<P>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        FqPie::new(*self, now)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        self.pie.limit()
+    }
+
+    fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.pie.derived(visit);
+    }
 }
 
 impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        Self {
-            pie: pie::Params { limit: 10_240, ..pie::Params::new(device) },
-            flows: 1024,
-            quantum: device.psched_mtu,
-            memory_limit: 32 << 20,
-            ecn_prob: 10,
-        }
-    }
-
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        self.pie.set(given)?;
-        set(&mut self.flows, given.integer("flows").map(|flows| flows as u32));
-        set(&mut self.quantum, given_quantum(given)?);
-        set(&mut self.memory_limit, above_zero(given, "memory_limit", size)?);
-        set(&mut self.ecn_prob, given.integer("ecn_prob").map(|percent| percent as u32));
-        Ok(())
-    }
-
-    pub(crate) fn to_tc(self) -> String {
-        self.pie
-            .words(Text::new("fq_pie"))
-            .value("flows", self.flows)
-            .value("quantum", self.quantum)
-            .value("memory_limit", self.memory_limit)
-            .value("ecn_prob", self.ecn_prob)
-            .done()
-    }
-
     /// Each bucket's PIE, as decisions are made.
     pub fn law(&self) -> Law {
         Law {

@@ -40,6 +40,7 @@ pub(crate) const fn ecn<On>() -> Param<bool, On> {
     switch("noecn", "noecn")
 }
 
-fn whole_micros(value: &Value) -> Result<u32, String> {
+/// A time in whole microseconds that fit 32 bits.
+pub(crate) fn whole_micros(value: &Value) -> Result<u32, String> {
     narrow(&Value::Integer(value.integer() / MICROSECOND))
 }

@@ -12,11 +12,13 @@
 //! Invariants: p' is between 0 and 1; a packet that is not ECN-capable is never marked; nothing
 //! is dropped that can be marked unless `coupling_factor` times p' exceeds one (overload).
 
+use crate::device::Device;
 use crate::discipline::Draws;
-use crate::tc::{Text, above_zero, micros, set, time_text};
+use crate::kinds::micros;
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{Given, Kind, Word, WordError};
-use sojourn_units::{MICROSECOND, Nanos, SECOND};
+use sojourn_units::declare::{Param, integer};
+use sojourn_units::words::{Kind, Value};
+use sojourn_units::{MICROSECOND, Nanos, SECOND, params};
 
 /// The greatest gain in Hz: up to it, the 32-bit reals of `tc` tell all steps of 1/256 Hz apart.
 const MAX_GAIN: f64 = 65_535.0;
@@ -24,73 +26,32 @@ const GAIN: Kind = Kind::Real { min: 1.0 / GAIN_UNITS as f64, max: MAX_GAIN };
 /// Steps of a gain in one Hz.
 const GAIN_UNITS: u32 = 256;
 
-/// `target`; the default is each discipline's.
-pub(crate) const TARGET: Word = Word {
-    name: "target",
-    kind: Kind::Time,
-    default: "",
-    doc: "Queueing delay to hold, in whole microseconds.",
-};
+params! {
+    /// Parameters of the controller, in the kernel's units. The defaults are DualPI2's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Queueing delay to hold, in whole microseconds.
+        target_us as "target": u32 = micros("15ms").above_zero(),
+        /// Time between updates of the probability, at most 4.29 s.
+        tupdate_us as "tupdate": u32 = micros("16ms").above_zero(),
+        /// Weight of the delay's distance from target, in Hz, rounded down to 1/256.
+        alpha: u32 = gain("0.16015625"),
+        /// Weight of the delay's movement, in Hz, rounded down to 1/256.
+        beta: u32 = gain("3.19921875"),
+        /// How many times the base probability L4S packets are marked with.
+        coupling_factor: u8 = integer(1, 255, "2"),
+    }
+}
 
-/// `tupdate`.
-pub(crate) const TUPDATE: Word = Word {
-    name: "tupdate",
-    kind: Kind::Time,
-    default: "",
-    doc: "Time between updates of the probability, at most 4.29 s.",
-};
-
-/// `alpha`.
-pub(crate) const ALPHA: Word = Word {
-    name: "alpha",
-    kind: GAIN,
-    default: "",
-    doc: "Weight of the delay's distance from target, in Hz, rounded down to 1/256.",
-};
-
-/// `beta`.
-pub(crate) const BETA: Word = Word {
-    name: "beta",
-    kind: GAIN,
-    default: "",
-    doc: "Weight of the delay's movement, in Hz, rounded down to 1/256.",
-};
-
-/// `coupling_factor`.
-pub(crate) const COUPLING_FACTOR: Word = Word {
-    name: "coupling_factor",
-    kind: Kind::Integer { min: 1, max: 255 },
-    default: "2",
-    doc: "How many times the base probability L4S packets are marked with.",
-};
-
-/// What the user sets of the controller, in the kernel's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Delay to hold, in microseconds.
-    pub target_us: u32,
-    /// Time between updates, in microseconds.
-    pub tupdate_us: u32,
-    /// Weight of the distance from target, in 1/256 Hz.
-    pub alpha: u32,
-    /// Weight of the movement, in 1/256 Hz.
-    pub beta: u32,
-    /// Factor between the base probability and that of L4S packets.
-    pub coupling_factor: u8,
+/// A gain in 1/256 Hz, read as `tc` does.
+const fn gain<On>(default: &'static str) -> Param<u32, On> {
+    let from = |value: &Value| Ok((value.real() as f32 * GAIN_UNITS as f32) as u32);
+    Param::word(GAIN, default, from, |gain| {
+        Some(Value::Real(f64::from(*gain) / f64::from(GAIN_UNITS)))
+    })
 }
 
 impl Params {
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.tupdate_us, above_zero(given, "tupdate", micros)?);
-        // As `tc` reads them.
-        let gain = |word| given.real(word).map(|hz| (hz as f32 * GAIN_UNITS as f32) as u32);
-        set(&mut self.alpha, gain("alpha"));
-        set(&mut self.beta, gain("beta"));
-        set(&mut self.coupling_factor, given.integer("coupling_factor").map(|k| k as u8));
-        Ok(())
-    }
-
     /// The gains, target and update time that RFC 9332 (appendix A.1) gives for the greatest and
     /// the typical round-trip time, in microseconds.
     ///
@@ -117,15 +78,6 @@ impl Params {
         self.alpha = units(alpha);
         self.beta = units(beta);
         Ok(())
-    }
-
-    pub(crate) fn write(self, text: Text) -> Text {
-        let hz = |gain: u32| f64::from(gain) / f64::from(GAIN_UNITS);
-        text.value("target", time_text(self.target_us))
-            .value("tupdate", time_text(self.tupdate_us))
-            .value("alpha", hz(self.alpha))
-            .value("beta", hz(self.beta))
-            .value("coupling_factor", self.coupling_factor)
     }
 
     /// The same in the numbers that it is computed with.

@@ -10,63 +10,64 @@
 //! Invariants: no early drop below two full frames of backlog; ECN-capable packets are dropped
 //! early under overload only.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
+use crate::kinds::{ecn, packets};
+use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
 use crate::pi::{self, Law, MAX_PROB, State, Verdict};
 use crate::store::{Store, Stored};
-use crate::tc::{ECN, LIMIT, above_zero, packets, set};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, derived, part};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `pi2`.
 pub const TABLE: Table = Table {
     name: "pi2",
     summary: "PI2: one probability that holds the queueing delay, squared for Classic traffic",
     source: "De Schepper et al. 2016; not in Linux",
-    words: &[
-        LIMIT,
-        Word { default: "20ms", ..pi::TARGET },
-        Word { default: "32ms", ..pi::TUPDATE },
-        Word { default: "0.3125", ..pi::ALPHA },
-        Word { default: "3.125", ..pi::BETA },
-        pi::COUPLING_FACTOR,
-        ECN,
-    ],
+    words: Params::WORDS,
 };
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// The controller's.
-    pub pi: pi::Params,
-    /// Whether to mark instead of drop, and L4S packets by their own probability.
-    pub ecn: bool,
-    /// The largest frame of the device.
-    pub mtu: u32,
+params! {
+    /// Parameters of PI2.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit; more are dropped on arrival.
+        limit: u32 = packets("1000p").above_zero(),
+        /// The controller's.
+        pi: pi::Params = part::<pi::Params>().defaults(&[
+            ("target", "20ms"),
+            ("tupdate", "32ms"),
+            ("alpha", "0.3125"),
+            ("beta", "3.125"),
+        ]),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = ecn(),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu),
+    }
 }
 
-impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        let pi = pi::Params {
-            target_us: 20_000,
-            tupdate_us: 32_000,
-            alpha: 80, // 5/16 Hz
-            beta: 800, // 50/16 Hz
-            coupling_factor: 2,
-        };
-        Self { limit: 1000, pi, ecn: false, mtu: device.psched_mtu }
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+    const NOT_IN_KERNEL: Option<&'static str> =
+        Some("Linux has only the coupled pair of queues, dualpi2");
+
+    type Queue<P: Packet> = Pi2<P>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Pi2::new(*self, now)
     }
 
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        self.pi.set(given)?;
-        set(&mut self.ecn, given.flag("ecn"));
-        Ok(())
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
     }
 }
 

@@ -10,154 +10,77 @@
 //! Invariants: no early drop in the first 150 ms of congestion nor below two full frames of backlog; the
 //! probability is not clamped to one under long overload, as in the kernel.
 
+use crate::declaration::DisciplineParams;
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
+use crate::kinds::{micros, packets};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
-use crate::tc::{ECN, LIMIT, Text, above_zero, micros, packets, set, time_text};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, derived, integer, switch};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// The words of `pie`.
 pub const TABLE: Table = Table {
     name: "pie",
     summary: "PIE: a drop probability that holds the queueing delay at a target",
     source: "RFC 8033; Linux sch_pie.c",
-    words: &[
-        LIMIT,
-        TARGET,
-        TUPDATE,
-        ALPHA,
-        BETA,
-        Word {
-            doc: "Marks ECN-capable packets instead of dropping them, up to a probability of 10 %.",
-            ..ECN
-        },
-        BYTEMODE,
-        DQ_RATE_ESTIMATOR,
-    ],
+    words: Params::WORDS,
 };
 
-/// `target`.
-pub(crate) const TARGET: Word = Word {
-    name: "target",
-    kind: Kind::Time,
-    default: "15ms",
-    doc: "Queueing delay to hold, in whole microseconds.",
-};
+params! {
+    /// Parameters of PIE, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit; more are dropped on arrival.
+        limit: u32 = packets("1000p").above_zero(),
+        /// Queueing delay to hold, in whole microseconds.
+        target_us as "target": u32 = micros("15ms").above_zero(),
+        /// Time between updates of the probability, rounded up to the kernel's ticks.
+        tupdate_us as "tupdate": u32 = micros("15ms").above_zero(),
+        /// Weight of the delay's distance from target, in 1/16 Hz.
+        alpha: u32 = integer(1, 32, "2"),
+        /// Weight of the delay's movement, in 1/16 Hz.
+        beta: u32 = integer(1, 32, "20"),
+        /// Marks ECN-capable packets instead of dropping them, up to a probability of 10 %.
+        ecn: bool = switch("noecn", "noecn"),
+        /// Scales the probability by the packet's size.
+        bytemode: bool = switch("nobytemode", "nobytemode"),
+        /// Takes the delay from the backlog and the departure rate instead of timestamps.
+        dq_rate_estimator: bool = switch("no_dq_rate_estimator", "no_dq_rate_estimator"),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu),
+        /// Ticks a second of the coarse clock.
+        hz: u32 = derived(|device: &Device| device.hz),
+    }
+}
 
-/// `tupdate`.
-pub(crate) const TUPDATE: Word = Word {
-    name: "tupdate",
-    kind: Kind::Time,
-    default: "15ms",
-    doc: "Time between updates of the probability, rounded up to the kernel's ticks.",
-};
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
 
-/// `alpha`.
-pub(crate) const ALPHA: Word = Word {
-    name: "alpha",
-    kind: Kind::Integer { min: 1, max: 32 },
-    default: "2",
-    doc: "Weight of the delay's distance from target, in 1/16 Hz.",
-};
+    type Queue<P: Packet> = Pie<P>;
 
-/// `beta`.
-pub(crate) const BETA: Word = Word {
-    name: "beta",
-    kind: Kind::Integer { min: 1, max: 32 },
-    default: "20",
-    doc: "Weight of the delay's movement, in 1/16 Hz.",
-};
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Pie::new(*self, now)
+    }
 
-/// `bytemode`.
-pub(crate) const BYTEMODE: Word = Word {
-    name: "bytemode",
-    kind: Kind::Switch { off: "nobytemode" },
-    default: "nobytemode",
-    doc: "Scales the probability by the packet's size.",
-};
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
 
-/// `dq_rate_estimator`.
-pub(crate) const DQ_RATE_ESTIMATOR: Word = Word {
-    name: "dq_rate_estimator",
-    kind: Kind::Switch { off: "no_dq_rate_estimator" },
-    default: "no_dq_rate_estimator",
-    doc: "Takes the delay from the backlog and the departure rate instead of timestamps.",
-};
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
 
-/// What the user sets, in the kernel's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// Delay to hold, in microseconds.
-    pub target_us: u32,
-    /// Time between updates, in microseconds.
-    pub tupdate_us: u32,
-    /// Weight of the distance from target, in 1/16 Hz.
-    pub alpha: u32,
-    /// Weight of the movement, in 1/16 Hz.
-    pub beta: u32,
-    /// Whether to mark instead of drop.
-    pub ecn: bool,
-    /// Whether the probability is scaled by the packet's size.
-    pub bytemode: bool,
-    /// Whether the delay comes from the departure rate.
-    pub dq_rate_estimator: bool,
-    /// The largest frame of the device.
-    pub mtu: u32,
-    /// Ticks a second of the coarse clock.
-    pub hz: u32,
+    fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("target_ticks", self.law().target);
+    }
 }
 
 impl Params {
-    /// The defaults on `device`.
-    pub fn new(device: &Device) -> Self {
-        Self {
-            limit: 1000,
-            target_us: 15_000,
-            tupdate_us: 15_000,
-            alpha: 2,
-            beta: 20,
-            ecn: false,
-            bytemode: false,
-            dq_rate_estimator: false,
-            mtu: device.psched_mtu,
-            hz: device.hz,
-        }
-    }
-
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        set(&mut self.target_us, above_zero(given, "target", micros)?);
-        set(&mut self.tupdate_us, above_zero(given, "tupdate", micros)?);
-        set(&mut self.alpha, given.integer("alpha").map(|alpha| alpha as u32));
-        set(&mut self.beta, given.integer("beta").map(|beta| beta as u32));
-        set(&mut self.ecn, given.flag("ecn"));
-        set(&mut self.bytemode, given.flag("bytemode"));
-        set(&mut self.dq_rate_estimator, given.flag("dq_rate_estimator"));
-        Ok(())
-    }
-
-    pub(crate) fn to_tc(self) -> String {
-        self.words(Text::new("pie")).done()
-    }
-
-    /// `text` and the words that these parameters are.
-    pub(crate) fn words(self, text: Text) -> Text {
-        text.value("limit", self.limit)
-            .value("target", time_text(self.target_us))
-            .value("tupdate", time_text(self.tupdate_us))
-            .value("alpha", self.alpha)
-            .value("beta", self.beta)
-            .switch(self.ecn, "ecn", "noecn")
-            .switch(self.bytemode, "bytemode", "nobytemode")
-            .switch(self.dq_rate_estimator, "dq_rate_estimator", "no_dq_rate_estimator")
-    }
-
     /// The same in ticks of PIE's clock and parts of its probability, as decisions are made with them.
     pub fn law(&self) -> Law {
         Law {

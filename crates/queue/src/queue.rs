@@ -1,101 +1,44 @@
 //! Any queue: one type over all disciplines, dispatched by match.
 
-use crate::blue::Blue;
-use crate::cake::Cake;
-use crate::choke::Choke;
-use crate::cobalt::Cobalt;
-use crate::codel::Codel;
-use crate::daqm::Daqm;
+use crate::declaration::DisciplineParams;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
-use crate::dualpi2::DualPi2;
-use crate::fifo::Fifo;
-use crate::fq_cobalt::FqCobalt;
-use crate::fq_codel::FqCodel;
-use crate::fq_pie::FqPie;
 use crate::packet::Packet;
-use crate::pi2::Pi2;
-use crate::pie::Pie;
-use crate::red::Red;
-use crate::sfb::Sfb;
 use sojourn_units::Nanos;
 
-/// A queue of any discipline.
-#[derive(Clone, Debug)]
-pub enum Queue<P> {
-    /// `pfifo`, `bfifo`.
-    Fifo(Fifo<P>),
-    /// `red`.
-    Red(Red<P>),
-    /// `choke`.
-    Choke(Choke<P>),
-    /// `blue`.
-    Blue(Blue<P>),
-    /// `sfb`.
-    Sfb(Sfb<P>),
-    /// `codel`.
-    Codel(Codel<P>),
-    /// `fq_codel`.
-    FqCodel(FqCodel<P>),
-    /// `pie`.
-    Pie(Pie<P>),
-    /// `fq_pie`.
-    FqPie(FqPie<P>),
-    /// `cobalt`.
-    Cobalt(Cobalt<P>),
-    /// `fq_cobalt`.
-    FqCobalt(FqCobalt<P>),
-    /// `daqm`.
-    Daqm(Box<Daqm<P>>),
-    /// `cake`; it is larger than the others.
-    Cake(Box<Cake<P>>),
-    /// `pi2`.
-    Pi2(Pi2<P>),
-    /// `dualpi2`.
-    DualPi2(DualPi2<P>),
+macro_rules! family {
+    ($($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
+        /// A queue of any discipline.
+        #[derive(Clone, Debug)]
+        pub enum Queue<P> {
+            $(
+                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+                $Queue($($Box $open)? crate::$module::$Queue<P> $($close)?),
+            )*
+        }
+    };
+}
+
+disciplines!(family!);
+
+macro_rules! dispatch {
+    (($self:expr, $queue:ident => $body:expr)
+    $($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
+        match $self {
+            $(Queue::$Queue($queue) => $body,)*
+        }
+    };
 }
 
 macro_rules! each {
     ($self:expr, $queue:ident => $body:expr) => {
-        match $self {
-            Queue::Fifo($queue) => $body,
-            Queue::Red($queue) => $body,
-            Queue::Choke($queue) => $body,
-            Queue::Blue($queue) => $body,
-            Queue::Sfb($queue) => $body,
-            Queue::Codel($queue) => $body,
-            Queue::FqCodel($queue) => $body,
-            Queue::Pie($queue) => $body,
-            Queue::FqPie($queue) => $body,
-            Queue::Cobalt($queue) => $body,
-            Queue::FqCobalt($queue) => $body,
-            Queue::Daqm($queue) => $body,
-            Queue::Cake($queue) => $body,
-            Queue::Pi2($queue) => $body,
-            Queue::DualPi2($queue) => $body,
-        }
+        disciplines!(dispatch! ($self, $queue => $body))
     };
 }
 
 impl<P: Packet> Queue<P> {
     /// The name of its discipline.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Fifo(queue) => queue.params().table().name,
-            Self::Red(_) => "red",
-            Self::Choke(_) => "choke",
-            Self::Blue(_) => "blue",
-            Self::Sfb(_) => "sfb",
-            Self::Codel(_) => "codel",
-            Self::FqCodel(_) => "fq_codel",
-            Self::Pie(_) => "pie",
-            Self::FqPie(_) => "fq_pie",
-            Self::Cobalt(_) => "cobalt",
-            Self::FqCobalt(_) => "fq_cobalt",
-            Self::Daqm(_) => "daqm",
-            Self::Cake(_) => "cake",
-            Self::Pi2(_) => "pi2",
-            Self::DualPi2(_) => "dualpi2",
-        }
+        each!(self, queue => queue.params().table().name)
     }
 }
 

@@ -76,7 +76,11 @@ pub trait Parameters: Sized + 'static {
 
 /// How one parameter is written, what it is by default, and what it may be.
 #[derive(Debug)]
-pub struct Param<T: 'static, On: 'static = ()>(How<T, On>);
+pub struct Param<T: 'static, On: 'static = ()> {
+    name: &'static str,
+    doc: &'static str,
+    how: How<T, On>,
+}
 
 #[derive(Debug)]
 enum How<T: 'static, On: 'static> {
@@ -106,6 +110,16 @@ struct Part<T: 'static, On: 'static> {
 }
 
 impl<T, On> Param<T, On> {
+    const fn unnamed(how: How<T, On>) -> Self {
+        Self { name: "", doc: "", how }
+    }
+
+    /// The parameter with its word and documentation, which the declaration gives last.
+    #[must_use]
+    pub const fn named(self, name: &'static str, doc: &'static str) -> Self {
+        Self { name, doc: doc.trim_ascii(), how: self.how }
+    }
+
     /// A parameter of one word. `from` reads its value; an error completes a sentence that begins
     /// with the word ("must be above 0"). `to` gives the value as it is written: `Bool` for a flag or
     /// switch, else mostly `Text`; `None` if nothing is to be written.
@@ -115,7 +129,7 @@ impl<T, On> Param<T, On> {
         from: fn(&Value) -> Result<T, String>,
         to: fn(&T) -> Option<Value>,
     ) -> Self {
-        Self(How::Word(Single {
+        Self::unnamed(How::Word(Single {
             kind,
             default,
             from,
@@ -129,17 +143,19 @@ impl<T, On> Param<T, On> {
     /// The default where the text cannot tell it: it depends on something, or nothing is written.
     #[must_use]
     pub const fn initially(self, initially: fn(&On) -> T) -> Self {
-        match self.0 {
-            How::Word(word) => Self(How::Word(Single { initially: Some(initially), ..word })),
-            How::Part(part) => Self(How::Part(Part { new: initially, ..part })),
+        match self.how {
+            How::Word(word) => {
+                Self::unnamed(How::Word(Single { initially: Some(initially), ..word }))
+            }
+            How::Part(part) => Self::unnamed(How::Part(Part { new: initially, ..part })),
         }
     }
 
     /// What else a value must be; an error completes a sentence that begins with the word.
     #[must_use]
     pub const fn check(self, check: fn(&T) -> Result<(), &'static str>) -> Self {
-        match self.0 {
-            How::Word(word) => Self(How::Word(Single { check, ..word })),
+        match self.how {
+            How::Word(word) => Self::unnamed(How::Word(Single { check, ..word })),
             How::Part(_) => self,
         }
     }
@@ -147,8 +163,8 @@ impl<T, On> Param<T, On> {
     /// The value that is used instead of the one that is read, such as the least that makes sense.
     #[must_use]
     pub const fn adjust(self, adjust: fn(T) -> T) -> Self {
-        match self.0 {
-            How::Word(word) => Self(How::Word(Single { adjust, ..word })),
+        match self.how {
+            How::Word(word) => Self::unnamed(How::Word(Single { adjust, ..word })),
             How::Part(_) => self,
         }
     }
@@ -165,8 +181,8 @@ impl<T, On> Param<T, On> {
     /// Other defaults of the words of a [`part`].
     #[must_use]
     pub const fn defaults(self, defaults: &'static [(&'static str, &'static str)]) -> Self {
-        match self.0 {
-            How::Part(part) => Self(How::Part(Part { defaults, ..part })),
+        match self.how {
+            How::Part(part) => Self::unnamed(How::Part(Part { defaults, ..part })),
             How::Word(_) => self,
         }
     }
@@ -174,19 +190,19 @@ impl<T, On> Param<T, On> {
     /// Other documentation of the words of a [`part`].
     #[must_use]
     pub const fn docs(self, docs: &'static [(&'static str, &'static str)]) -> Self {
-        match self.0 {
-            How::Part(part) => Self(How::Part(Part { docs, ..part })),
+        match self.how {
+            How::Part(part) => Self::unnamed(How::Part(Part { docs, ..part })),
             How::Word(_) => self,
         }
     }
 
     /// The value by default.
     #[doc(hidden)]
-    pub fn initial(&self, name: &'static str, on: &On) -> T {
-        match &self.0 {
+    pub fn initial(&self, on: &On) -> T {
+        match &self.how {
             How::Word(word) => match word.initially {
                 Some(initially) => initially(on),
-                None => word.by_default(name),
+                None => word.by_default(self.name),
             },
             How::Part(part) => {
                 let mut value = (part.new)(on);
@@ -200,10 +216,11 @@ impl<T, On> Param<T, On> {
 
     /// Takes over what is given.
     #[doc(hidden)]
-    pub fn set(&self, name: &'static str, field: &mut T, given: &Given) -> Result<(), WordError> {
-        match &self.0 {
+    pub fn set(&self, field: &mut T, given: &Given) -> Result<(), WordError> {
+        match &self.how {
             How::Part(part) => (part.set)(field, given),
             How::Word(word) => {
+                let name = self.name;
                 if let Some(value) = given.find(name) {
                     *field = word
                         .read(value)
@@ -217,8 +234,9 @@ impl<T, On> Param<T, On> {
     /// Adds the words that say `value`.
     #[doc(hidden)]
     #[must_use]
-    pub fn write(&self, name: &'static str, value: &T, text: Text) -> Text {
-        match &self.0 {
+    pub fn write(&self, value: &T, text: Text) -> Text {
+        let name = self.name;
+        match &self.how {
             How::Part(part) => (part.write)(value, text),
             How::Word(word) => match (word.kind, (word.to)(value)) {
                 (Kind::Flag, Some(Value::Bool(false))) | (_, None) => text,
@@ -232,10 +250,11 @@ impl<T, On> Param<T, On> {
 
     /// Its words in a table.
     #[doc(hidden)]
-    pub const fn slot(&self, name: &'static str, doc: &'static str) -> Slot {
-        match &self.0 {
+    pub const fn slot(&self) -> Slot {
+        let (name, doc) = (self.name, self.doc);
+        match &self.how {
             How::Word(Single { kind, default, .. }) => {
-                Slot::One(Word { name, kind: *kind, default, doc: doc.trim_ascii() })
+                Slot::One(Word { name, kind: *kind, default, doc })
             }
             How::Part(Part { words, defaults, docs, .. }) => Slot::Many { words, defaults, docs },
         }
@@ -289,7 +308,7 @@ pub const fn group<T, On>(
     set: fn(&mut T, &Given) -> Result<(), WordError>,
     write: fn(&T, Text) -> Text,
 ) -> Param<T, On> {
-    Param(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
+    Param::unnamed(How::Part(Part { words, defaults: &[], docs: &[], new, set, write }))
 }
 
 /// A value as it is written.
@@ -516,56 +535,47 @@ macro_rules! params {
             )*
         }
 
-        #[allow(non_upper_case_globals, reason = "each is called as its field")]
-        impl $Name {
-            $(const $field: $crate::declare::Param<$Type, $On> = $param;)*
-        }
+        const _: () = {
+            struct Declared;
 
-        impl $crate::declare::Parameters for $Name {
-            type On = $On;
-
-            const WORDS: &'static [$crate::words::Word] = {
-                use $crate::declare::{Slot, collect, count, word_name};
-                const SLOTS: &[Slot] = &[
-                    $($Name::$field.slot(
-                        word_name(stringify!($field), &[$($word)?]),
-                        concat!($($doc),+),
-                    ),)*
-                    $(Slot::Many { words: $words, defaults: &[], docs: &[] },)?
+            #[allow(non_upper_case_globals, reason = "each is called as its field")]
+            impl Declared {
+                $(
+                    const $field: $crate::declare::Param<$Type, $On> =
+                        <$crate::declare::Param<$Type, $On>>::named(
+                            $param,
+                            $crate::declare::word_name(stringify!($field), &[$($word)?]),
+                            concat!($($doc),+),
+                        );
+                )*
+                const SLOTS: &[$crate::declare::Slot] = &[
+                    $(Self::$field.slot(),)*
+                    $($crate::declare::Slot::Many { words: $words, defaults: &[], docs: &[] },)?
                 ];
-                &collect::<{ count(SLOTS) }>(SLOTS)
-            };
+                const WORDS: &'static [$crate::words::Word] =
+                    &$crate::declare::collect::<{ $crate::declare::count(Self::SLOTS) }>(Self::SLOTS);
+            }
 
-            fn new(on: &$On) -> Self {
-                use $crate::declare::word_name;
-                Self {
-                    $($field: Self::$field.initial(word_name(stringify!($field), &[$($word)?]), on),)*
+            impl $crate::declare::Parameters for $Name {
+                type On = $On;
+
+                const WORDS: &'static [$crate::words::Word] = Declared::WORDS;
+
+                fn new(on: &$On) -> Self {
+                    Self { $($field: Declared::$field.initial(on),)* }
+                }
+
+                fn set(&mut self, given: &$crate::words::Given) -> Result<(), $crate::words::WordError> {
+                    $(Declared::$field.set(&mut self.$field, given)?;)*
+                    Ok(())
+                }
+
+                fn write(&self, text: $crate::words::Text) -> $crate::words::Text {
+                    $(let text = Declared::$field.write(&self.$field, text);)*
+                    text
                 }
             }
-
-            fn set(
-                &mut self,
-                given: &$crate::words::Given,
-            ) -> Result<(), $crate::words::WordError> {
-                use $crate::declare::word_name;
-                $(Self::$field.set(
-                    word_name(stringify!($field), &[$($word)?]),
-                    &mut self.$field,
-                    given,
-                )?;)*
-                Ok(())
-            }
-
-            fn write(&self, text: $crate::words::Text) -> $crate::words::Text {
-                use $crate::declare::word_name;
-                $(let text = Self::$field.write(
-                    word_name(stringify!($field), &[$($word)?]),
-                    &self.$field,
-                    text,
-                );)*
-                text
-            }
-        }
+        };
     };
 }
 

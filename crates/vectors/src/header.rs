@@ -110,62 +110,34 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
     }
 }
 
+/// Fields that recordings do not have: they say the same elsewhere.
+const ELSEWHERE: [&str; 3] = ["name", "unit", "hz"];
+
 /// Parameters as the recordings number them.
 pub fn numbers(params: &Params) -> Json {
     match params {
-        Params::Fifo(p) => json!({"limit": p.limit}),
-        Params::Codel(p) => {
-            let law = p.law();
-            json!({
-                "limit": p.limit, "target_us": p.target_us, "interval_us": p.interval_us,
-                "ecn": u8::from(p.ecn), "ce_threshold_us": p.ce_threshold_us,
-                "target": law.target, "interval": law.interval,
-                "ce_threshold": law.ce_threshold, "mtu": p.mtu,
-            })
-        }
-        Params::FqCodel(p) => {
-            let law = p.law();
-            json!({
-                "limit": p.limit, "flows": p.flows, "quantum": p.quantum,
-                "drop_batch": p.drop_batch, "memory_limit": p.memory_limit,
-                "target_us": p.target_us, "interval_us": p.interval_us,
-                "ecn": u8::from(p.ecn), "ce_threshold_us": p.ce_threshold_us,
-                "target": law.target, "interval": law.interval,
-                "ce_threshold": law.ce_threshold,
-                "ce_threshold_selector": p.selector.value,
-                "ce_threshold_mask": p.selector.mask, "mtu": p.mtu,
-            })
-        }
-        Params::Pie(p) => json!({
-            "limit": p.limit, "target_us": p.target_us, "tupdate_us": p.tupdate_us,
-            "alpha": p.alpha, "beta": p.beta, "ecn": u8::from(p.ecn),
-            "bytemode": u8::from(p.bytemode),
-            "dq_rate_estimator": u8::from(p.dq_rate_estimator),
-            "target_ticks": p.law().target, "mtu": p.mtu,
-        }),
-        Params::FqPie(p) => json!({
-            "limit": p.pie.limit, "flows": p.flows, "target_us": p.pie.target_us,
-            "tupdate_us": p.pie.tupdate_us, "alpha": p.pie.alpha, "beta": p.pie.beta,
-            "quantum": p.quantum, "memory_limit": p.memory_limit, "ecn_prob": p.ecn_prob,
-            "ecn": u8::from(p.pie.ecn), "bytemode": u8::from(p.pie.bytemode),
-            "dq_rate_estimator": u8::from(p.pie.dq_rate_estimator),
-            "target_ticks": p.law().target, "mtu": p.pie.mtu,
-        }),
         Params::Cake(p) => cake_numbers(p),
         Params::Red(p) => red::red_numbers(p),
         Params::Choke(p) => red::choke_numbers(p),
-        Params::Sfb(p) => json!({
-            "rehash_ms": p.rehash_ms, "warmup_ms": p.warmup_ms, "max": p.max,
-            "bin_size": p.bin_size, "increment": p.increment, "decrement": p.decrement,
-            "limit": p.limit, "penalty_rate": p.penalty_rate, "penalty_burst": p.penalty_burst,
-        }),
-        // None are recorded.
-        Params::Blue(_)
-        | Params::Cobalt(_)
-        | Params::FqCobalt(_)
-        | Params::Daqm(_)
-        | Params::Pi2(_)
-        | Params::DualPi2(_) => Json::Null,
+        _ => {
+            let mut numbers = fields(params);
+            for value in numbers.values_mut() {
+                if let Json::Bool(is_on) = *value {
+                    *value = u8::from(is_on).into();
+                }
+            }
+            numbers.retain(|key, _| !ELSEWHERE.contains(&key.as_str()));
+            params.derived(&mut |name, value| _ = numbers.insert(name.to_owned(), value.into()));
+            Json::Object(numbers)
+        }
+    }
+}
+
+/// Parameters by the names of their fields.
+fn fields(params: &Params) -> Object {
+    match serde_json::to_value(params) {
+        Ok(Json::Object(fields)) => fields,
+        other => unreachable!("parameters are fields, not {other:?}"),
     }
 }
 
@@ -194,76 +166,22 @@ fn by_hand(
     device: &Device,
     t0: Nanos,
 ) -> Result<Made> {
-    let number = |key: &str| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
-    let small = |key: &str, max: u64| read::number(1, recorded, key, max).map(|v| v as u8);
-    let flag = |key: &str| read::number(1, recorded, key, 1).map(|v| v == 1);
-    let optional = |key: &str| match recorded.get(key) {
-        Some(Json::Null) => Ok(None),
-        _ => number(key).map(Some),
-    };
     let defaults = |name: &str| {
         stated.cloned().or_else(|| Params::parse(name, device).ok()).ok_or_else(|| {
             Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
         })
     };
-    let pie = || -> Result<sojourn_queue::pie::Params> {
-        Ok(sojourn_queue::pie::Params {
-            limit: number("limit")?,
-            target_us: number("target_us")?,
-            tupdate_us: number("tupdate_us")?,
-            alpha: number("alpha")?,
-            beta: number("beta")?,
-            ecn: flag("ecn")?,
-            bytemode: flag("bytemode")?,
-            dq_rate_estimator: flag("dq_rate_estimator")?,
-            mtu: number("mtu")?.max(1),
-            hz: device.hz,
-        })
-    };
-    let flows = || read::number(1, recorded, "flows", 65_536).map(|flows| flows as u32);
     let params = match discipline {
-        "fifo" => {
-            let Some(&Params::Fifo(p)) = stated else {
-                return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo"));
-            };
-            Params::Fifo(sojourn_queue::fifo::Params { limit: number("limit")?, ..p })
-        }
-        "codel" => Params::Codel(sojourn_queue::codel::Params {
-            limit: number("limit")?,
-            target_us: number("target_us")?,
-            interval_us: number("interval_us")?,
-            ce_threshold_us: optional("ce_threshold_us")?,
-            ecn: flag("ecn")?,
-            mtu: number("mtu")?,
-        }),
-        "fq_codel" => Params::FqCodel(sojourn_queue::fq_codel::Params {
-            limit: number("limit")?,
-            flows: flows()?,
-            quantum: read::number(1, recorded, "quantum", 1 << 20)?.max(256) as u32,
-            target_us: number("target_us")?,
-            interval_us: number("interval_us")?,
-            ce_threshold_us: optional("ce_threshold_us")?,
-            selector: sojourn_queue::fq_codel::Selector {
-                value: small("ce_threshold_selector", 255)?,
-                mask: small("ce_threshold_mask", 255)?,
-            },
-            memory_limit: number("memory_limit")?,
-            drop_batch: number("drop_batch")?,
-            ecn: flag("ecn")?,
-            mtu: number("mtu")?,
-        }),
-        "pie" => Params::Pie(pie()?),
-        "fq_pie" => Params::FqPie(sojourn_queue::fq_pie::Params {
-            pie: pie()?,
-            flows: flows()?,
-            quantum: read::number(1, recorded, "quantum", 1 << 20)?.max(1) as u32,
-            memory_limit: number("memory_limit")?,
-            ecn_prob: number("ecn_prob")?,
-        }),
-        "sfb" => Params::Sfb(sfb_by_hand(recorded, device)?),
+        "fifo" => match stated {
+            Some(stated) => from_numbers(stated, recorded)?,
+            None => return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo")),
+        },
         "red" => return red::red_by_hand(recorded, &defaults("red limit 60000")?, t0),
         "choke" => return red::choke_by_hand(recorded, &defaults("choke limit 200")?),
-        _ => return Err(Outcome::UnknownDiscipline),
+        name => match Params::parse(name, device) {
+            Ok(params) => from_numbers(&params, recorded)?,
+            Err(_) => return Err(Outcome::UnknownDiscipline),
+        },
     };
     same(1, recorded, &numbers(&params))?;
     if device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
@@ -280,19 +198,29 @@ fn recorded_mtu(recorded: &Object, device: &Device) -> u32 {
         .map_or(device.psched_mtu.min(1 << 20), |mtu| mtu.min(1 << 20) as u32)
 }
 
-fn sfb_by_hand(recorded: &Object, device: &Device) -> Result<sojourn_queue::sfb::Params> {
-    let number = |key| read::number(1, recorded, key, u64::from(u32::MAX)).map(|v| v as u32);
-    let fraction = |key| read::number(1, recorded, key, 65_535).map(|v| v as u16);
-    Ok(sojourn_queue::sfb::Params {
-        rehash_ms: number("rehash_ms")?,
-        warmup_ms: number("warmup_ms")?,
-        limit: number("limit")?,
-        max: number("max")?,
-        bin_size: number("bin_size")?,
-        increment: fraction("increment")?,
-        decrement: fraction("decrement")?,
-        penalty_rate: number("penalty_rate")?,
-        penalty_burst: number("penalty_burst")?,
-        hz: device.hz,
-    })
+/// The discipline of `params` with the recorded numbers in its fields.
+fn from_numbers(params: &Params, recorded: &Object) -> Result<Params> {
+    let mut fields = fields(params);
+    for (key, value) in &mut fields {
+        if ELSEWHERE.contains(&key.as_str()) {
+            continue;
+        }
+        let within = |least, most| {
+            let number = read::number(1, recorded, key, most)?;
+            if number < least {
+                return Err(Outcome::malformed(1, format!("`{key}` is below {least}")));
+            }
+            Ok(number)
+        };
+        *value = match (key.as_str(), &*value) {
+            (_, Json::Bool(_)) => (within(0, 1)? == 1).into(),
+            (_, Json::Null) if recorded.get(key) == Some(&Json::Null) => Json::Null,
+            ("flows", _) => within(1, 65_536)?.into(),
+            ("quantum", _) => within(1, 1 << 20)?.into(),
+            ("mtu", _) => within(1, u32::MAX.into())?.into(),
+            _ => within(0, u32::MAX.into())?.into(),
+        };
+    }
+    serde_json::from_value(Json::Object(fields))
+        .map_err(|error| Outcome::malformed(1, format!("`params`: {error}")))
 }

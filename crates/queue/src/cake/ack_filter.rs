@@ -7,35 +7,25 @@
 
 use crate::packet::TcpView;
 use serde::{Deserialize, Serialize};
+use sojourn_units::choices;
 use std::cmp::Ordering;
 
-/// How eager the filter is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AckFilter {
-    /// Off.
-    #[default]
-    Off,
-    /// Leaves one redundant acknowledgement.
-    On,
-    /// Leaves none where it is safe.
-    Aggressive,
+choices! {
+    /// How eager the filter is.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AckFilter {
+        /// Off.
+        #[default]
+        Off = "no-ack-filter",
+        /// Leaves one redundant acknowledgement.
+        On = "ack-filter",
+        /// Leaves none where it is safe.
+        Aggressive = "ack-filter-aggressive",
+    }
 }
 
 impl AckFilter {
-    /// The words.
-    pub const WORDS: &[&str] = &["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
-
-    /// The one that a word means.
-    pub fn of(word: &str) -> Option<Self> {
-        [Self::Off, Self::On, Self::Aggressive].into_iter().find(|filter| filter.word() == word)
-    }
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-
     /// The place of the packet to drop among `waiting`, the queue's packets from its head, now that
     /// `arrived` stands behind them. What is no TCP is `None`.
     pub fn redundant(

@@ -8,65 +8,34 @@ use crate::discipline::Draws;
 use crate::packet::Packet;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, choices};
 
-/// What has a queue of its own, and between whom turns are shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// All have one queue.
-    Flowblind,
-    /// A queue for each source host.
-    Srchost,
-    /// A queue for each destination host.
-    Dsthost,
-    /// A queue for each pair of hosts.
-    Hosts,
-    /// A queue for each flow.
-    Flows,
-    /// A queue for each flow; turns are shared between source hosts.
-    DualSrchost,
-    /// A queue for each flow; turns are shared between destination hosts.
-    DualDsthost,
-    /// A queue for each flow; turns are shared between hosts of either side.
-    #[default]
-    TripleIsolate,
+choices! {
+    /// What has a queue of its own, and between whom turns are shared.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Isolation {
+        /// All have one queue.
+        Flowblind = "flowblind",
+        /// A queue for each source host.
+        Srchost = "srchost",
+        /// A queue for each destination host.
+        Dsthost = "dsthost",
+        /// A queue for each pair of hosts.
+        Hosts = "hosts",
+        /// A queue for each flow.
+        Flows = "flows",
+        /// A queue for each flow; turns are shared between source hosts.
+        DualSrchost = "dual-srchost",
+        /// A queue for each flow; turns are shared between destination hosts.
+        DualDsthost = "dual-dsthost",
+        /// A queue for each flow; turns are shared between hosts of either side.
+        #[default]
+        TripleIsolate = "triple-isolate",
+    }
 }
 
 impl Isolation {
-    /// The words.
-    pub const WORDS: &[&str] = &[
-        "flowblind",
-        "srchost",
-        "dsthost",
-        "hosts",
-        "flows",
-        "dual-srchost",
-        "dual-dsthost",
-        "triple-isolate",
-    ];
-
-    const ALL: [Self; 8] = [
-        Self::Flowblind,
-        Self::Srchost,
-        Self::Dsthost,
-        Self::Hosts,
-        Self::Flows,
-        Self::DualSrchost,
-        Self::DualDsthost,
-        Self::TripleIsolate,
-    ];
-
-    /// The one that a word means.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.word() == word)
-    }
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-
     /// Whether turns are shared between source and between destination hosts.
     #[inline]
     fn sides(self) -> [bool; 2] {

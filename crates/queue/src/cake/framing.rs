@@ -1,21 +1,24 @@
 //! What a packet occupies on the line behind the shaper.
 
 use serde::{Deserialize, Serialize};
+use sojourn_units::choices;
 
 /// The Ethernet header, which the shaper does not count once the line's own overhead is given.
 const ETHERNET: i64 = 14;
 
-/// How the line cuts packets into cells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cells {
-    /// It does not.
-    #[default]
-    None,
-    /// ATM: 48 bytes of payload in each cell of 53.
-    Atm,
-    /// PTM, 64b/65b: a byte for each 64, begun ones counted whole.
-    Ptm,
+choices! {
+    /// How the line cuts packets into cells.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cells {
+        /// It does not.
+        #[default]
+        None = "noatm",
+        /// ATM: 48 bytes of payload in each cell of 53.
+        Atm = "atm",
+        /// PTM, 64b/65b: a byte for each 64, begun ones counted whole.
+        Ptm = "ptm",
+    }
 }
 
 /// How the length of a packet on the line follows from its frame's.

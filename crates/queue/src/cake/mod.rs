@@ -24,10 +24,11 @@ pub mod shaper;
 pub mod tins;
 mod words;
 
-pub(crate) use words::refuse;
 pub use words::{Params, TABLE};
 
+use crate::declaration::DisciplineParams;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::Queued;
 use ack_filter::AckFilter;
@@ -36,6 +37,7 @@ use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
 use shaper::Shaper;
 use sojourn_units::Nanos;
+use sojourn_units::words::Table;
 use tins::{QUEUES, TINS};
 
 /// What CAKE counts beside its totals, over all tins.
@@ -46,6 +48,25 @@ struct Counters {
     ack_drops: u64,
     drop_overlimit: u64,
     ways: Ways,
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+    const REFUSED: &'static [(&'static str, &'static str)] = words::REFUSED;
+
+    type Queue<P: Packet> = Box<Cake<P>>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Box::new(Cake::new(*self))
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        None
+    }
 }
 
 /// A CAKE.

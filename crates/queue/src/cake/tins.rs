@@ -3,47 +3,33 @@
 use super::shaper::Pace;
 use crate::cobalt::Law;
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, choices};
 
 /// Greatest number of tins.
 pub const TINS: usize = 8;
 /// Queues of a tin.
 pub const QUEUES: usize = 1024;
 
-/// How packets are sorted into tins by their code point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Diffserv {
-    /// They are not: one tin.
-    Besteffort,
-    /// Best effort, bulk, voice.
-    #[default]
-    Diffserv3,
-    /// Best effort, bulk, video, voice.
-    Diffserv4,
-    /// Eight tins by service class.
-    Diffserv8,
-    /// Eight tins by the three bits of the old IP precedence.
-    Precedence,
+choices! {
+    /// How packets are sorted into tins by their code point.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Diffserv {
+        /// They are not: one tin.
+        Besteffort = "besteffort",
+        /// Best effort, bulk, voice.
+        #[default]
+        Diffserv3 = "diffserv3",
+        /// Best effort, bulk, video, voice.
+        Diffserv4 = "diffserv4",
+        /// Eight tins by service class.
+        Diffserv8 = "diffserv8",
+        /// Eight tins by the three bits of the old IP precedence.
+        Precedence = "precedence",
+    }
 }
 
 impl Diffserv {
-    /// The words.
-    pub const WORDS: &[&str] = &["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"];
-
-    /// The one that a word means.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.word() == word)
-    }
-
-    const ALL: [Self; 5] =
-        [Self::Besteffort, Self::Diffserv3, Self::Diffserv4, Self::Diffserv8, Self::Precedence];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-
     /// Number of tins.
     pub fn tins(self) -> usize {
         match self {
@@ -142,11 +128,11 @@ impl Numbers {
 mod tests {
     use super::*;
     use sojourn_units::MILLISECOND;
+    use sojourn_units::declare::Choices;
 
     #[test]
     fn every_code_point_has_a_tin() {
-        for mode in Diffserv::ALL {
-            assert_eq!(Diffserv::of(mode.word()), Some(mode));
+        for &mode in Diffserv::ALL {
             let mut used: Vec<usize> = (0..64).map(|dscp| mode.tin(dscp)).collect();
             used.sort_unstable();
             used.dedup();

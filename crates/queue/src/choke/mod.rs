@@ -19,13 +19,55 @@ mod ring;
 
 pub use params::{MAX_LIMIT, Params, TABLE};
 
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::red::{Options, Policy};
 use crate::store::Stored;
 use ring::Ring;
 use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, WordError};
 use std::cmp::Ordering;
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = Choke<P>;
+
+    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
+        Choke::new(*self)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        self.depend(given)
+    }
+
+    /// After `tc`: a change that names `limit` states everything anew, flags too. A change without
+    /// `limit` keeps what it does not name.
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let from = if given.has("limit") { Self::new(device) } else { *self };
+        from.with(given, device)
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        self.red().warnings(given)
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        if self.harddrop { Err("tc has no word for `harddrop`") } else { Ok(()) }
+    }
+}
 
 /// A CHOKe queue.
 #[derive(Clone, Debug)]

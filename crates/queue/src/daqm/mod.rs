@@ -21,15 +21,18 @@ pub mod published;
 mod words;
 
 pub use feature::{Feature, Interval, PerFeature, derivatives};
-pub use params::{Params, Setting};
-pub use words::TABLE;
+pub use params::Setting;
+pub use words::{Params, TABLE};
 
+use crate::declaration::DisciplineParams;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
 use feature::{VALUES, millis, of_waits, waits};
 use lengths::{Clock, Lengths};
 use published::{LITERAL_LENGTH, Quirk};
+use sojourn_units::words::{Given, Table};
 use sojourn_units::{EPOCH, Nanos};
 
 /// A dropping phase.
@@ -67,6 +70,30 @@ struct Counters {
 /// The counters of hits, in the features' order.
 const HITS: [&str; 8] =
     ["hits_s", "hits_s1", "hits_s2", "hits_s3", "hits_q", "hits_q1", "hits_q2", "hits_q3"];
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+    const NOT_IN_KERNEL: Option<&'static str> =
+        Some("Linux has no discipline that drops by derivatives");
+
+    type Queue<P: Packet> = Box<Daqm<P>>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Box::new(Daqm::new(*self, now))
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        self.without_effect(given)
+    }
+}
 
 /// A dAQM queue.
 #[derive(Clone, Debug)]

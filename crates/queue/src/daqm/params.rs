@@ -1,8 +1,6 @@
-//! dAQM's parameters and the paper's settings.
+//! What is set of a feature, and the paper's settings.
 
-use super::feature::{Feature, Interval, PerFeature};
-use super::lengths::Schedule;
-use super::published::{self, Quirk, Quirks};
+use super::feature::{Feature, PerFeature};
 use crate::tc::probability_q32;
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::Meaning;
@@ -19,79 +17,6 @@ pub struct Setting {
     pub rate: u32,
     /// How long its dropping phase lasts.
     pub duration: Nanos,
-}
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// Packets that fit.
-    pub limit: u32,
-    /// Time since the queue was made in which nothing is evaluated.
-    pub target: Nanos,
-    /// Distance between packets for the derivatives of waits.
-    pub interval: Interval,
-    /// Time between two samples of the queue length.
-    pub sampling: Nanos,
-    /// The features.
-    pub features: PerFeature<Setting>,
-    /// Quirks of the published code.
-    pub published: Quirks,
-    /// Time that passes while the host's clock shows 10 ms, for [`Quirk::WallClock`].
-    pub wall_period: Nanos,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            limit: 2000,
-            target: 5 * MILLISECOND,
-            interval: Interval::Constant(2 * MILLISECOND),
-            sampling: 15 * MILLISECOND,
-            features: PRESETS[0].features(),
-            published: Quirks::default(),
-            wall_period: 10 * MILLISECOND,
-        }
-    }
-}
-
-impl Params {
-    /// When queue lengths are taken.
-    pub(crate) fn schedule(&self) -> Schedule {
-        let wall = self.published.has(Quirk::WallClock);
-        Schedule {
-            period: self.sampling,
-            doubled: self.published.has(Quirk::Doubled),
-            gap: if wall { self.wall_period } else { 0 },
-        }
-    }
-
-    /// The interval in force.
-    pub(crate) fn interval(&self) -> Interval {
-        if self.published.has(Quirk::Interval) {
-            Interval::Constant(published::INTERVAL)
-        } else {
-            self.interval
-        }
-    }
-
-    /// The threshold in force; none of a feature that is off.
-    #[inline]
-    pub(crate) fn threshold(&self, feature: Feature) -> Option<f64> {
-        let setting = self.features.of(feature);
-        if setting.on {
-            Some(setting.threshold)
-        } else {
-            self.published.has(Quirk::Defaults).then(|| published::threshold(feature))
-        }
-    }
-
-    /// Rate and duration in force for the dropping phase of `feature`.
-    pub(crate) fn phase(&self, feature: Feature) -> (u32, Nanos) {
-        let shared = self.published.has(Quirk::Shared);
-        let Setting { rate, duration, .. } =
-            self.features.of(if shared { Feature::S1 } else { feature });
-        (*rate, *duration)
-    }
 }
 
 /// A setting of the paper (its Table 2).

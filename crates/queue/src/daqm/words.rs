@@ -1,12 +1,17 @@
 //! dAQM's words and how they are read.
 
-use super::feature::{Feature, Interval, millis};
-use super::params::{PRESET_NAMES, PRESETS, Params};
-use super::published::{QUIRKS, Quirk};
-use crate::tc::{above_zero, packets, probability, set};
-use sojourn_units::Nanos;
+use super::feature::{Feature, Interval, PerFeature, millis};
+use super::lengths::Schedule;
+use super::params::{PRESET_NAMES, PRESETS, Setting};
+use super::published::{self, QUIRKS, Quirk, Quirks};
+use crate::device::Device;
+use crate::kinds::packets;
+use crate::tc::probability_q32;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Param, Parameters, group, time};
 use sojourn_units::quantity::parse_time;
-use sojourn_units::words::{Given, Kind, Meaning, Table, Word, WordError};
+use sojourn_units::words::{Given, Kind, Meaning, Table, Value, Word, WordError};
+use sojourn_units::{Nanos, params};
 
 /// The features by name, in the order of their numbers.
 const FEATURES: &[Meaning] = &[
@@ -26,15 +31,49 @@ const FEATURES: &[Meaning] = &[
 /// A threshold of a derivative.
 const DERIVATIVE: Kind = Kind::Real { min: 0.0, max: 1e9 };
 
-/// Words before and after those of the features, three for each feature.
+/// The words of `daqm`.
+pub const TABLE: Table = Table {
+    name: "daqm",
+    summary: "dAQM: drops by derivatives of sojourn time and queue length",
+    source: "Saleh, Shu, Koldehofe 2024; Shu, thesis, Groningen 2023; not in Linux",
+    words: Params::WORDS,
+};
+
+params! {
+    /// Parameters of dAQM.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit; more are dropped on arrival.
+        limit: u32 = packets("2000p").above_zero(),
+        /// Age of the queue before which nothing is evaluated.
+        target: Nanos = time("5ms"),
+        /// Time between arrivals that S1 to S3 reckon with; `measured`: the mean over the packets queued.
+        interval: Interval = Param::word(Kind::Name, "2ms", interval, |_| None),
+        /// Time between two samples of the queue length, for Q1 to Q3.
+        sampling: Nanos = time("15ms").above_zero(),
+        /// The features.
+        features: PerFeature<Setting> =
+            group(
+                FEATURE_WORDS,
+                |_| PRESETS[0].features(),
+                |features, given| {
+                    set_features(features, given);
+                    Ok(())
+                },
+                |_, text| text,
+            ),
+        /// Quirks of the published code.
+        published: Quirks = group(QUIRK_WORDS, |_| Quirks::default(), set_quirks, |_, text| text),
+        /// Simulated time in which the host's clock shows 10 ms, for `published wall-clock`.
+        wall_period as "wall-period": Nanos = time("10ms"),
+    }
+}
+
+/// The words of all features, and after them three for each.
 macro_rules! words {
-    (
-        before { $($before:expr,)* }
-        features { $($name:literal $kind:expr, $default:literal $hit:literal;)* }
-        after { $($after:expr,)* }
-    ) => {
+    (all { $($all:expr,)* } each { $($name:literal $kind:expr, $default:literal $hit:literal;)* }) => {
         &[
-            $($before,)*
+            $($all,)*
             $(
                 Word {
                     name: concat!($name, "-threshold"),
@@ -55,121 +94,70 @@ macro_rules! words {
                     doc: concat!("Dropping phase after a hit of ", $name, "."),
                 },
             )*
-            $($after,)*
         ]
     };
 }
 
-/// The words of `daqm`.
-pub const TABLE: Table = Table {
-    name: "daqm",
-    summary: "dAQM: drops by derivatives of sojourn time and queue length",
-    source: "Saleh, Shu, Koldehofe 2024; Shu, thesis, Groningen 2023; not in Linux",
-    words: words! {
-        before {
-            Word {
-                name: "preset",
-                kind: Kind::Named { of: PRESET_NAMES },
-                default: "c1",
-                doc: "All thresholds, rates and durations, and which features are on.",
-            },
-            Word {
-                name: "limit",
-                kind: Kind::Packets,
-                default: "2000p",
-                doc: "Packets that fit; more are dropped on arrival.",
-            },
-            Word {
-                name: "target",
-                kind: Kind::Time,
-                default: "5ms",
-                doc: "Age of the queue before which nothing is evaluated.",
-            },
-            Word {
-                name: "interval",
-                kind: Kind::Name,
-                default: "2ms",
-                doc: "Time between arrivals that S1 to S3 reckon with; `measured`: the mean over the packets queued.",
-            },
-            Word {
-                name: "sampling",
-                kind: Kind::Time,
-                default: "15ms",
-                doc: "Time between two samples of the queue length, for Q1 to Q3.",
-            },
-            Word {
-                name: "features",
-                kind: Kind::List { of: FEATURES },
-                default: "all",
-                doc: "Features that are on, checked in the order s3, q3, s2, q2, s1, q1, s, q.",
-            },
-            Word {
-                name: "rate",
-                kind: Kind::Probability,
-                default: "0.05",
-                doc: "Drop probability in dropping phases; a feature's own word goes before it.",
-            },
-            Word {
-                name: "duration",
-                kind: Kind::Time,
-                default: "400ms",
-                doc: "Length of dropping phases; a feature's own word goes before it.",
-            },
-        }
-        features {
-            "s" Kind::Time, "1s" "the oldest packet has waited longer";
-            "s1" DERIVATIVE, "10" "S1 is beyond this, up or down";
-            "s2" DERIVATIVE, "10" "S2 is beyond this, up or down";
-            "s3" DERIVATIVE, "10" "S3 is beyond this, up or down";
-            "q" Kind::Packets, "120p" "more packets are queued";
-            "q1" DERIVATIVE, "1" "Q1 is beyond this, up or down";
-            "q2" DERIVATIVE, "10" "Q2 is beyond this, up or down";
-            "q3" DERIVATIVE, "10" "Q3 is beyond this, up or down";
-        }
-        after {
-            Word {
-                name: "as-published",
-                kind: Kind::Flag,
-                default: "",
-                doc: "All quirks of the published code, as `published all`.",
-            },
-            Word {
-                name: "published",
-                kind: Kind::List { of: QUIRKS },
-                default: "none",
-                doc: "Quirks of the published code to reproduce.",
-            },
-            Word {
-                name: "wall-period",
-                kind: Kind::Time,
-                default: "10ms",
-                doc: "Simulated time in which the host's clock shows 10 ms, for `published wall-clock`.",
-            },
-        }
-    },
+const FEATURE_WORDS: &[Word] = words! {
+    all {
+    Word {
+            name: "preset",
+            kind: Kind::Named { of: PRESET_NAMES },
+            default: "c1",
+            doc: "All thresholds, rates and durations, and which features are on.",
+        },
+    Word {
+            name: "features",
+            kind: Kind::List { of: FEATURES },
+            default: "all",
+            doc: "Features that are on, checked in the order s3, q3, s2, q2, s1, q1, s, q.",
+        },
+    Word {
+            name: "rate",
+            kind: Kind::Probability,
+            default: "0.05",
+            doc: "Drop probability in dropping phases; a feature's own word goes before it.",
+        },
+    Word {
+            name: "duration",
+            kind: Kind::Time,
+            default: "400ms",
+            doc: "Length of dropping phases; a feature's own word goes before it.",
+        },
+    }
+    each {
+        "s" Kind::Time, "1s" "the oldest packet has waited longer";
+        "s1" DERIVATIVE, "10" "S1 is beyond this, up or down";
+        "s2" DERIVATIVE, "10" "S2 is beyond this, up or down";
+        "s3" DERIVATIVE, "10" "S3 is beyond this, up or down";
+        "q" Kind::Packets, "120p" "more packets are queued";
+        "q1" DERIVATIVE, "1" "Q1 is beyond this, up or down";
+        "q2" DERIVATIVE, "10" "Q2 is beyond this, up or down";
+        "q3" DERIVATIVE, "10" "Q3 is beyond this, up or down";
+    }
 };
 
-/// A time above 0.
-fn span(given: &Given, word: &str) -> Result<Option<Nanos>, WordError> {
-    match given.time(word) {
-        Some(0) => Err(given.error(word, format!("`{word}` must be above 0"))),
-        span => Ok(span),
-    }
-}
+const QUIRK_WORDS: &[Word] = &[
+    Word {
+        name: "as-published",
+        kind: Kind::Flag,
+        default: "",
+        doc: "All quirks of the published code, as `published all`.",
+    },
+    Word {
+        name: "published",
+        kind: Kind::List { of: QUIRKS },
+        default: "none",
+        doc: "Quirks of the published code to reproduce.",
+    },
+];
 
-fn interval(given: &Given) -> Result<Option<Interval>, WordError> {
-    match given.text("interval") {
-        None => Ok(None),
-        Some("measured") => Ok(Some(Interval::Measured)),
-        Some(text) => match parse_time(text) {
-            Ok(span) if span > 0 => Ok(Some(Interval::Constant(span))),
-            _ => Err(given.error(
-                "interval",
-                format!(
-                    "`interval` needs a time above 0, such as 2ms, or `measured`; found `{text}`"
-                ),
-            )),
-        },
+fn interval(value: &Value) -> Result<Interval, String> {
+    let text = value.text();
+    match (text, parse_time(text)) {
+        ("measured", _) => Ok(Interval::Measured),
+        (_, Ok(span)) if span > 0 => Ok(Interval::Constant(span)),
+        _ => Err(format!("needs a time above 0, such as 2ms, or `measured`; found `{text}`")),
     }
 }
 
@@ -178,57 +166,90 @@ fn own(feature: Feature) -> [String; 3] {
     ["threshold", "rate", "duration"].map(|what| format!("{}-{what}", feature.name()))
 }
 
-impl Params {
-    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        set(&mut self.limit, above_zero(given, "limit", packets)?);
-        set(&mut self.target, given.time("target"));
-        set(&mut self.interval, interval(given)?);
-        set(&mut self.sampling, span(given, "sampling")?);
-        set(&mut self.wall_period, given.time("wall-period"));
-        if let Some(name) = given.text("preset")
-            && let Some(preset) = PRESETS.iter().find(|preset| preset.name == name)
-        {
-            self.features = preset.features();
-        }
-        if let Some(on) = given.list("features") {
-            for feature in Feature::ALL {
-                self.features.of_mut(feature).on = on.contains(&(feature as usize));
-            }
-        }
+fn set_features(features: &mut PerFeature<Setting>, given: &Given) {
+    if let Some(name) = given.text("preset")
+        && let Some(preset) = PRESETS.iter().find(|preset| preset.name == name)
+    {
+        *features = preset.features();
+    }
+    if let Some(on) = given.list("features") {
         for feature in Feature::ALL {
-            self.set_feature(feature, given);
+            features.of_mut(feature).on = on.contains(&(feature as usize));
         }
-        if given.has("as-published") && given.has("published") {
-            return Err(
-                given.error("published", "`as-published` and `published` exclude each other")
-            );
+    }
+    for feature in Feature::ALL {
+        set_feature(feature, features.of_mut(feature), given);
+    }
+}
+
+fn set_feature(feature: Feature, setting: &mut Setting, given: &Given) {
+    let [threshold, rate, duration] = own(feature);
+    let threshold = match feature {
+        Feature::S => given.time(&threshold).map(millis),
+        Feature::Q => given.integer(&threshold).map(|packets| packets as f64),
+        _ => given.real(&threshold),
+    };
+    let rate = given.real(&rate).or(given.real("rate")).map(probability_q32);
+    let duration = given.time(&duration).or(given.time("duration"));
+    setting.threshold = threshold.unwrap_or(setting.threshold);
+    setting.rate = rate.unwrap_or(setting.rate);
+    setting.duration = duration.unwrap_or(setting.duration);
+}
+
+fn set_quirks(published: &mut Quirks, given: &Given) -> Result<(), WordError> {
+    if given.has("as-published") && given.has("published") {
+        return Err(given.error("published", "`as-published` and `published` exclude each other"));
+    }
+    if given.has("as-published") {
+        *published = Quirk::ALL.into_iter().collect();
+    }
+    if let Some(quirks) = given.list("published") {
+        *published = quirks.iter().map(|&number| Quirk::ALL[number]).collect();
+    }
+    Ok(())
+}
+
+impl Params {
+    /// When queue lengths are taken.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let wall = self.published.has(Quirk::WallClock);
+        Schedule {
+            period: self.sampling,
+            doubled: self.published.has(Quirk::Doubled),
+            gap: if wall { self.wall_period } else { 0 },
         }
-        if given.has("as-published") {
-            self.published = Quirk::ALL.into_iter().collect();
-        }
-        if let Some(quirks) = given.list("published") {
-            self.published = quirks.iter().map(|&number| Quirk::ALL[number]).collect();
-        }
-        Ok(())
     }
 
-    fn set_feature(&mut self, feature: Feature, given: &Given) {
-        let [threshold, rate, duration] = own(feature);
-        let setting = self.features.of_mut(feature);
-        set(
-            &mut setting.threshold,
-            match feature {
-                Feature::S => given.time(&threshold).map(millis),
-                Feature::Q => given.integer(&threshold).map(|packets| packets as f64),
-                _ => given.real(&threshold),
-            },
-        );
-        set(&mut setting.rate, probability(given, &rate).or(probability(given, "rate")));
-        set(&mut setting.duration, given.time(&duration).or(given.time("duration")));
+    /// The interval in force.
+    pub(crate) fn interval(&self) -> Interval {
+        if self.published.has(Quirk::Interval) {
+            Interval::Constant(published::INTERVAL)
+        } else {
+            self.interval
+        }
+    }
+
+    /// The threshold in force; none of a feature that is off.
+    #[inline]
+    pub(crate) fn threshold(&self, feature: Feature) -> Option<f64> {
+        let setting = self.features.of(feature);
+        if setting.on {
+            Some(setting.threshold)
+        } else {
+            self.published.has(Quirk::Defaults).then(|| published::threshold(feature))
+        }
+    }
+
+    /// Rate and duration in force for the dropping phase of `feature`.
+    pub(crate) fn phase(&self, feature: Feature) -> (u32, Nanos) {
+        let shared = self.published.has(Quirk::Shared);
+        let Setting { rate, duration, .. } =
+            self.features.of(if shared { Feature::S1 } else { feature });
+        (*rate, *duration)
     }
 
     /// Words that have no effect beside the others.
-    pub(crate) fn warnings(&self, given: &Given) -> Vec<String> {
+    pub(super) fn without_effect(&self, given: &Given) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut idle = |word: &str, because: &str| {
             if given.has(word) {

@@ -17,13 +17,17 @@ mod params;
 
 pub use params::{Params, Step, TABLE};
 
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
+use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
 use crate::pi::{self, Law, MAX_PROB, State, Verdict};
 use crate::store::{Queued, Store};
 use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Table, WordError};
 use std::collections::VecDeque;
 
 /// One of the two queues.
@@ -44,6 +48,32 @@ struct Counters {
     ecn_mark: u64,
     step_marks: u64,
     max_memory_used: u64,
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = DualPi2<P>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        DualPi2::new(*self, now)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        self.depend(given)
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        Self::ignored(given)
+    }
 }
 
 /// A DualPI2 queue.

@@ -21,12 +21,13 @@ mod params;
 mod policy;
 mod words;
 
+pub(crate) use params::kernel_fraction;
 pub use params::{Adaptation, Averaging, Options, Params, Ramp};
-pub(crate) use params::{kernel_probability, probability_text};
 pub(crate) use policy::Policy;
 pub use policy::{State, reciprocal};
-pub use words::TABLE;
 
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::jiffies;
 use crate::limit::Unit;
@@ -34,7 +35,55 @@ use crate::packet::Packet;
 use crate::store::{Store, Stored};
 use policy::Verdict;
 use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, WordError};
 use std::cmp::Ordering;
+
+/// The words of `red`.
+pub const TABLE: Table = Table {
+    name: "red",
+    summary: "RED: drops by the average backlog, before the queue is full",
+    source: "Floyd, Jacobson 1993; Linux sch_red.c, iproute2 tc_red.c",
+    words: Params::WORDS,
+};
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = Red<P>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Red::new(*self, now)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((self.unit, self.limit))
+    }
+
+    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.depend(given, device)
+    }
+
+    /// After `tc`: a change that names `limit` states every number anew; flags stay once set, and so
+    /// do a weight and a unit. A change without `limit` keeps what it does not name.
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let Self { max_p, avpkt, bandwidth, .. } = Self::new(device);
+        let fresh = Self { min: 0, max: 0, max_p, avpkt, bandwidth, ..*self };
+        if given.has("limit") { fresh } else { *self }.with(given, device)
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        self.assumptions(given)
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        self.kernel_lacks()
+    }
+}
 
 /// A RED queue.
 #[derive(Clone, Debug)]

@@ -1,10 +1,13 @@
 //! RED's parameters, and what `tc` makes of them for the kernel.
 
+use crate::device::Device;
+use crate::kinds::bytes;
 use crate::limit::Unit;
-use crate::tc::{NoKernelEquivalent, Text, fraction_text, probability_q32};
+use crate::tc::{fraction_text, probability_q32};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Rate;
-use sojourn_units::quantity::format_rate;
+use sojourn_units::declare::{Param, derived, flag, group, rate};
+use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
+use sojourn_units::{Rate, params};
 
 /// How `probability` moves by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,41 +45,160 @@ pub enum Averaging {
     Weight(f64),
 }
 
-/// What the user sets.
-#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own")]
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// What `limit`, `min` and `max` count.
-    pub unit: Unit,
-    /// What fits.
-    pub limit: u32,
-    /// Average above which drops begin.
-    pub min: u32,
-    /// Average at which the ramp ends.
-    pub max: u32,
-    /// Probability just below `max`; one is 2^32. 0 stands for one, of which Linux makes a power of two.
-    pub max_p: u32,
-    /// Bytes of a typical packet.
-    pub avpkt: u32,
-    /// What the average is made with.
-    pub averaging: Averaging,
-    /// Rate of the link.
-    pub bandwidth: Rate,
-    /// Whether to mark instead of drop.
-    pub ecn: bool,
-    /// Whether to drop above `max` always.
-    pub harddrop: bool,
-    /// Whether to queue what cannot be marked.
-    pub nodrop: bool,
-    /// Whether early drops keep a least distance.
-    pub wait: bool,
-    /// How the probability moves.
-    pub adaptation: Adaptation,
-    /// What happens above `max`.
-    pub ramp: Ramp,
-    /// Ticks a second of the coarse clock.
-    pub hz: u32,
+params! {
+    /// Parameters of RED, as `tc` reads them.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// What fits.
+        limit: u32 = amount(&[LIMIT], |limit, text| text.value("limit", limit)),
+        /// Average above which drops begin.
+        min: u32 = amount(&[MIN], |min, text| text.value("min", min)),
+        /// Average at which the ramp ends.
+        max: u32 = amount(&[MAX], |max, text| text.value("max", max)),
+        /// Drop probability just below max.
+        max_p as "probability": u32 = kernel_fraction("0.02"),
+        /// A typical packet, for burst and idle time (tc has no default).
+        avpkt: u32 = bytes("1000b").above_zero(),
+        /// What the average is made with.
+        averaging: Averaging = group(
+            &[BURST, WEIGHT],
+            |_| Averaging::Burst(0),
+            |_, _| Ok(()),
+            |averaging, text| match averaging {
+                Averaging::Burst(burst) => text.value("burst", burst),
+                Averaging::Weight(weight) => text.value("weight", weight),
+            },
+        ),
+        /// Rate of the link, for idle time only; with words of ours, the default is the link's own.
+        bandwidth: Rate = rate("10mbit"),
+        /// What limit, min and max count. Ours.
+        unit: Unit = Param::word(
+            Kind::Choice { of: &["bytes", "packets"] },
+            "bytes",
+            |value| Ok(if value.text() == "packets" { Unit::Packets } else { Unit::Bytes }),
+            |unit| (*unit == Unit::Packets).then(|| Value::Text("packets".to_owned())),
+        ),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = flag(),
+        /// Drops above max, ECN-capable or not.
+        harddrop: bool = flag(),
+        /// Queues packets that cannot be marked; needs ecn.
+        nodrop: bool = flag(),
+        /// How the probability moves.
+        adaptation: Adaptation = group(
+            &[ADAPTIVE, FENG],
+            |_| Adaptation::Off,
+            |adaptation, given| {
+                either(given, adaptation, ("adaptive", Adaptation::Floyd), ("feng", Adaptation::Feng))
+            },
+            |adaptation, text| match adaptation {
+                Adaptation::Off => text,
+                Adaptation::Floyd => text.flag("adaptive"),
+                Adaptation::Feng => text.flag("feng"),
+            },
+        ),
+        /// Gaps between early drops are uniform from 1/p to 2/p instead of 1 to 1/p, as in ns-2. Ours.
+        wait: bool = flag(),
+        /// What happens above `max`.
+        ramp: Ramp = group(
+            &[GENTLE, GENTLE_LIMIT],
+            |_| Ramp::Steep,
+            |ramp, given| {
+                either(given, ramp, ("gentle", Ramp::Gentle), ("gentle-limit", Ramp::GentleLimit))
+            },
+            |ramp, text| match ramp {
+                Ramp::Steep => text,
+                Ramp::Gentle => text.flag("gentle"),
+                Ramp::GentleLimit => text.flag("gentle-limit"),
+            },
+        ),
+        /// Ticks a second of the coarse clock.
+        hz: u32 = derived(|device: &Device| device.hz),
+    }
 }
+
+/// An amount in a unit that another word gives; read once that is known.
+const fn amount(words: &'static [Word], write: fn(&u32, Text) -> Text) -> Param<u32, Device> {
+    group(words, |_| 0, |_, _| Ok(()), write)
+}
+
+/// Sets `field` by one of two words that exclude each other.
+fn either<T>(
+    given: &Given,
+    field: &mut T,
+    (one, first): (&str, T),
+    (other, second): (&str, T),
+) -> Result<(), WordError> {
+    match (given.has(one), given.has(other)) {
+        (true, true) => {
+            Err(given.error(other, format!("`{one}` and `{other}` exclude each other")))
+        }
+        (true, false) => {
+            *field = first;
+            Ok(())
+        }
+        (false, true) => {
+            *field = second;
+            Ok(())
+        }
+        (false, false) => Ok(()),
+    }
+}
+
+const LIMIT: Word = Word {
+    name: "limit",
+    kind: Kind::Name,
+    default: "",
+    doc: "Bytes that fit (packets with `unit packets`); required.",
+};
+const MIN: Word = Word {
+    name: "min",
+    kind: Kind::Name,
+    default: "max/3",
+    doc: "Average backlog above which drops begin.",
+};
+const MAX: Word = Word {
+    name: "max",
+    kind: Kind::Name,
+    default: "3 min, or limit/4",
+    doc: "Average backlog at which the ramp ends.",
+};
+const BURST: Word = Word {
+    name: "burst",
+    kind: Kind::Integer { min: 1, max: 4_294_967_295 },
+    default: "(2 min + max) / (3 avpkt)",
+    doc: "Packets that may arrive at once in an idle queue without early drop; sets the averaging.",
+};
+const WEIGHT: Word = Word {
+    name: "weight",
+    kind: Kind::Real { min: 0.000_000_001, max: 1.0 },
+    default: "",
+    doc: "Weight of the newest sample in the average, instead of burst. Ours; a power of two becomes a burst where one fits.",
+};
+const ADAPTIVE: Word = Word {
+    name: "adaptive",
+    kind: Kind::Flag,
+    default: "",
+    doc: "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).",
+};
+const FENG: Word = Word {
+    name: "feng",
+    kind: Kind::Flag,
+    default: "",
+    doc: "Divides probability by 3 when the average falls below min, doubles it above max. Ours.",
+};
+const GENTLE: Word = Word {
+    name: "gentle",
+    kind: Kind::Flag,
+    default: "",
+    doc: "Between max and twice max the probability grows to one instead of jumping. Ours.",
+};
+const GENTLE_LIMIT: Word = Word {
+    name: "gentle-limit",
+    kind: Kind::Flag,
+    default: "",
+    doc: "As gentle, with the ramp ending at limit. Ours.",
+};
 
 /// The parameters as `tc` hands them to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -269,8 +391,8 @@ impl Params {
         })
     }
 
-    /// Whether the kernel has it; what it lacks.
-    pub(super) fn in_kernel(&self) -> Result<(), &'static str> {
+    /// What the kernel lacks of it.
+    pub(super) fn kernel_lacks(&self) -> Result<(), &'static str> {
         if self.unit == Unit::Packets {
             return Err("its RED counts bytes only");
         }
@@ -288,36 +410,6 @@ impl Params {
         }
         Ok(())
     }
-
-    pub(crate) fn to_tc(self) -> Result<String, NoKernelEquivalent> {
-        self.in_kernel().map_err(|reason| NoKernelEquivalent {
-            discipline: "red",
-            reason: reason.to_owned(),
-        })?;
-        let burst = match self.averaging {
-            Averaging::Burst(burst) => burst,
-            Averaging::Weight(_) => 0,
-        };
-        let mut text = Text::new("red")
-            .value("limit", self.limit)
-            .value("min", self.min)
-            .value("max", self.max)
-            .value("avpkt", self.avpkt)
-            .value("burst", burst)
-            .value("probability", probability_text(self.max_p))
-            .value("bandwidth", format_rate(self.bandwidth));
-        for (word, given) in [
-            ("ecn", self.ecn),
-            ("harddrop", self.harddrop),
-            ("nodrop", self.nodrop),
-            ("adaptive", self.adaptation == Adaptation::Floyd),
-        ] {
-            if given {
-                text = text.flag(word);
-            }
-        }
-        Ok(text.done())
-    }
 }
 
 /// A probability as the kernel gets it from `tc`: one overflows to 0, and it then goes by `plog`.
@@ -325,8 +417,17 @@ pub(crate) fn kernel_probability(p: f64) -> u32 {
     if p >= 1.0 { 0 } else { probability_q32(p) }
 }
 
+/// A probability as [`kernel_probability`] has it.
+pub(crate) const fn kernel_fraction<On>(default: &'static str) -> Param<u32, On> {
+    let from = |value: &Value| match probability_q32(value.real()) {
+        0 => Err("must be at least 2^-32".to_owned()),
+        _ => Ok(kernel_probability(value.real())),
+    };
+    Param::word(Kind::Probability, default, from, |p| Some(Value::Text(probability_text(*p))))
+}
+
 /// A probability of the kernel's, as `tc` reads it.
-pub(crate) fn probability_text(max_p: u32) -> String {
+fn probability_text(max_p: u32) -> String {
     match max_p {
         0 => "1".to_owned(),
         p => fraction_text(f64::from(p) / 4_294_967_296.0, |text| probability_q32(text) == p),

@@ -23,12 +23,17 @@ mod params;
 
 pub use params::{Params, TABLE};
 
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
+use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, Stored};
 use bins::{BINS, Hash, LEVELS, Slot};
 use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, WordError};
 use std::collections::VecDeque;
 
 /// What SFB remembers beside its bins. Times are ticks of the coarse clock.
@@ -71,6 +76,59 @@ struct Counters {
 
 /// A packet's hash for each set of bins that it is entered into.
 type Hashes = [Option<Hash>; 2];
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    type Queue<P: Packet> = Sfb<P>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Sfb::new(*self, now)
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(*self, now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit))
+    }
+
+    fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        let times = |packets: u32, by: u64, over: u64, of: u64| {
+            u32::try_from((u64::from(packets) * by + over) / of).unwrap_or(u32::MAX)
+        };
+        if given.has("target") && !given.has("max") {
+            self.max = times(self.bin_size, 5, 1, 4);
+        }
+        if !given.has("target") {
+            self.bin_size = times(self.max, 4, 3, 5);
+        }
+        Ok(())
+    }
+
+    /// As `tc` does, which states everything anew.
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        Self::new(device).with(given, device)
+    }
+
+    /// What the manual of `tc` advises against.
+    fn warnings(&self, _given: &Given) -> Vec<String> {
+        let Self { rehash_ms, warmup_ms, max, bin_size, .. } = self;
+        let mut warnings = Vec::new();
+        if max < bin_size {
+            warnings.push(format!(
+                "`max` {max} is below `target` {bin_size}: a bin of one flow never gets so far"
+            ));
+        }
+        if *rehash_ms > 0 && warmup_ms >= rehash_ms {
+            warnings.push(format!(
+                "`db` {warmup_ms} is not below `rehash` {rehash_ms}: both sets of bins are always in use"
+            ));
+        }
+        warnings
+    }
+}
 
 /// An SFB queue.
 #[derive(Clone, Debug)]

@@ -1,0 +1,93 @@
+//! What a discipline declares of its parameters: all that the family of disciplines needs to know of it.
+
+use crate::device::Device;
+use crate::discipline::Sink;
+use crate::limit::Unit;
+use crate::packet::Packet;
+use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, Text, WordError};
+
+/// The parameters of one discipline, and what the family needs to know of it.
+pub trait DisciplineParams: Parameters<On = Device> + Clone {
+    /// Its name and words; several for a discipline of several names.
+    const TABLES: &'static [&'static Table];
+
+    /// Words of `tc` that have no meaning here, and why.
+    const REFUSED: &'static [(&'static str, &'static str)] = &[];
+
+    /// What the kernel has instead, if it does not have this discipline.
+    const NOT_IN_KERNEL: Option<&'static str> = None;
+
+    /// Its queue.
+    type Queue<P: Packet>;
+
+    /// Makes an empty queue, created at `now`.
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P>;
+
+    /// Replaces the parameters of `queue` by these, as `tc qdisc change` does.
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>);
+
+    /// What the limit counts, and how much fits; none where the limit is one of memory only.
+    fn limit(&self) -> Option<(Unit, u32)>;
+
+    /// Its name and words.
+    fn table(&self) -> &'static Table {
+        Self::TABLES[0]
+    }
+
+    /// The defaults under the name of `table`.
+    fn named(_table: &Table, device: &Device) -> Self {
+        Self::new(device)
+    }
+
+    /// Settles values that depend on each other, once all that is given is taken over.
+    ///
+    /// # Errors
+    /// Values that contradict each other.
+    fn settle(&mut self, _given: &Given, _device: &Device) -> Result<(), WordError> {
+        Ok(())
+    }
+
+    /// The parameters after a change: what is not named keeps its value, unless `tc` states it anew.
+    ///
+    /// # Errors
+    /// What cannot be changed, or contradicts.
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        if given.has("flows") {
+            return Err(given.error("flows", "`flows` cannot be changed"));
+        }
+        self.clone().with(given, device)
+    }
+
+    /// These parameters with what is given.
+    ///
+    /// # Errors
+    /// A value that is not allowed.
+    fn with(mut self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        self.set(given)?;
+        self.settle(given, device)?;
+        Ok(self)
+    }
+
+    /// What is worth saying of a description that can be read.
+    fn warnings(&self, _given: &Given) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What the kernel lacks of a queue with these values.
+    ///
+    /// # Errors
+    /// It lacks something.
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        Self::NOT_IN_KERNEL.map_or(Ok(()), Err)
+    }
+
+    /// The words by which the kernel gives the same queue, if it has it.
+    fn to_tc(&self) -> String {
+        self.write(Text::new(self.table().name)).done()
+    }
+
+    /// Visits the numbers that decisions are made with beside the fields, as recordings have them.
+    fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
+}
