@@ -21,7 +21,6 @@ KNOWN = {
     "crates/tcp": {"crate::profile"},
     "crates/traffic": {"crate::client"},
     "crates/vectors": {"crate::header"},
-    "crates/wire": {"crate::wire", "crate::device::tun"},
     "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
     "python/sojourn/papers": {
         "sojourn.papers.queue_lb.real",

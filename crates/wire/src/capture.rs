@@ -11,11 +11,12 @@
 
 use crate::clock::monotonic;
 use crate::headers::{Framing, Headers};
-use crate::wire::Load;
+use crate::packet_meta::PacketMeta;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sojourn_network::{Body, Packet};
+use sojourn_plan::{Plan, PlanError, at};
 use sojourn_queue::DropReason;
 use sojourn_units::{EPOCH, Nanos, SECOND};
 use std::fs::File;
@@ -200,6 +201,24 @@ impl Captures {
         Self { links, snaplen, epoch: 0, block, frame, outlets, writer: None }
     }
 
+    /// The captures that are asked for of a plan's links; frames are all framed alike.
+    ///
+    /// # Errors
+    /// If there is no such link, or one is captured twice.
+    pub fn of_plan(plan: &Plan, framing: Framing, orders: Vec<Order>) -> Result<Self, PlanError> {
+        let fail = |message| PlanError::new(at!["captures"], message);
+        let mut links: Vec<_> = orders.iter().map(|order| order.link).collect();
+        links.sort_unstable();
+        if let Some(&link) = links.last().filter(|&&link| link >= plan.links.len()) {
+            return Err(fail(format!("there is no link {link}")));
+        }
+        if links.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(fail("a link is captured twice".to_owned()));
+        }
+        let names: Vec<_> = plan.links.iter().map(|link| link.name.as_str()).collect();
+        Ok(Self::new(&names, framing, plan.observe.snaplen, orders))
+    }
+
     /// The links that are captured.
     pub fn links(&self) -> Vec<usize> {
         self.outlets.iter().map(|&(link, ..)| link).collect()
@@ -232,7 +251,7 @@ impl Captures {
         at: Nanos,
         link: u32,
         side: Side,
-        (packet, body, bytes): (&Packet, &Body<Load>, &[u8]),
+        (packet, body, bytes): (&Packet, &Body<PacketMeta>, &[u8]),
         reason: Option<Reason>,
     ) {
         if let Some(Some(capture)) = self.links.get_mut(link as usize) {
@@ -332,7 +351,7 @@ impl Capture {
 }
 
 /// What a packet's bytes are on the wire: with the marks of the queues, and its checksum complete.
-fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &Load, bytes: &[u8]) {
+fn as_on_wire(frame: &mut Vec<u8>, packet: &Packet, load: &PacketMeta, bytes: &[u8]) {
     frame.clear();
     frame.extend_from_slice(bytes);
     if packet.tos != load.tos {
@@ -430,8 +449,8 @@ mod tests {
         bytes
     }
 
-    fn body(bytes: &[u8]) -> Body<Load> {
-        let load = Load {
+    fn body(bytes: &[u8]) -> Body<PacketMeta> {
+        let load = PacketMeta {
             bytes: bytes.len() as u32,
             facts: Facts::default(),
             partial: Some(Partial { start: 20, offset: 6 }),

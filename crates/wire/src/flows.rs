@@ -7,6 +7,7 @@
 //! connections are followed in both directions: what is sent again, what arrives once and in order,
 //! round-trip times from a segment to its acknowledgement at the sender (Karn's rule).
 
+use crate::headers::{Headers, Transport as Carried};
 use sojourn_measure::{FlowAccount, Moments};
 use sojourn_network::{Counted, FlowLine, GroupProbe, Tally, flow_report::books_since};
 use sojourn_plan::{Plan, Transport};
@@ -40,6 +41,24 @@ pub struct Facts {
     pub flags: u8,
     /// Bytes of payload.
     pub payload: u32,
+}
+
+impl Facts {
+    /// Reads them from a packet's headers.
+    pub fn of(headers: &Headers) -> Self {
+        match &headers.transport {
+            Carried::Tcp(tcp) => Self {
+                tcp: true,
+                ports: tcp.ports,
+                seq: tcp.sequence,
+                ack: tcp.acknowledgement,
+                flags: tcp.flags,
+                payload: tcp.payload,
+            },
+            Carried::Udp(udp) => Self { ports: udp.ports, payload: udp.payload, ..Self::default() },
+            Carried::Icmp(_) | Carried::Opaque => Self::default(),
+        }
+    }
 }
 
 /// Whose a packet is.

@@ -3,10 +3,12 @@
 use crate::arena::Arena;
 use crate::capture::{self, Captures, Side};
 use crate::headers::Headers;
-use crate::wire::Load;
+use crate::packet_meta::PacketMeta;
+use crate::record::Agreement;
 use sojourn_link::{Event, Observer};
 use sojourn_network::Seen;
-use sojourn_network::journal::Journal;
+use sojourn_network::journal::{self, Journal};
+use sojourn_plan::Plan;
 use sojourn_queue::{Packet as _, TcpView};
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
@@ -28,14 +30,24 @@ impl Watch {
         Self { arena, captures, journals }
     }
 
-    /// Takes the journals, by link; nothing is written down any more.
-    pub fn take_journals(&mut self) -> BTreeMap<u32, Journal> {
-        std::mem::take(&mut self.journals)
+    /// Ends the journals, and replays each.
+    pub fn replay_journals(&mut self, plan: &Plan, seed: u64) -> Vec<Agreement> {
+        let replay = |(link, journal): (u32, Journal)| {
+            let found = journal::replay(plan, seed, link as usize, &journal);
+            Agreement {
+                link: plan.links[link as usize].name.clone(),
+                agrees: found.is_ok(),
+                cut: journal.is_cut(),
+                counts: found.ok().map(|a| [a.arrivals, a.drops, a.marks, a.entries]),
+                difference: found.err().map(|difference| difference.to_string()),
+            }
+        };
+        std::mem::take(&mut self.journals).into_iter().map(replay).collect()
     }
 }
 
-impl Observer<Seen<'_, Load>> for Watch {
-    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Load>, event: Event) {
+impl Observer<Seen<'_, PacketMeta>> for Watch {
+    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, PacketMeta>, event: Event) {
         let &Seen { link, packet, body } = seen;
         if let Some(journal) = self.journals.get_mut(&link) {
             journal.record(at, packet, event);
@@ -53,7 +65,7 @@ impl Observer<Seen<'_, Load>> for Watch {
         self.captures.see(at, link, side, seen, reason);
     }
 
-    fn tcp(&self, seen: &Seen<'_, Load>) -> Option<TcpView> {
+    fn tcp(&self, seen: &Seen<'_, PacketMeta>) -> Option<TcpView> {
         let (packet, load) = (seen.packet, &seen.body.load);
         let bytes = &self.arena.get(packet.slot)[..load.bytes as usize];
         Headers::parse(load.framing, bytes).tcp_view(bytes, packet.hosts())

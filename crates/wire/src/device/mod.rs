@@ -5,6 +5,7 @@
 //! namespace, so the caller's own namespace never changes; a device works from any thread afterwards.
 //! Every frame has a [`VnetHeader`] in front. Nothing blocks: wait for readiness by the descriptor.
 
+mod error;
 mod namespace;
 mod packet;
 mod system;
@@ -12,11 +13,12 @@ mod tun;
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::{error, fmt};
 
 use crate::headers::Framing;
 use crate::vnet::{self, VnetHeader};
+use error::check_name;
 
+pub use error::Error;
 pub use namespace::within;
 pub use packet::Statistics;
 pub use tun::{Options, Presence};
@@ -24,57 +26,6 @@ pub use tun::{Options, Presence};
 /// Bytes that a buffer for [`Device::read`] must have: header, spare room for a VLAN tag, Ethernet
 /// header with tags, and the longest datagram.
 pub const BUFFER: usize = vnet::LENGTH + 4 + 22 + 65535 + 40;
-
-/// What keeps a device from being opened.
-#[derive(Debug)]
-pub struct Error {
-    /// The device's or interface's name.
-    pub device: String,
-    /// What was to be done.
-    pub step: &'static str,
-    /// What the system said.
-    pub source: io::Error,
-}
-
-impl Error {
-    fn at(device: &str, step: &'static str) -> impl FnOnce(io::Error) -> Self {
-        let device = device.to_owned();
-        move |source| Self { device, step, source }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "device {:?}: {}: {}", self.device, self.step, self.source)?;
-        match self.source.kind() {
-            io::ErrorKind::PermissionDenied => {
-                f.write_str(" (needs root, or CAP_NET_ADMIN and CAP_NET_RAW in the namespace)")
-            }
-            io::ErrorKind::NotFound if self.step == tun::OPENING => {
-                f.write_str(" (is there /dev/net/tun? modprobe tun)")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl error::Error for Error {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-/// Refuses what is not the name of an interface: Linux takes 1 to 15 bytes without `/`, `:` and white
-/// space, and would replace a `%d`.
-fn check_name(name: &str) -> Result<(), Error> {
-    let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'%');
-    if (1..=15).contains(&name.len()) && name.bytes().all(is_allowed) && name != "." && name != ".."
-    {
-        return Ok(());
-    }
-    let what = "a name has 1 to 15 ASCII characters, none of them a space, '/', ':' or '%'";
-    Err(Error::at(name, "checking its name")(io::Error::new(io::ErrorKind::InvalidInput, what)))
-}
 
 /// A frame that was read.
 #[derive(Debug)]

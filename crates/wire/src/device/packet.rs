@@ -8,7 +8,8 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, getsockopt, setsockopt, socket};
 use rustix::net::netdevice;
 
-use super::{Error, system};
+use super::error::Error;
+use super::system;
 use crate::vnet;
 
 /// Bytes that the kernel may hold for us in either direction. The default of 208 KiB holds three

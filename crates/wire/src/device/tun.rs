@@ -11,11 +11,10 @@ use nix::libc;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
-use super::{Error, system};
+use super::error::{Error, OPENING};
+use super::system;
 use crate::headers::Framing;
 use crate::vnet;
-
-pub(super) const OPENING: &str = "creating it";
 
 /// What is to be there before a device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

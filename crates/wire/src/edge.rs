@@ -1,0 +1,109 @@
+//! The edge of the network: all devices, and which way a packet takes from one of them.
+
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::endpoint::{Attachment, Endpoint};
+use crate::headers::{Framing, Headers};
+use crate::record::Health;
+use crate::steering::{Steering, Way};
+use crate::vnet::Partial;
+use rustix::event::epoll;
+use rustix::fd::AsFd;
+use sojourn_network::{Routes, Slab};
+use sojourn_plan::PlanError;
+use sojourn_units::Nanos;
+use std::io;
+use std::net::IpAddr;
+
+/// The devices of a wire.
+#[derive(Debug)]
+pub struct Edge {
+    endpoints: Vec<Endpoint>,
+    steering: Steering,
+}
+
+/// A packet that has reached a device.
+pub struct Arrival<'a> {
+    /// Its place in the arena.
+    pub slot: u32,
+    /// When it arrived.
+    pub at: Nanos,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Its headers.
+    pub headers: &'a Headers,
+    /// Where its checksum is still partial.
+    pub partial: Option<Partial>,
+}
+
+impl Edge {
+    /// The devices of `attachments`, with paths between them.
+    ///
+    /// # Errors
+    /// As [`Steering::new`].
+    pub fn new(routes: &mut Routes, attachments: Vec<Attachment>) -> Result<Self, PlanError> {
+        let steering = Steering::new(routes, &attachments)?;
+        let endpoints = attachments.into_iter().map(Endpoint::new).collect();
+        Ok(Self { endpoints, steering })
+    }
+
+    /// Returns the attachment with this number.
+    pub fn attachment(&self, number: u32) -> &Attachment {
+        &self.endpoints[number as usize].attachment
+    }
+
+    /// Returns all attachments.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.endpoints.iter().map(|endpoint| &endpoint.attachment)
+    }
+
+    /// Returns what the frames of a device begin with.
+    pub fn framing(&self, number: u32) -> Framing {
+        self.attachment(number).device.framing()
+    }
+
+    /// Returns the way of a packet that comes from a device, if it has one.
+    #[inline]
+    pub fn way(&self, from: u32, to: Option<IpAddr>) -> Option<Way> {
+        self.steering.way(from, to)
+    }
+
+    /// Lets `poll` report each device that can be read, by its number.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn register(&self, poll: impl AsFd) -> io::Result<()> {
+        for (number, endpoint) in (0..).zip(&self.endpoints) {
+            let data = epoll::EventData::new_u64(number);
+            epoll::add(&poll, endpoint, data, epoll::EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a packet to those that wait for a device. Says whether the device must be written now.
+    pub fn add(&mut self, number: u32, arrival: &Arrival<'_>) -> bool {
+        let endpoint = &mut self.endpoints[number as usize];
+        let Arrival { slot, at, bytes, headers, partial } = *arrival;
+        endpoint.add(slot, bytes, headers, partial, at);
+        endpoint.is_full()
+    }
+
+    /// Writes the packets that wait for a device, and releases them.
+    pub fn write<T: Copy>(
+        &mut self,
+        number: u32,
+        arena: &Arena,
+        slab: &mut Slab<T>,
+        clock: Clock,
+        health: &mut Health,
+    ) {
+        let endpoint = &mut self.endpoints[number as usize];
+        endpoint.write(arena, clock, health);
+        endpoint.clear(|slot| slab.release(slot));
+    }
+
+    /// Returns the first device for which packets wait.
+    pub fn first_waiting(&self) -> Option<u32> {
+        self.endpoints.iter().position(|endpoint| !endpoint.is_empty()).map(|n| n as u32)
+    }
+}

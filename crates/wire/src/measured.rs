@@ -1,0 +1,121 @@
+//! What a wire measures: flows, time series, and the record at the end.
+
+use crate::flows::Flows;
+use crate::packet_meta::PacketMeta;
+use crate::watch::Watch;
+use sojourn_link::Medium;
+use sojourn_measure::Table;
+use sojourn_network::{LinkSeries, Network, Record, Span, append, flow_report, table};
+use sojourn_plan::{Plan, Transport};
+use sojourn_units::{EPOCH, Nanos, SECOND};
+
+/// The measurements of a run.
+#[derive(Debug)]
+pub struct Measured {
+    /// The plan's flows.
+    pub flows: Flows,
+    series: Option<LinkSeries>,
+    /// Payload that had been delivered at the last sample, by group.
+    delivered: Vec<u64>,
+    since: Nanos,
+    media_before: Vec<Medium>,
+}
+
+/// Columns of the series that tell of groups.
+fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
+    let mut columns = Vec::new();
+    for group in &plan.groups {
+        let tcp = matches!(group.transport, Transport::Tcp(_));
+        let goodput = if tcp { "goodput" } else { "udp_goodput" };
+        columns.push((format!("{}.{goodput}", group.name), "bit/s"));
+        columns.push((format!("{}.active", group.name), "1"));
+    }
+    columns
+}
+
+impl Measured {
+    /// Nothing measured yet; opens the flows' accounts in the network.
+    pub fn new(plan: &Plan, net: &mut Network<PacketMeta, Watch>) -> Self {
+        let flows = Flows::new(plan);
+        for _ in 0..=flows.count() {
+            net.open_account();
+            net.open_account();
+        }
+        let sampled = plan.observe.series_interval != 0;
+        Self {
+            flows,
+            series: sampled.then(|| LinkSeries::new(plan, series_columns(plan))),
+            delivered: vec![0; plan.groups.len()],
+            since: EPOCH,
+            media_before: net.media().to_vec(),
+        }
+    }
+
+    /// The warm-up is over.
+    pub fn restart(&mut self, now: Nanos, net: &mut Network<PacketMeta, Watch>) {
+        self.since = now;
+        net.restart(now);
+        self.media_before = net.media().to_vec();
+        self.flows.restart(now, &net.accounts);
+    }
+
+    /// Takes a sample of the time series.
+    pub fn sample(&mut self, now: Nanos, plan: &Plan, net: &Network<PacketMeta, Watch>) {
+        let Some(series) = &mut self.series else { return };
+        let span = plan.observe.series_interval as f64 / SECOND as f64;
+        let groups = self.flows.groups.iter().zip(&mut self.delivered);
+        let others = groups.flat_map(|(group, delivered)| {
+            let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
+            [bytes as f64 * 8.0 / span, group.active.value() as f64]
+        });
+        series.sample(net, plan, now, others.collect::<Vec<_>>());
+    }
+
+    /// The run stopped in the warm-up: nothing was measured, and the record says so by its span.
+    pub fn stopped_early(&mut self, now: Nanos) {
+        self.since = now;
+    }
+
+    /// Makes the record of what was measured until `now`, after so many events on links.
+    pub fn record(
+        &mut self,
+        now: Nanos,
+        plan: &Plan,
+        net: &Network<PacketMeta, Watch>,
+        events: u64,
+    ) -> Record {
+        let counted = self.flows.count_up(&net.accounts);
+        let span = Span { since: self.since, now, media: &self.media_before };
+        let took = now - self.since;
+        let rows = self.flows.lines(&counted).map(|l| flow_report::flow_row(plan, &l, took));
+        let flows = table(rows.collect());
+        let groups = &self.flows.groups;
+        let mut summary = Table::default();
+        let packets = net.slab.numbers();
+        let total = flow_report::total_row(groups, &counted, events, packets, now, took);
+        append(&mut summary, None, total);
+        append(&mut summary, None, net.bottleneck_row(plan, &span));
+        let mut rest = &counted[..];
+        for (group, probe) in plan.groups.iter().zip(groups) {
+            let (own, others) = rest.split_at(group.count as usize);
+            rest = others;
+            let row = flow_report::group_row(group, probe, own, now, took);
+            append(&mut summary, Some(&group.name), row);
+        }
+        net.summarise_places(plan, &span, &mut summary);
+        Record {
+            summary,
+            flows,
+            queues: net.queue_table(plan, &span),
+            distributions: net.distributions(plan, groups),
+            series: self.series.take().map(LinkSeries::into_table).unwrap_or_default(),
+            flow_series: Table::default(),
+            captures: Vec::new(),
+            captures_cut: false,
+            trace_hash: 0,
+            events,
+            complete: false,
+            reached: now - EPOCH,
+        }
+    }
+}
