@@ -500,7 +500,7 @@ mod theory {
         tails.iter().map(|tail| tail / samples).collect()
     }
 
-    /// s_k = rho^((d^k - 1)/(d - 1)), and rho^k for one choice.
+    /// `s_k = rho^((d^k - 1)/(d - 1))`, and rho^k for one choice.
     #[test]
     fn power_of_d_has_its_tails() {
         let (n, load) = (50, 0.8f64);

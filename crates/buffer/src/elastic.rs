@@ -10,7 +10,7 @@
 //! * More room helps against a pause, not against a handler that is too slow: there it is only more
 //!   waiting. Who has not caught up (a quarter of `target`'s work, or of the floor, left) for
 //!   `patience` and asks for more is given no more, and is cut down to the work of one `target` as the
-//!   queue allows, until he has caught up. As in CoDel, what stands is told from a burst by time.
+//!   queue allows, until he has caught up. As in `CoDel`, what stands is told from a burst by time.
 //!
 //! What the handler can do in `target` is measured while the buffer is never empty, so that silence is
 //! not taken for slowness, and the best of the last windows counts, so that a pause is not.

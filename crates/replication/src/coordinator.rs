@@ -1,6 +1,6 @@
 //! Which node a client asks.
 //!
-//! Source: the load-balancing policies of the DataStax driver for Python, `RoundRobinPolicy`,
+//! Source: the load-balancing policies of the `DataStax` driver for Python, `RoundRobinPolicy`,
 //! `DCAwareRoundRobinPolicy`, `TokenAwarePolicy`. `round-robin` goes over all nodes that are up in turn;
 //! `dc-aware` over those of the client's data centre, and over the others only if none of it is up;
 //! `token-aware` asks the key's replicas before them.
