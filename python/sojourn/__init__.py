@@ -10,12 +10,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sojourn.own import ACCEPT, DROP, MARK, codel_control_law, codel_invsqrt, queue
     from sojourn.scenario import Run, Scenario, ScenarioError
     from sojourn.study import Study
 
-__all__ = ["Run", "Scenario", "ScenarioError", "Study", "__version__"]
+__all__ = [
+    "ACCEPT",
+    "DROP",
+    "MARK",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Study",
+    "__version__",
+    "codel_control_law",
+    "codel_invsqrt",
+    "queue",
+]
 
 _HOME = {
+    "ACCEPT": "sojourn.own",
+    "DROP": "sojourn.own",
+    "MARK": "sojourn.own",
+    "codel_control_law": "sojourn.own",
+    "codel_invsqrt": "sojourn.own",
+    "queue": "sojourn.own",
     "Run": "sojourn.scenario",
     "Scenario": "sojourn.scenario",
     "ScenarioError": "sojourn.scenario",

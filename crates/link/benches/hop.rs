@@ -36,6 +36,10 @@ impl Packet for Frame {
         (0, 1)
     }
     #[inline]
+    fn headers(&self) -> sojourn_queue::Headers {
+        sojourn_queue::Headers::default()
+    }
+
     fn dscp(&self) -> u8 {
         0
     }

@@ -1,7 +1,7 @@
 //! Packets: a small value that travels through queues, and what its hosts need, in a slab.
 
 use sojourn_link::Corrupt;
-use sojourn_queue::Ecn;
+use sojourn_queue::{Ecn, Headers};
 use sojourn_units::Nanos;
 
 /// What carries a packet; the ledger keeps an account for each.
@@ -113,6 +113,14 @@ impl sojourn_queue::Packet for Packet {
     #[inline]
     fn hosts(&self) -> (u32, u32) {
         (number(self.from), number(self.to))
+    }
+
+    fn headers(&self) -> Headers {
+        let protocol = match self.class() {
+            Class::Tcp => Headers::TCP,
+            Class::Udp => Headers::UDP,
+        };
+        Headers { protocol, ..Headers::default() }
     }
 
     #[inline]

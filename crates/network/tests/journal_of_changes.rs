@@ -28,6 +28,7 @@ fn plan() -> Plan {
         wire: None,
     };
     Plan {
+        sources: std::collections::BTreeMap::default(),
         duration: SECOND,
         warmup: 0,
         nodes: ["a", "b"].map(|name| Node { name: name.into() }).to_vec(),

@@ -19,6 +19,7 @@ pub use flows::Flow;
 pub use problems::{Path, PlanError, PlanErrors, Segment};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+use std::collections::BTreeMap;
 pub use store::Store;
 
 /// One run's description.
@@ -46,6 +47,10 @@ pub struct Plan {
     pub store: Option<Box<Store>>,
     /// What is recorded beyond the defaults.
     pub observe: Observe,
+    /// Sources of external policies by their digests: the files of each by name. Whoever runs the plan
+    /// finds the code there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// A host or a router; routes are shortest paths by number of links, ties to the lower link index.

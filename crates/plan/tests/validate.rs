@@ -37,6 +37,7 @@ fn plan() -> Plan {
         app: App::parse(app).unwrap(),
     };
     Plan {
+        sources: std::collections::BTreeMap::default(),
         duration: 60 * SECOND,
         warmup: 10 * SECOND,
         nodes: vec![node("home"), node("router"), node("server")],

@@ -1,6 +1,6 @@
 //! Exceptions, and how the crates' errors become them.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{IntoPyObjectExt, PyErr, create_exception};
@@ -45,6 +45,13 @@ pub(crate) fn plan_error(py: Python<'_>, errors: &sojourn_plan::PlanErrors) -> P
         Err(other) => other,
     }
 }
+
+create_exception!(
+    sojourn._core,
+    PolicyError,
+    PyRuntimeError,
+    "A user's policy broke its contract or raised an exception; the message says where."
+);
 
 /// `error` about `text` as a Python exception; offsets count characters, as Python does.
 pub(crate) fn word_error(

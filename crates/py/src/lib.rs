@@ -10,6 +10,7 @@ mod endpoint;
 mod errors;
 mod fingerprint;
 mod flows;
+mod own;
 mod parse;
 mod rcvbuf;
 mod simulate;
@@ -34,11 +35,17 @@ mod _core {
     #[pymodule_export]
     use crate::endpoint::{Endpoint, endpoint_report};
     #[pymodule_export]
-    use crate::errors::{NoKernelEquivalent, PlanError, WordError};
+    use crate::errors::{NoKernelEquivalent, PlanError, PolicyError, WordError};
     #[pymodule_export]
     use crate::fingerprint::{fingerprint, version};
     #[pymodule_export]
     use crate::flows::plan_flows;
+    #[pymodule_export]
+    use crate::own::bench::QueueBench;
+    #[pymodule_export]
+    use crate::own::views::{Draws, Packet, Queue};
+    #[pymodule_export]
+    use crate::own::{parse_own, policy_values};
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
@@ -56,7 +63,7 @@ mod _core {
     #[pymodule_export]
     use crate::udp::{UdpServer, udp_clients, udp_send};
     #[pymodule_export]
-    use crate::verify::verify;
+    use crate::verify::{verify, verify_own};
     #[pymodule_export]
     use crate::web::{WebSession, web_sessions};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Running a plan, and what a run leaves behind.
 
 use crate::errors::{PlanError, plan_error};
+use crate::own;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -40,10 +41,14 @@ pub(crate) fn simulate(
     seed: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Record> {
-    let plan = read(plan_json)?;
+    let mut plan = read(plan_json)?;
+    let faults = own::bind(py, &mut plan)?;
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
         let mut watch = |now: sojourn_sim::Progress| {
+            if faults.as_ref().is_some_and(|faults| faults.any()) {
+                return Control::Stop;
+            }
             let answer = Python::attach(|py| -> PyResult<bool> {
                 py.check_signals()?;
                 let Some(call) = &progress else { return Ok(true) };
@@ -61,7 +66,7 @@ pub(crate) fn simulate(
         };
         sojourn_sim::run(&plan, seed, &mut watch)
     });
-    if let Some(error) = raised {
+    if let Some(error) = raised.or_else(|| faults.and_then(|faults| faults.take())) {
         return Err(error);
     }
     match outcome {

@@ -1,11 +1,65 @@
 //! Replay of recorded decisions.
 
+use crate::own::{Faults, Loaded, queue::Factory, queue_params};
 use crate::parse::json;
 use pyo3::prelude::*;
+use sojourn_queue::external::Params;
+use sojourn_units::external::Code;
+use std::sync::Arc;
 
 /// JSON of one vector file's replay; `name` is what the report calls it if the text does not say.
 #[pyfunction]
 #[pyo3(signature = (name, text, /))]
 pub(crate) fn verify(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
     json(&py.detach(|| sojourn_vectors::replay(name, text)))
+}
+
+/// JSON of one vector file's replay through a user's queue. `make(words, mtu)` gives JSON of its
+/// parameters and of its sources for `tc`'s words without a name; a second call is a change.
+#[pyfunction]
+#[pyo3(signature = (name, text, make, /))]
+pub(crate) fn verify_own(
+    py: Python<'_>,
+    name: &str,
+    text: &str,
+    make: Py<PyAny>,
+) -> PyResult<String> {
+    let mut own = Own { make, faults: Arc::new(Faults::default()), factory: None };
+    json(&py.detach(|| sojourn_vectors::replay_own(name, text, &mut own)))
+}
+
+struct Own {
+    make: Py<PyAny>,
+    faults: Arc<Faults>,
+    factory: Option<Arc<Factory>>,
+}
+
+impl sojourn_vectors::Own for Own {
+    fn params(&mut self, words: &str, mtu: u32) -> Result<Params, String> {
+        Python::attach(|py| {
+            let told = |error: PyErr| error.value(py).to_string();
+            let (queue, sources): (String, String) = self
+                .make
+                .bind(py)
+                .call1((words, mtu))
+                .and_then(|made| made.extract())
+                .map_err(told)?;
+            let mut params = queue_params(&queue).map_err(told)?;
+            if self.factory.is_none() {
+                let sources = serde_json::from_str(&sources).map_err(|e| e.to_string())?;
+                let loaded = Loaded::new(py, &params.spec, &sources, &self.faults);
+                let loaded = loaded.map_err(told)?;
+                self.factory = Some(Arc::new(Factory::new(loaded)));
+            }
+            if let Some(factory) = &self.factory {
+                params.code = Code::new(factory.clone());
+            }
+            Ok(params)
+        })
+    }
+
+    fn fault(&mut self) -> Option<String> {
+        let error = self.faults.take()?;
+        Some(Python::attach(|py| error.value(py).to_string()))
+    }
 }

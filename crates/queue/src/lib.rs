@@ -29,6 +29,7 @@ macro_rules! disciplines {
             cake::Cake in Box<>,
             pi2::Pi2,
             #[serde(rename = "dualpi2")] dualpi2::DualPi2,
+            external::External in Box<>,
         }
     };
 }
@@ -50,6 +51,7 @@ mod kinds;
 mod limit;
 pub mod packet;
 pub mod params;
+pub mod peek;
 pub mod pi;
 pub mod queue;
 pub mod store;
@@ -61,7 +63,8 @@ pub use discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
-pub use packet::{Ecn, Packet, SackBlocks, TcpView};
+pub use packet::{Ecn, Headers, Packet, SackBlocks, TcpView};
 pub use params::{Params, tables};
+pub use peek::Peek;
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;

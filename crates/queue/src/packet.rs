@@ -31,6 +31,9 @@ pub trait Packet {
     /// Source and destination host, for isolation by host.
     fn hosts(&self) -> (u32, u32);
 
+    /// What else a classifier may read. Asked only by what classifies.
+    fn headers(&self) -> Headers;
+
     /// The six bits of the differentiated services code point.
     fn dscp(&self) -> u8;
 
@@ -43,6 +46,24 @@ pub trait Packet {
     /// Sets Congestion Experienced; false on packets that are not ECN-capable. A packet that
     /// carries the mark already counts as marked.
     fn set_ce(&mut self) -> bool;
+}
+
+/// What a classifier reads beside addresses, code point and ECN field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Protocol number of the IP header; 0 if it is not known.
+    pub protocol: u8,
+    /// Source and destination port; 0 if they are not known.
+    pub ports: (u16, u16),
+    /// The firewall's mark (`skb->mark`).
+    pub mark: u32,
+}
+
+impl Headers {
+    /// Protocol number of TCP.
+    pub const TCP: u8 = 6;
+    /// Protocol number of UDP.
+    pub const UDP: u8 = 17;
 }
 
 /// What can be read of a TCP segment's header, for whoever looks into packets.

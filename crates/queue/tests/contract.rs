@@ -201,6 +201,7 @@ fn limits(params: &Params) -> (u64, u64, u64) {
         Params::Cake(p) => (NONE, NONE, p.buffer_limit().into()),
         Params::Pi2(p) => (p.limit.into(), NONE, NONE),
         Params::DualPi2(p) => (p.limit.into(), NONE, p.memory_limit.into()),
+        Params::External(p) => by_unit(p.unit, p.limit),
     }
 }
 
@@ -391,7 +392,7 @@ fn marks_only_what_is_capable() {
             Params::FqCobalt(p) => p.control.ecn,
             Params::Pi2(p) => p.ecn,
             Params::Sfb(_) | Params::Cake(_) | Params::DualPi2(_) => true,
-            Params::Fifo(_) | Params::Daqm(_) => false,
+            Params::Fifo(_) | Params::Daqm(_) | Params::External(_) => false,
         };
         assert!(
             !marks

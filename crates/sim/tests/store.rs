@@ -36,6 +36,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
     let host = |node| Host { node, data_centre: 0, rack: 0 };
     let span = |ns: u64| Distribution::constant(ns as f64);
     Plan {
+        sources: std::collections::BTreeMap::default(),
         duration: 3600 * SECOND,
         warmup: 0,
         nodes: (0..=nodes).map(|i| Node { name: format!("n{i}") }).collect(),

@@ -153,16 +153,7 @@ impl Expected {
         queue: &Queue<Frame>,
         done: &Done<'_>,
     ) -> Result<()> {
-        for (key, what, found) in [
-            ("x", "packets dropped", &done.lost.dropped),
-            ("m", "packets marked", &done.lost.marked),
-        ] {
-            let recorded = ids(line, row, key)?;
-            if recorded != *found {
-                let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
-                return Err(Outcome::differs(line, what, recorded, found));
-            }
-        }
+        compare_lost(line, row, done.lost)?;
         let recorded = match row.get("wd") {
             None => None,
             Some(value) => Some(read::unsigned(line, "wd", value, u64::MAX)?),
@@ -172,19 +163,7 @@ impl Expected {
             return Err(Outcome::differs(line, "wake-up asked for", recorded, wake));
         }
         self.compare_moved(line, row, queue, done.before)?;
-        let q = read::array(line, "q", read::field(line, row, "q")?)?;
-        let [packets, bytes] = q else {
-            return Err(Outcome::malformed(line, "`q` is [packets, bytes]"));
-        };
-        let recorded = (
-            read::unsigned(line, "q", packets, u64::MAX)?,
-            read::unsigned(line, "q", bytes, u64::MAX)?,
-        );
-        let found = (queue.packets() as u64, queue.bytes());
-        if recorded != found {
-            let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
-            return Err(Outcome::differs(line, "backlog", recorded, found));
-        }
+        compare_backlog(line, row, queue.packets() as u64, queue.bytes())?;
         known::compare(line, "state", row.get("s"), &state(queue), &mut self.state)?;
         self.compare_flows(line, row.get("f"), queue)?;
         if let Some(lists) = row.get("L") {
@@ -288,6 +267,37 @@ impl Expected {
             None => Ok(()),
         }
     }
+}
+
+/// Compares what an operation dropped and marked.
+pub fn compare_lost(line: usize, row: &Object, lost: &Lost) -> Result<()> {
+    for (key, what, found) in
+        [("x", "packets dropped", &lost.dropped), ("m", "packets marked", &lost.marked)]
+    {
+        let recorded = ids(line, row, key)?;
+        if recorded != *found {
+            let (recorded, found) = (format!("{recorded:?}"), format!("{found:?}"));
+            return Err(Outcome::differs(line, what, recorded, found));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the backlog after an operation.
+pub fn compare_backlog(line: usize, row: &Object, packets: u64, bytes: u64) -> Result<()> {
+    let q = read::array(line, "q", read::field(line, row, "q")?)?;
+    let [recorded_packets, recorded_bytes] = q else {
+        return Err(Outcome::malformed(line, "`q` is [packets, bytes]"));
+    };
+    let recorded = (
+        read::unsigned(line, "q", recorded_packets, u64::MAX)?,
+        read::unsigned(line, "q", recorded_bytes, u64::MAX)?,
+    );
+    if recorded != (packets, bytes) {
+        let (recorded, found) = (format!("{recorded:?}"), format!("{:?}", (packets, bytes)));
+        return Err(Outcome::differs(line, "backlog", recorded, found));
+    }
+    Ok(())
 }
 
 /// Compares what an operation told its caller.

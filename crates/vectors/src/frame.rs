@@ -2,7 +2,9 @@
 
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use sojourn_queue::{DropReason, Ecn, MarkReason, Packet, Params, SackBlocks, Sink, TcpView};
+use sojourn_queue::{
+    DropReason, Ecn, Headers, MarkReason, Packet, Params, SackBlocks, Sink, TcpView,
+};
 use sojourn_units::Nanos;
 
 type Result<T> = std::result::Result<T, Outcome>;
@@ -43,6 +45,13 @@ impl Packet for Frame {
 
     fn hosts(&self) -> (u32, u32) {
         self.hosts
+    }
+
+    fn headers(&self) -> Headers {
+        match &self.tcp {
+            Some(tcp) => Headers { protocol: Headers::TCP, ports: tcp.ports, mark: 0 },
+            None => Headers::default(),
+        }
     }
 
     fn dscp(&self) -> u8 {

@@ -13,6 +13,7 @@ mod expect;
 mod frame;
 mod header;
 mod known;
+mod own;
 mod play;
 mod read;
 mod red;
@@ -20,6 +21,7 @@ mod report;
 mod tc;
 mod units;
 
+pub use own::Own;
 pub use report::{Outcome, Report, Timers};
 
 use read::Json;
@@ -28,6 +30,15 @@ use read::Json;
 ///
 /// It never panics: what cannot be read is [`Outcome::Malformed`].
 pub fn replay(name: &str, text: &str) -> Report {
+    replay_any(name, text, None)
+}
+
+/// Replays one scenario through a policy from outside.
+pub fn replay_own(name: &str, text: &str, own: &mut dyn Own) -> Report {
+    replay_any(name, text, Some(own))
+}
+
+fn replay_any(name: &str, text: &str, own: Option<&mut dyn Own>) -> Report {
     let mut report = Report {
         scenario: name.to_owned(),
         discipline: String::new(),
@@ -35,14 +46,14 @@ pub fn replay(name: &str, text: &str) -> Report {
         timers: Timers::default(),
         outcome: Outcome::Agrees,
     };
-    report.outcome = match run(text, &mut report) {
+    report.outcome = match run(text, own, &mut report) {
         Ok(()) => Outcome::Agrees,
         Err(outcome) => outcome,
     };
     report
 }
 
-fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
+fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(), Outcome> {
     // Empty lines at the end say nothing.
     let mut lines = text.trim_end().lines().enumerate().map(|(index, line)| (index + 1, line));
     let (_, first) = lines.next().ok_or_else(|| Outcome::malformed(1, "the text is empty"))?;
@@ -56,6 +67,9 @@ fn run(text: &str, report: &mut Report) -> Result<(), Outcome> {
     let format = read::text(1, &head, "format")?;
     if format != "aqm-vectors/1" {
         return Err(Outcome::malformed(1, format!("unknown format `{format}`")));
+    }
+    if let Some(own) = own {
+        return own::play(&head, lines, own, report);
     }
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),

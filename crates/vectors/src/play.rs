@@ -31,7 +31,8 @@ const HEADER: &[&str] = &[
     "draws",
     "init",
 ];
-const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
+/// What a row may be.
+pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
     "e", "d", "u", "c", "tc", "params", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s", "f",
     "L",

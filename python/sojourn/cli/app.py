@@ -8,6 +8,7 @@ import typer
 
 from sojourn.cli import (
     advise,
+    check,
     compare,
     deploy,
     doctor,
@@ -32,7 +33,7 @@ HELP = """Learn which queue, buffer, server or number of replicas serves your tr
 is, and what to do. Begin with `sojourn compare FILE`."""
 
 ORDER = (
-    *("compare", "run", "play", "new", "tc", "report", "paper", "verify", "doctor"),
+    *("compare", "run", "play", "new", "tc", "report", "paper", "verify", "check", "doctor"),
     *("list", "explain", "schema", "study", "tune", "advise"),
     *("lab", "wire", "lb", "rcvbuf", "udp", "store"),
 )
@@ -70,7 +71,7 @@ def root(
 
 for family in (
     new, run, compare, play, deploy, study, report, paper, tune, advise, lab, wire, lb, udp,
-    rcvbuf, store, doctor, verify, words,
+    rcvbuf, store, doctor, verify, check, words,
 ):  # fmt: skip
     family.register(app)
 

@@ -99,17 +99,26 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             if isinstance(error, ScenarioError):
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
             from sojourn._core import NoKernelEquivalent, PlanError, WordError
+            from sojourn.own import OwnError
             from sojourn.stats import StatisticsError
             from sojourn.study.errors import StudyError
 
-            told = NoKernelEquivalent | PlanError | WordError | StudyError | StatisticsError
+            told = (
+                NoKernelEquivalent
+                | PlanError
+                | WordError
+                | OwnError
+                | StudyError
+                | StatisticsError
+            )
             if isinstance(error, told):
                 fail(str(error), as_json=as_json)
             raise
         except RuntimeError as error:
+            from sojourn._core import PolicyError
             from sojourn.lab.errors import LabError
 
-            if isinstance(error, LabError):
+            if isinstance(error, LabError | PolicyError):
                 fail(str(error), as_json=as_json)
             raise
 

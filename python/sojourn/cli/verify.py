@@ -31,6 +31,14 @@ def verify(
             metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).", readable=False
         ),
     ],
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            "--queue",
+            metavar="FILE:CLASS",
+            help="Replay them through a queue of your own, such as mine.py:Codel.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Check that our queues decide as Linux's recorded ones did.
@@ -38,13 +46,16 @@ def verify(
     The status is 0 only if every scenario of every known discipline agrees. Scenarios of
     disciplines that are not known here are listed and do not count; if nothing else is there, the
     status is 1.
+
+    With `--queue`, verdicts, drops, marks, draws and the backlog are compared, and of the state
+    what the class's method `state` gives.
     """
     if not folder.exists():
         exits.fail(f"{folder}: there is no such folder", as_json=as_json)
     files = find(folder)
     if not files:
         exits.fail(f"{folder}: no decision vectors (*.jsonl) here", as_json=as_json)
-    reports, interrupted = replay_all(files, folder)
+    reports, interrupted = replay_all(files, folder, replayer(queue))
     known = [r for r in reports if r["outcome"] != "unknown_discipline"]
     agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
     disciplines = by_discipline(reports)
@@ -141,10 +152,24 @@ def check_number(reports: list[dict[str, Any]], listed: int | None) -> None:
     reports[-1] |= {"found": str(found), "line": reports[-1]["operations"] + 1}
 
 
-def replay(path: Path, folder: Path) -> list[dict[str, Any]]:
-    """What replaying each scenario of one file found."""
+Replayer = Callable[[str, str], str]
+"""Replays a scenario's text under a name; JSON of its report."""
+
+
+def replayer(queue: str | None) -> Replayer:
+    """What replays: the engine's own queues, or one of the user's."""
     from sojourn import _core
 
+    if queue is None:
+        return _core.verify
+    from sojourn.own.recorded import Recorded
+
+    own = Recorded(queue)
+    return lambda name, text: _core.verify_own(name, text, own.maker())
+
+
+def replay(path: Path, folder: Path, replayer: Replayer) -> list[dict[str, Any]]:
+    """What replaying each scenario of one file found."""
     name = str(path.relative_to(folder)) if folder.is_dir() else path.name
     try:
         text = read(path)
@@ -163,14 +188,16 @@ def replay(path: Path, folder: Path) -> list[dict[str, Any]]:
         ]
     reports = []
     for before, part in scenarios(text):
-        report: dict[str, Any] = {"file": name, **json.loads(_core.verify(name, part))}
+        report: dict[str, Any] = {"file": name, **json.loads(replayer(name, part))}
         if "line" in report:
             report["line"] += before
         reports.append(report)
     return reports
 
 
-def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], bool]:
+def replay_all(
+    files: list[Path], folder: Path, replayer: Replayer
+) -> tuple[list[dict[str, Any]], bool]:
     """Replays all files, several at a time; and whether that was interrupted."""
     with (
         bars.interruptible() as interrupt,
@@ -183,7 +210,7 @@ def replay_all(files: list[Path], folder: Path) -> tuple[list[dict[str, Any]], b
         def one(path: Path) -> list[dict[str, Any]]:
             if interrupt.asked:
                 return []
-            reports = replay(path, folder)
+            reports = replay(path, folder, replayer)
             check_number(reports, operations.get(path))
             tell(next(done), len(files))
             return reports

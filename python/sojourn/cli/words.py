@@ -167,7 +167,12 @@ def explain(
     as_json: options.AsJson = False,
 ) -> None:
     """Look up a word: what a queue, metric or key means and takes."""
-    known = catalogue()
+    from sojourn.own.sources import is_own
+
+    if is_own(name):
+        known: dict[str, list[dict[str, Any]]] = {"own": [_own(name)]}
+    else:
+        known = catalogue()
     found = [
         (kind, item) for kind, items in known.items() for item in items if item["name"] == name
     ]
@@ -185,6 +190,26 @@ def explain(
         if number:
             typer.echo()
         _show(kind, item)
+
+
+def _own(name: str) -> dict[str, Any]:
+    """A policy of the user's own as the engine's are described."""
+    from sojourn.own.text import described
+
+    found = described(name)
+    words = [
+        {"name": w.name, "kind": w.kind, "off": f"no{w.name}", "default": w.default, "doc": ""}
+        for w in found.words
+    ]
+    for word in words:
+        word["kind"] = {"integer": "whole", "real": "number"}.get(word["kind"], word["kind"])
+    return {
+        "name": name,
+        "family": found.family,
+        "summary": found.summary or f"a {found.noun}, `{found.name}`",
+        "source": "",
+        "words": words,
+    }
 
 
 def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
@@ -267,6 +292,8 @@ _TAKES = {
     "time": "time, such as 5ms",
     "rate": "rate, such as 10mbit",
     "probability": "0 to 1, or percent",
+    "whole": "whole number",
+    "number": "number",
     "named": "a name, see below",
     "list": "names joined by +, see below",
 }

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sojourn import _core
+from sojourn.own.sources import is_own
+from sojourn.scenario import own
 from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
@@ -37,6 +39,8 @@ class Context:
         self.aliases = aliases_of(model)
         self.link_aliases = link_aliases_of(model)
         self.parsed: dict[tuple[Any, ...], Any] = {}
+        self.sources: dict[str, dict[str, str]] = {}
+        """Sources of the user's own policies, by their digests."""
 
     def complain(self, path: Path, message: str, **details: Any) -> None:
         """Note a problem."""
@@ -62,6 +66,31 @@ class Context:
                     nearest=e.nearest,
                 )
                 self.parsed[key] = json.loads(parse(instead, *args))
+        return self.parsed[key]
+
+    def policy(
+        self,
+        family: str,
+        path: Path,
+        parse: Callable[..., str],
+        text: str,
+        *args: Any,
+        instead: str,
+    ) -> Any:
+        """As `words`, where a policy of the user's own may stand, too."""
+        if not is_own(text):
+            return self.words(path, parse, text, *args, instead=instead)
+        # What a command has set was written in its folder, not in the file's.
+        changed = any(path[: len(c)] == c for c in self.source.changed)
+        key = (family, text, changed)
+        if key not in self.parsed:
+            try:
+                entry, sources = own.entry(family, text, self.source, here_first=changed)
+            except own.Unusable as problem:
+                self.complain(path, str(problem), **problem.details)
+                return json.loads(parse(instead, *args))
+            self.parsed[key] = entry
+            self.sources |= sources
         return self.parsed[key]
 
     def nearest(self, word: str, known: Iterable[str]) -> dict[str, Any]:

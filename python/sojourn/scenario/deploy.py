@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.own.sources import is_own
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.summary import rates_of
 
@@ -82,7 +83,9 @@ def deploy(scenario: Scenario, interface: str | None, *, ingress: bool) -> Deplo
     line = least[link["name"]]
     rate = line * SHARE_PERCENT // 100
     # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
-    params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
+    params = link["params"]["queue"]
+    if not is_own(scenario.queue):
+        params = json.loads(_core.parse_queue(scenario.queue, 1514, 1000, rate))
     shapes_itself = params["name"] == "cake"
     if shapes_itself:
         rate = min(params["bandwidth"] or rate, rate)

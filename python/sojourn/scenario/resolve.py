@@ -56,8 +56,9 @@ class _Resolver(Context):
 
     def link(self, link: OneWay) -> Json:
         capacity, rate = self.capacity(link)
-        queue = self.words(
-            link.queue_at, _core.parse_queue, link.queue, 1514, 1000, rate, instead=DEFAULT_QUEUE
+        about = (1514, 1000, rate)
+        queue = self.policy(
+            "queue", link.queue_at, _core.parse_queue, link.queue, *about, instead=DEFAULT_QUEUE
         )
         netem = self.words(link.netem_at, _core.parse_netem, link.netem or "")
         changes = [self.change(turn) for turn in link.changes]
@@ -178,6 +179,8 @@ class _Resolver(Context):
         }
         if model.store is not None:
             plan["store"] = store_of(self, model.store)
+        if self.sources:
+            plan["sources"] = self.sources
         return plan
 
     def captured(self) -> list[int]:

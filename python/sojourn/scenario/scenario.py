@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import capture, change, limits, source, trace
+from sojourn.scenario import capture, change, limits, own, source, trace
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
@@ -150,6 +150,7 @@ class Scenario:
         for flow in data.get("flows", []):
             flow["app"] = capture.renamed(flow["app"], rename)
         _rename_in_rates([data.get("links"), data.get("topology")], rename)
+        own.rename(data, rename)
         return data
 
     @property
@@ -162,7 +163,11 @@ class Scenario:
             return name
 
         self._renamed(note)
-        return tuple(found)
+        every = (
+            (name,) if not name.endswith(".py") else own.files_of(name, self._source)
+            for name in found
+        )
+        return tuple(dict.fromkeys(name for names in every for name in names))
 
     def detached(self) -> Scenario:
         """The same with the files that it names in memory: none of this machine is read again."""

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from sojourn import _core
+from sojourn.own.sources import is_own, place_of
 from sojourn.scenario import trace
 from sojourn.scenario.limits import TEXT_CHARACTERS
 
@@ -154,9 +155,25 @@ Access = Annotated[
     _checked("a way to share a medium", "csma", _core.parse_medium),
     _schema("How a shared medium is shared.", "csma", "csma slot 51200ns retries 16"),
 ]
+
+
+def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
+    """A parser that leaves policies of the user's own to the resolver, who knows their files."""
+
+    def either(text: str) -> object:
+        if not is_own(text):
+            return parse(text)
+        try:
+            return place_of(text)
+        except ValueError as error:
+            raise complaint(str(error), found=text) from None
+
+    return either
+
+
 Queue = Annotated[
     str,
-    _checked("a queue", "codel limit 1000p", _core.parse_queue),
+    _checked("a queue", "codel limit 1000p", _or_own(_core.parse_queue)),
     _schema("A queue discipline in tc's words.", "pfifo limit 300p", "codel target 5ms ecn"),
 ]
 Tcp = Annotated[

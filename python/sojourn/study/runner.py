@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sojourn._core import PolicyError
 from sojourn.study.errors import ClusterError, StudyError
 from sojourn.study.manifest import now
 from sojourn.study.progress import Progress
@@ -75,6 +76,7 @@ class Runner:
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
+        self._faults: list[BaseException] = []
         self._begin = time.monotonic()
 
     @property
@@ -108,6 +110,9 @@ class Runner:
             self._flush()
         if self._failure is not None:
             raise self._failure
+        if self._faults:
+            more = f"\n{len(self._faults)} runs failed" if len(self._faults) > 1 else ""
+            raise StudyError(f"{self._faults[0]}{more}") from self._faults[0]
         if report is not None:
             report(self.progress())
 
@@ -161,6 +166,8 @@ class Runner:
                 task = self._waiting.popleft()
             try:
                 self._one(task)
+            except PolicyError as error:  # the fault of one policy; the other runs are made
+                self._faults.append(_explained(task, error, self.store.folder))
             except BaseException as error:  # noqa: BLE001 - handed to the main thread
                 if self._failure is None:
                     self._failure = _explained(task, error, self.store.folder)

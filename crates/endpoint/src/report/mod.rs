@@ -255,6 +255,7 @@ mod tests {
 
     fn plan(app: &str, tcp: Option<&str>, stop: Option<Nanos>) -> Plan {
         Plan {
+            sources: std::collections::BTreeMap::default(),
             duration: 10 * SECOND,
             warmup: SECOND,
             nodes: Vec::new(),

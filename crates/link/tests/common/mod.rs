@@ -33,6 +33,10 @@ impl Packet for Frame {
     fn hosts(&self) -> (u32, u32) {
         (self.flow, 1)
     }
+    fn headers(&self) -> sojourn_queue::Headers {
+        sojourn_queue::Headers::default()
+    }
+
     fn dscp(&self) -> u8 {
         0
     }

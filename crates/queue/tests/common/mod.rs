@@ -44,6 +44,10 @@ impl Packet for Frame {
         self.hosts.unwrap_or((self.flow, 0))
     }
 
+    fn headers(&self) -> sojourn_queue::Headers {
+        sojourn_queue::Headers::default()
+    }
+
     fn dscp(&self) -> u8 {
         self.dscp
     }

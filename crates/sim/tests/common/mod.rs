@@ -44,6 +44,7 @@ pub struct Dumbbell {
 impl Dumbbell {
     pub fn new(hosts: usize, rate: u64, one_way: Nanos, text: &str) -> Self {
         let mut plan = Plan {
+            sources: std::collections::BTreeMap::default(),
             duration: 10 * SECOND,
             warmup: 2 * SECOND,
             nodes: Vec::new(),

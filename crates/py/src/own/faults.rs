@@ -1,0 +1,56 @@
+//! What goes wrong in a user's policy: the first fault ends the run, and says where it happened.
+
+use crate::errors::PolicyError;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use sojourn_units::time::seconds;
+use sojourn_units::{EPOCH, Nanos};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The first fault of a run's policies.
+#[derive(Default)]
+pub(crate) struct Faults {
+    any: AtomicBool,
+    first: Mutex<Option<PyErr>>,
+}
+
+impl Faults {
+    /// Whether there is one, so that the run is to stop.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    fn keep(&self, error: PyErr) {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// A policy broke its contract or raised an exception: `name` is its name, `place` what it was
+    /// asked.
+    pub(crate) fn report(&self, name: &str, place: &str, now: Nanos, message: &str) {
+        let at = seconds(now.saturating_sub(EPOCH));
+        self.keep(PolicyError::new_err(format!("{name} failed at {at} s in {place}: {message}")));
+    }
+
+    /// The fault as an exception, once.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What the user's code raised, as a message; what is no error of it, such as an interrupt, ends
+    /// the run as it is.
+    pub(crate) fn explain(&self, py: Python<'_>, error: PyErr) -> String {
+        if !error.is_instance_of::<PyException>(py) {
+            self.keep(error);
+            return String::new();
+        }
+        let text = error.to_string();
+        // With its traceback, which tells the user's line.
+        let value = error.into_value(py);
+        let told = super::package(py)
+            .and_then(|package| package.call_method1("explain", (value,)))
+            .and_then(|text| text.extract());
+        told.unwrap_or(text)
+    }
+}

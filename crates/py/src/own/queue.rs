@@ -1,0 +1,265 @@
+//! A queue discipline in Python.
+
+use super::Loaded;
+use super::views::{Draws, Packet, Queue, shown};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_queue::external::{
+    self, Backlog, Draws as Stream, Fault, Id, Next, Params, Policy, Verdict,
+};
+use sojourn_queue::{DropReason, MarkReason};
+use sojourn_units::Nanos;
+use std::sync::Arc;
+
+/// Makes a queue's policies of a class.
+pub(crate) struct Factory {
+    loaded: Arc<Loaded>,
+}
+
+impl Factory {
+    pub(crate) fn new(loaded: Loaded) -> Self {
+        Self { loaded: Arc::new(loaded) }
+    }
+}
+
+fn others<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyDict>> {
+    let others = PyDict::new(py);
+    others.set_item("mtu", params.mtu)?;
+    Ok(others)
+}
+
+impl external::Factory for Factory {
+    fn create(
+        &self,
+        params: &Params,
+        _now: Nanos,
+        draws: Stream,
+    ) -> Result<Box<dyn Policy>, Fault> {
+        Python::attach(|py| {
+            let made = || -> PyResult<PyPolicy> {
+                let draws = Bound::new(py, Draws { stream: draws })?.into_any();
+                let others = others(py, params)?;
+                let object = self.loaded.instance(py, &params.spec.params, &others, draws)?;
+                PyPolicy::new(py, &object, self.loaded.clone(), params.period)
+            };
+            match made() {
+                Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
+                Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
+            }
+        })
+    }
+
+    fn on_fault(&self, now: Nanos, fault: &Fault) {
+        self.loaded.faults.report(&self.loaded.name, "__init__", now, &fault.0);
+    }
+}
+
+/// What a policy is being asked, for messages.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    method: &'static str,
+    packet: Option<(u64, u32)>,
+}
+
+/// An instance of a user's class.
+struct PyPolicy {
+    loaded: Arc<Loaded>,
+    object: Py<PyAny>,
+    enqueue: Py<PyAny>,
+    dequeue: Py<PyAny>,
+    queue: Py<Queue>,
+    period: Nanos,
+    timer: Option<Nanos>,
+    asked: Asked,
+}
+
+impl PyPolicy {
+    fn new(
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        loaded: Arc<Loaded>,
+        period: Nanos,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            loaded,
+            enqueue: object.getattr("enqueue")?.unbind(),
+            dequeue: object.getattr("dequeue")?.unbind(),
+            object: object.clone().unbind(),
+            queue: Py::new(py, Queue::default())?,
+            period,
+            timer: None,
+            asked: Asked { method: "__init__", packet: None },
+        })
+    }
+
+    /// Lends the backlog to Python while `call` runs.
+    fn lend<T>(
+        &self,
+        py: Python<'_>,
+        backlog: &mut Backlog,
+        call: impl FnOnce() -> PyResult<T>,
+    ) -> Result<T, Fault> {
+        std::mem::swap(&mut self.queue.borrow_mut(py).backlog, backlog);
+        let result = call();
+        std::mem::swap(&mut self.queue.borrow_mut(py).backlog, backlog);
+        result.map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+    }
+
+    /// What is to become of an arriving packet, by the value that `enqueue` returned.
+    fn verdict(answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
+        match answer.extract::<u8>() {
+            Ok(0) => Ok(Verdict::Drop(DropReason::Early)),
+            Ok(1) => Ok(Verdict::Accept),
+            Ok(2) => Ok(Verdict::Mark(MarkReason::Early)),
+            _ => Err(Fault(format!(
+                "returned {}: return sojourn.ACCEPT, sojourn.DROP or sojourn.MARK (or True or \
+                 False)",
+                shown(answer)
+            ))),
+        }
+    }
+
+    /// What leaves next, by the value that `dequeue` returned.
+    fn next(&self, answer: &Bound<'_, PyAny>) -> Result<Next, Fault> {
+        if let Ok(packet) = answer.cast::<Packet>() {
+            let id = packet.get().id;
+            let mut queue = self.queue.borrow_mut(answer.py());
+            let known = match queue.packets.get_mut(id.slot()) {
+                Some(place) => place.take_if(|known| known.is(packet)),
+                None => None,
+            };
+            return match known {
+                Some(_) => Ok(Next::Packet(id)),
+                None => Err(Fault(format!(
+                    "returned {}, which is not in the queue: it has left or was dropped",
+                    shown(answer)
+                ))),
+            };
+        }
+        if answer.is_none() {
+            return Ok(Next::Empty);
+        }
+        answer.extract::<u64>().map(Next::NotBefore).map_err(|_| {
+            Fault(format!(
+                "returned {}: return a packet of the queue, None if there is none, or the time \
+                 (int, nanoseconds) before which none may leave",
+                shown(answer)
+            ))
+        })
+    }
+}
+
+impl Policy for PyPolicy {
+    fn enqueue(&mut self, now: Nanos, id: Id, backlog: &mut Backlog) -> Result<Verdict, Fault> {
+        let Some(info) = backlog.get(id).copied() else {
+            return Err(Fault("no packet arrives".to_owned()));
+        };
+        self.asked = Asked { method: "enqueue", packet: Some((info.number, info.len)) };
+        Python::attach(|py| {
+            let packet = Py::new(py, Packet::new(id, &info))
+                .map_err(|error| Fault(self.loaded.faults.explain(py, error)))?;
+            self.queue.borrow_mut(py).put(id.slot(), packet.clone_ref(py));
+            let verdict = self.lend(py, backlog, || {
+                self.enqueue.bind(py).call1((now, packet.bind(py), self.queue.bind(py)))
+            });
+            let verdict = verdict.and_then(|answer| Self::verdict(&answer))?;
+            match verdict {
+                Verdict::Accept => {}
+                Verdict::Mark(_) if info.ecn as u8 != 0 => packet.get().set_ce(),
+                Verdict::Mark(_) | Verdict::Drop(_) => {
+                    self.queue.borrow_mut(py).packets[id.slot()] = None;
+                    return Ok(verdict);
+                }
+            }
+            backlog.set_class(id, packet.get().class())?;
+            Ok(verdict)
+        })
+    }
+
+    fn dequeue(&mut self, now: Nanos, backlog: &mut Backlog) -> Result<Next, Fault> {
+        let head = backlog.head().and_then(|id| backlog.get(id));
+        self.asked = Asked { method: "dequeue", packet: head.map(|info| (info.number, info.len)) };
+        Python::attach(|py| {
+            let answer =
+                self.lend(py, backlog, || self.dequeue.bind(py).call1((now, self.queue.bind(py))))?;
+            self.next(&answer)
+        })
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    fn on_timer(&mut self, now: Nanos, queue: &Backlog) -> Result<(), Fault> {
+        self.asked = Asked { method: "on_timer", packet: None };
+        self.timer = Some(now + self.period);
+        let mut lent = queue.clone();
+        Python::attach(|py| {
+            self.lend(py, &mut lent, || {
+                let queue = self.queue.bind(py);
+                self.object.bind(py).call_method1("on_timer", (now, queue)).map(|_| ())
+            })
+        })
+    }
+
+    fn change(&mut self, params: &Params) -> Result<(), Fault> {
+        self.asked = Asked { method: "change", packet: None };
+        Python::attach(|py| {
+            let change = || -> PyResult<()> {
+                let object = self.object.bind(py);
+                if !object.hasattr("change")? {
+                    return Err(crate::errors::PolicyError::new_err(
+                        "the class has no method `change`, so its parameters stay as they are",
+                    ));
+                }
+                let params = super::params(py, &params.spec.params, &others(py, params)?)?;
+                object.call_method1("change", (params,)).map(|_| ())
+            };
+            change().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
+        })
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            let Ok(state) = object.call_method0("state") else { return };
+            let Ok(state) = state.cast::<PyDict>() else { return };
+            for (name, value) in state {
+                if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<i64>()) {
+                    visit(&name, value.into());
+                }
+            }
+        });
+    }
+
+    fn copy(&self) -> Box<dyn Policy> {
+        Python::attach(|py| {
+            let made = || -> PyResult<Self> {
+                let copy = py.import("copy")?.call_method1("deepcopy", (self.object.bind(py),))?;
+                let mut policy = Self::new(py, &copy, self.loaded.clone(), self.period)?;
+                policy.timer = self.timer;
+                let here = self.queue.borrow(py);
+                let packets = here.packets.iter().map(|p| p.as_ref().map(|p| p.clone_ref(py)));
+                policy.queue.borrow_mut(py).packets = packets.collect();
+                Ok(policy)
+            };
+            match made() {
+                Ok(policy) => Box::new(policy) as Box<dyn Policy>,
+                Err(error) => panic!("a copy of {} cannot be made: {error}", self.loaded.name),
+            }
+        })
+    }
+
+    fn on_fault(&mut self, now: Nanos, fault: &Fault) {
+        let place = match self.asked {
+            Asked { method: "enqueue", packet: Some((number, bytes)) } => {
+                format!("enqueue of packet {number} ({bytes} bytes)")
+            }
+            Asked { method, packet: Some((number, bytes)) } => {
+                format!("{method} with packet {number} ({bytes} bytes) at the head")
+            }
+            Asked { method, packet: None } => method.to_owned(),
+        };
+        self.loaded.faults.report(&self.loaded.name, &place, now, &fault.0);
+    }
+}

@@ -1,0 +1,273 @@
+//! What a policy in Python sees: packets, queues and draws.
+
+use crate::errors::PolicyError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use sojourn_queue::external::{Backlog, Draws as Stream, Fault, Id, PacketInfo};
+use sojourn_queue::{Draws as _, DropReason, Ecn, MarkReason};
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+
+pub(super) fn raise(fault: Fault) -> PyErr {
+    PolicyError::new_err(fault.0)
+}
+
+/// A packet in a queue.
+#[pyclass(frozen, dict, weakref, module = "sojourn._core")]
+pub(crate) struct Packet {
+    pub(super) id: Id,
+    /// When it arrived, in nanoseconds.
+    #[pyo3(get)]
+    at: u64,
+    /// How many packets had arrived at the queue before it.
+    #[pyo3(get)]
+    number: u64,
+    /// Length in bytes, from the Ethernet header on.
+    #[pyo3(get)]
+    bytes: u32,
+    /// Memory that it occupies, in bytes.
+    #[pyo3(get)]
+    truesize: u32,
+    /// Hash of its flow: equal for all packets of one.
+    #[pyo3(get)]
+    flow: u32,
+    /// Number of the host that sent it.
+    #[pyo3(get)]
+    source: u32,
+    /// Number of the host that it goes to.
+    #[pyo3(get)]
+    destination: u32,
+    /// Port that it comes from; 0 if it is not known.
+    #[pyo3(get)]
+    source_port: u16,
+    /// Port that it goes to; 0 if it is not known.
+    #[pyo3(get)]
+    destination_port: u16,
+    /// Protocol of the IP header: 6 is TCP, 17 UDP.
+    #[pyo3(get)]
+    protocol: u8,
+    /// Differentiated services code point.
+    #[pyo3(get)]
+    dscp: u8,
+    /// The firewall's mark.
+    #[pyo3(get)]
+    mark: u32,
+    ecn: AtomicU8,
+    class: AtomicU16,
+}
+
+impl Packet {
+    pub(super) fn new(id: Id, info: &PacketInfo) -> Self {
+        Self {
+            id,
+            at: info.at,
+            number: info.number,
+            bytes: info.len,
+            truesize: info.truesize,
+            flow: info.flow,
+            source: info.hosts.0,
+            destination: info.hosts.1,
+            source_port: info.ports.0,
+            destination_port: info.ports.1,
+            protocol: info.protocol,
+            dscp: info.dscp,
+            mark: info.mark,
+            ecn: AtomicU8::new(info.ecn as u8),
+            class: AtomicU16::new(info.class),
+        }
+    }
+
+    pub(super) fn class(&self) -> u16 {
+        self.class.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_ce(&self) {
+        self.ecn.store(Ecn::Ce as u8, Ordering::Relaxed);
+    }
+}
+
+#[pymethods]
+impl Packet {
+    /// The ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
+    #[getter]
+    fn ecn(&self) -> u8 {
+        self.ecn.load(Ordering::Relaxed)
+    }
+
+    /// The class of the queue that the packet is in; it may be set in `enqueue`.
+    #[getter]
+    fn classid(&self) -> u16 {
+        self.class()
+    }
+
+    #[setter]
+    fn set_classid(&self, class: u16) {
+        self.class.store(class, Ordering::Relaxed);
+    }
+
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<packet {}: {} bytes, flow {:08x}>", self.number, self.bytes, self.flow)
+    }
+}
+
+/// The queue while its policy is asked: packets in the order of their arrival.
+#[pyclass(module = "sojourn._core")]
+#[derive(Default)]
+pub(crate) struct Queue {
+    pub(super) backlog: Backlog,
+    pub(super) packets: Vec<Option<Py<Packet>>>,
+}
+
+impl Queue {
+    pub(super) fn put(&mut self, slot: usize, packet: Py<Packet>) {
+        if self.packets.len() <= slot {
+            self.packets.resize_with(slot + 1, || None);
+        }
+        self.packets[slot] = Some(packet);
+    }
+
+    fn packet(&self, py: Python<'_>, id: Option<Id>) -> Option<Py<Packet>> {
+        let packet = self.packets.get(id?.slot())?.as_ref()?;
+        Some(packet.clone_ref(py))
+    }
+}
+
+fn drop_reason(name: &str) -> PyResult<DropReason> {
+    let known = [DropReason::Early, DropReason::Forced, DropReason::Overflow];
+    known.into_iter().find(|reason| reason.name() == name).ok_or_else(|| {
+        PolicyError::new_err(format!(
+            "no reason for a drop is called `{name}`: early, forced or overflow"
+        ))
+    })
+}
+
+#[pymethods]
+impl Queue {
+    /// Packets queued.
+    fn __len__(&self) -> usize {
+        self.backlog.packets()
+    }
+
+    /// A queue is there also while it is empty.
+    fn __bool__(&self) -> bool {
+        self.backlog.packets() > 0
+    }
+
+    /// Bytes queued.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.backlog.bytes()
+    }
+
+    /// The packet that arrived first, or the one of a class; `None` if there is none.
+    #[pyo3(signature = (classid=None))]
+    fn head(&self, py: Python<'_>, classid: Option<u16>) -> Option<Py<Packet>> {
+        let id =
+            classid.map_or_else(|| self.backlog.head(), |class| self.backlog.class_head(class));
+        self.packet(py, id)
+    }
+
+    /// The packet that arrived last; `None` if there is none.
+    fn tail(&self, py: Python<'_>) -> Option<Py<Packet>> {
+        self.packet(py, self.backlog.tail())
+    }
+
+    /// Packets of a class.
+    fn packets_of(&self, classid: u16) -> usize {
+        self.backlog.class_packets(classid)
+    }
+
+    /// Bytes of a class.
+    fn bytes_of(&self, classid: u16) -> u64 {
+        self.backlog.class_bytes(classid)
+    }
+
+    /// The packets in the order of their arrival.
+    fn packets(&self, py: Python<'_>) -> Vec<Py<Packet>> {
+        self.backlog.iter().filter_map(|id| self.packet(py, Some(id))).collect()
+    }
+
+    /// Takes the first packet, or the first of a class, to return or to drop it; `None` if there is none.
+    #[pyo3(signature = (classid=None))]
+    fn pop(&mut self, py: Python<'_>, classid: Option<u16>) -> PyResult<Option<Py<Packet>>> {
+        let id = match classid {
+            None => self.backlog.pop().map_err(raise)?,
+            Some(class) => match self.backlog.class_head(class) {
+                Some(id) => Some(self.backlog.take(id).map_err(raise)?),
+                None => None,
+            },
+        };
+        Ok(self.packet(py, id))
+    }
+
+    /// Drops a packet that is queued or was taken.
+    #[pyo3(signature = (packet, reason=None))]
+    fn drop(&mut self, packet: &Packet, reason: Option<&str>) -> PyResult<()> {
+        let reason = reason.map_or(Ok(DropReason::Early), drop_reason)?;
+        self.backlog.drop(packet.id, reason).map_err(raise)?;
+        if let Some(place) = self.packets.get_mut(packet.id.slot()) {
+            *place = None;
+        }
+        Ok(())
+    }
+
+    /// Sets CE on a packet; `False`, and nothing is done, if it is not ECN-capable.
+    fn mark(&mut self, packet: &Packet) -> PyResult<bool> {
+        let done = self.backlog.mark(packet.id, MarkReason::Early).map_err(raise)?;
+        if done {
+            packet.set_ce();
+        }
+        Ok(done)
+    }
+}
+
+/// Random draws of the run: a stream of the policy's own.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct Draws {
+    pub(super) stream: Stream,
+}
+
+#[pymethods]
+impl Draws {
+    /// 16 random bits.
+    fn u16(&mut self) -> u16 {
+        self.stream.draw_u16()
+    }
+
+    /// 32 random bits.
+    fn u32(&mut self) -> u32 {
+        self.stream.draw_u32()
+    }
+
+    /// 64 random bits.
+    fn u64(&mut self) -> u64 {
+        self.stream.draw_u64()
+    }
+
+    /// A whole number from 0 to n - 1.
+    fn below(&mut self, n: u32) -> PyResult<u32> {
+        if n == 0 {
+            return Err(PolicyError::new_err("no whole number is below 0"));
+        }
+        Ok(self.stream.draw_below(n))
+    }
+
+    /// A real number between 0 and 1, neither included.
+    fn uniform(&mut self) -> f64 {
+        self.stream.uniform()
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        Self { stream: self.stream.clone() }
+    }
+}
+
+/// A Python object as a message shows it.
+pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().ok().map(|text: Bound<'_, PyString>| text.to_string());
+    let text = text.unwrap_or_else(|| "an object without a name".to_owned());
+    if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "…" } else { text }
+}

@@ -1,0 +1,101 @@
+//! The words of users' policies, read by the engine's own parser.
+
+use crate::errors::word_error;
+use crate::parse::json;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use sojourn_units::external::Value as Setting;
+use sojourn_units::words::{self, Given, Kind, Table, Word};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+/// A word as the package declares it.
+#[derive(Deserialize)]
+struct Declared {
+    name: String,
+    kind: String,
+    default: String,
+}
+
+/// Tables of policies read so far: they live as long as the process, as those of the engine do.
+static TABLES: Mutex<Option<HashMap<String, &'static Table>>> = Mutex::new(None);
+
+fn leak(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+fn word(declared: &Declared) -> PyResult<Word> {
+    let name = leak(&declared.name);
+    let kind = match declared.kind.as_str() {
+        "switch" => Kind::Switch { off: leak(&format!("no{name}")) },
+        "packets" => Kind::Packets,
+        "size" => Kind::Size,
+        "time" => Kind::Time,
+        "rate" => Kind::Rate,
+        "probability" => Kind::Probability,
+        "integer" => Kind::Signed { min: i64::MIN, max: i64::MAX },
+        "real" => Kind::Real { min: f64::MIN, max: f64::MAX },
+        "name" => Kind::Name,
+        other => return Err(PyValueError::new_err(format!("no kind of word is called {other}"))),
+    };
+    Ok(Word { name, kind, default: leak(&declared.default), doc: "" })
+}
+
+fn table(name: &str, declared: &str) -> PyResult<&'static Table> {
+    let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let tables = tables.get_or_insert_default();
+    let key = format!("{name}\0{declared}");
+    if let Some(table) = tables.get(&key) {
+        return Ok(table);
+    }
+    let words: Vec<Declared> =
+        serde_json::from_str(declared).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let words: Vec<Word> = words.iter().map(word).collect::<PyResult<_>>()?;
+    let table = Table { name: leak(name), summary: "", source: "", words: words.leak() };
+    let table: &'static Table = Box::leak(Box::new(table));
+    tables.insert(key, table);
+    Ok(table)
+}
+
+/// What was given, in base units.
+fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
+    let value = |word: &Word| match word.kind {
+        Kind::Switch { .. } => given.flag(word.name).map(Setting::Flag),
+        Kind::Signed { .. } => given.signed(word.name).map(Setting::Integer),
+        Kind::Real { .. } | Kind::Probability => given.real(word.name).map(Setting::Real),
+        Kind::Name => given.text(word.name).map(|text| Setting::Text(text.to_owned())),
+        _ => given.integer(word.name).map(|value| Setting::Integer(value as i64)),
+    };
+    table.words.iter().filter_map(|word| Some((word.name, value(word)?))).collect()
+}
+
+/// Reads `text`, whose first word is `name`, against words declared as JSON; JSON of what was given.
+#[pyfunction]
+#[pyo3(signature = (name, declared, text, /))]
+pub(crate) fn parse_own(
+    py: Python<'_>,
+    name: &str,
+    declared: &str,
+    text: &str,
+) -> PyResult<String> {
+    let table = table(name, declared)?;
+    let (_, given) =
+        words::describe("policy", &[table], text).map_err(|e| word_error(py, text, &e))?;
+    json(&values(table, &given))
+}
+
+/// The defaults of words declared as JSON, read as a user's text would be.
+#[pyfunction]
+#[pyo3(signature = (name, declared, /))]
+pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {
+    let table = table(name, declared)?;
+    let mut text = name.to_owned();
+    for word in table.words {
+        match word.kind {
+            Kind::Switch { .. } => text.extend([" ", word.default]),
+            _ => text.extend([" ", word.name, " ", word.default]),
+        }
+    }
+    parse_own(py, name, declared, &text)
+}

@@ -1,0 +1,590 @@
+//! Queue disciplines from outside this crate.
+//!
+//! A [`Policy`] decides; [`External`] holds the packets, applies the decisions and keeps the contract
+//! of a discipline whatever the policy does: packets in are packets out, dropped and queued. A policy
+//! that breaks its own contract, or returns a [`Fault`], is told so once ([`Policy::on_fault`]) and is
+//! not asked again; the queue is first-in first-out from then on, so that the run can end in order.
+//!
+//! `examples/policies/` has a whole policy with its own `main`.
+
+mod backlog;
+
+use crate::declaration::DisciplineParams;
+use crate::device::Device;
+use crate::discipline::{
+    Dequeue, Discipline, Draws as AnyDraws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::limit::Unit;
+use crate::packet::{Headers, Packet};
+use backlog::Action;
+pub use backlog::{Backlog, Fault, Id, PacketInfo};
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Key, Stream};
+use sojourn_units::Nanos;
+use sojourn_units::external::{Code, Spec};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, Text, Word, WordError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is queued.
+    Accept,
+    /// It is dropped.
+    Drop(DropReason),
+    /// It is queued with CE set, or dropped if it is not ECN-capable.
+    Mark(MarkReason),
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This packet, queued or taken.
+    Packet(Id),
+    /// Nothing is queued.
+    Empty,
+    /// Packets are queued, but none may leave before this time, which is later than now.
+    NotBefore(Nanos),
+}
+
+/// A queue discipline's decisions.
+///
+/// # Contract
+/// - `enqueue` decides on the arriving packet, which is not counted in the backlog yet, and may drop or
+///   mark others. It takes none out.
+/// - `dequeue` returns a packet whenever one is queued, or the time before which none may leave. A packet
+///   that it takes it returns or drops.
+/// - Packets of one flow leave in the order in which they arrived.
+/// - Same calls and same draws give same decisions.
+pub trait Policy: Send + Sync {
+    /// Invoked when a packet arrives.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn enqueue(&mut self, now: Nanos, packet: Id, queue: &mut Backlog) -> Result<Verdict, Fault>;
+
+    /// Invoked when the link asks for a packet; also when nothing is queued.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn dequeue(&mut self, now: Nanos, queue: &mut Backlog) -> Result<Next, Fault>;
+
+    /// Returns when [`Policy::on_timer`] is due, if there is a periodic task. Before the first packet
+    /// [`Params::period`] decides.
+    fn next_timer(&self) -> Option<Nanos>;
+
+    /// Invoked when the periodic task is due.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn on_timer(&mut self, now: Nanos, queue: &Backlog) -> Result<(), Fault>;
+
+    /// Replaces the parameters.
+    ///
+    /// # Errors
+    /// If the policy does not allow it, or a fault of its own code.
+    fn change(&mut self, params: &Params) -> Result<(), Fault>;
+
+    /// Visits the state that decisions depend on, as far as the policy tells it.
+    fn state(&self, visit: &mut dyn FnMut(&str, i128));
+
+    /// Returns a copy of the policy in its present state.
+    fn copy(&self) -> Box<dyn Policy>;
+
+    /// Invoked once, at the first fault: the policy is not asked again.
+    fn on_fault(&mut self, now: Nanos, fault: &Fault);
+}
+
+/// Makes the policies of one class and its parameters, one for each queue.
+pub trait Factory: Send + Sync {
+    /// Returns a policy for a queue that begins at `now`, with the stream that it draws from.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn create(&self, params: &Params, now: Nanos, draws: Draws) -> Result<Box<dyn Policy>, Fault>;
+
+    /// Invoked when [`Factory::create`] failed: the queue is first-in first-out.
+    fn on_fault(&self, now: Nanos, fault: &Fault);
+}
+
+/// Where a policy's draws come from: a stream of the run, or a recording.
+#[derive(Clone)]
+pub struct Draws(Source);
+
+#[derive(Clone)]
+enum Source {
+    Stream(Stream),
+    Given(Arc<Mutex<dyn AnyDraws + Send>>),
+}
+
+impl Draws {
+    /// Draws of a stream of their own, by its key.
+    pub fn keyed(key: u64) -> Self {
+        Self(Source::Stream(Key::new(key, "policy").stream("draws")))
+    }
+
+    /// Draws that are given from outside, such as those of a recording.
+    pub fn given(draws: Arc<Mutex<dyn AnyDraws + Send>>) -> Self {
+        Self(Source::Given(draws))
+    }
+
+    /// A real number in the open interval (0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        match &mut self.0 {
+            Source::Stream(stream) => stream.uniform(),
+            Source::Given(_) => ((self.draw_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64,
+        }
+    }
+
+    fn ask<T>(
+        &mut self,
+        stream: impl FnOnce(&mut Stream) -> T,
+        given: impl FnOnce(&mut dyn AnyDraws) -> T,
+    ) -> T {
+        match &mut self.0 {
+            Source::Stream(own) => stream(own),
+            Source::Given(draws) => {
+                given(&mut *draws.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+        }
+    }
+}
+
+impl AnyDraws for Draws {
+    fn draw_u16(&mut self) -> u16 {
+        self.ask(Stream::next_u16, |draws| draws.draw_u16())
+    }
+
+    fn draw_u32(&mut self) -> u32 {
+        self.ask(Stream::next_u32, |draws| draws.draw_u32())
+    }
+
+    fn draw_u64(&mut self) -> u64 {
+        self.ask(Stream::next_u64, |draws| draws.draw_u64())
+    }
+}
+
+/// An external discipline has no words here: its own are declared where its code is.
+pub const TABLE: Table = Table { name: "external", summary: "", source: "", words: &[] };
+
+/// No external queue holds more packets: memory is bounded whatever its policy does.
+pub const MOST_PACKETS: u32 = 1 << 20;
+
+/// An external discipline and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Which policy, with which values.
+    pub spec: Spec,
+    /// What fits; what arrives beyond is dropped before the policy is asked.
+    pub limit: u32,
+    /// What the limit counts.
+    pub unit: Unit,
+    /// Spacing of the periodic task; none if 0.
+    #[serde(default)]
+    pub period: Nanos,
+    /// The largest frame of the device.
+    pub mtu: u32,
+    /// The code.
+    #[serde(skip)]
+    pub code: Code<dyn Factory>,
+}
+
+impl Params {
+    /// A policy of one's own in Rust.
+    pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
+        Self {
+            spec: Spec { policy: name.to_owned(), ..Spec::default() },
+            limit: MOST_PACKETS,
+            unit: Unit::Packets,
+            period: 0,
+            mtu: 1514,
+            code: Code::new(factory),
+        }
+    }
+}
+
+impl Parameters for Params {
+    type On = Device;
+
+    const WORDS: &'static [Word] = &[];
+
+    fn new(device: &Device) -> Self {
+        Self {
+            spec: Spec::default(),
+            limit: MOST_PACKETS,
+            unit: Unit::Packets,
+            period: 0,
+            mtu: device.psched_mtu,
+            code: Code::default(),
+        }
+    }
+
+    fn set(&mut self, _given: &Given) -> Result<(), WordError> {
+        Ok(())
+    }
+
+    fn write(&self, text: Text) -> Text {
+        text
+    }
+}
+
+impl DisciplineParams for Params {
+    // No text of the engine's names it: whoever binds it to its code reads its words.
+    const TABLES: &'static [&'static Table] = &[];
+    const NOT_IN_KERNEL: Option<&'static str> =
+        Some("Linux cannot run a policy from outside its kernel");
+
+    type Queue<P: Packet> = Box<External<P>>;
+
+    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
+        Box::new(External::new(self.clone(), now))
+    }
+
+    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
+        queue.change(self.clone(), now, sink);
+    }
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((self.unit, self.limit))
+    }
+
+    fn table(&self) -> &'static Table {
+        &TABLE
+    }
+}
+
+/// A queue whose policy is external.
+pub struct External<P> {
+    params: Params,
+    begin: Nanos,
+    policy: Option<Box<dyn Policy>>,
+    failed: bool,
+    packets: Vec<Option<P>>,
+    backlog: Backlog,
+    totals: Totals,
+    marks: u64,
+    wake: Option<Nanos>,
+    timer: Option<Nanos>,
+}
+
+impl<P: Clone> Clone for External<P> {
+    fn clone(&self) -> Self {
+        Self {
+            params: self.params.clone(),
+            begin: self.begin,
+            policy: self.policy.as_ref().map(|policy| policy.copy()),
+            failed: self.failed,
+            packets: self.packets.clone(),
+            backlog: self.backlog.clone(),
+            totals: self.totals,
+            marks: self.marks,
+            wake: self.wake,
+            timer: self.timer,
+        }
+    }
+}
+
+impl<P> std::fmt::Debug for External<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("External")
+            .field("params", &self.params)
+            .field("failed", &self.failed)
+            .field("backlog", &self.backlog)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet> External<P> {
+    /// An empty queue, created at `now`. Its policy is made at the first packet, when its draws are
+    /// known.
+    ///
+    /// # Panics
+    /// If the parameters are not bound to their code.
+    pub fn new(params: Params, now: Nanos) -> Self {
+        let _ = params.code.of(&params.spec);
+        let timer = (params.period > 0).then(|| now + params.period);
+        Self {
+            params,
+            begin: now,
+            policy: None,
+            failed: false,
+            packets: Vec::new(),
+            backlog: Backlog::default(),
+            totals: Totals::default(),
+            marks: 0,
+            wake: None,
+            timer,
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Visits the policy's state, as far as it tells it.
+    pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        if let Some(policy) = &self.policy {
+            policy.state(visit);
+        }
+    }
+
+    /// Replaces the parameters. Packets that no longer fit are dropped from the head.
+    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let code = std::mem::take(&mut self.params.code);
+        self.params = Params { code, ..params };
+        if let Some(policy) = &mut self.policy
+            && !self.failed
+            && let Err(fault) = policy.change(&self.params)
+        {
+            self.fail(now, &fault);
+        }
+        while self.backlog.packets() > 0 && !self.fits(0) {
+            let Some(head) = self.backlog.head() else { break };
+            self.backlog.actions.push(Action::Drop(head, DropReason::Overflow));
+            self.backlog.remove(head);
+            self.apply(sink);
+        }
+    }
+
+    /// Whether a packet of this length fits; 0 asks of those that are there.
+    fn fits(&self, len: u32) -> bool {
+        let arriving = usize::from(len > 0);
+        let packets = self.backlog.packets() + arriving;
+        let within = match self.params.unit {
+            Unit::Packets => packets <= self.params.limit as usize,
+            Unit::Bytes => self.backlog.bytes() + u64::from(len) <= u64::from(self.params.limit),
+        };
+        within && packets <= MOST_PACKETS as usize
+    }
+
+    /// The policy's answer to `ask`; none once it has failed.
+    fn ask<T>(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl AnyDraws,
+        ask: impl FnOnce(&mut dyn Policy, &mut Backlog) -> Result<T, Fault>,
+    ) -> Option<T> {
+        if self.failed {
+            return None;
+        }
+        if self.policy.is_none() {
+            let draws = Draws::keyed(draws.draw_key());
+            let factory = self.params.code.of(&self.params.spec);
+            match factory.create(&self.params, self.begin, draws) {
+                Ok(policy) => self.policy = Some(policy),
+                Err(fault) => {
+                    self.failed = true;
+                    factory.on_fault(now, &fault);
+                    return None;
+                }
+            }
+        }
+        let policy = self.policy.as_deref_mut()?;
+        match ask(policy, &mut self.backlog) {
+            Ok(answer) => Some(answer),
+            Err(fault) => {
+                self.fail(now, &fault);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, now: Nanos, fault: &Fault) {
+        self.failed = true;
+        self.timer = None;
+        if let Some(policy) = &mut self.policy {
+            policy.on_fault(now, fault);
+        }
+    }
+
+    /// Does to the packets what the policy decided.
+    fn apply(&mut self, sink: &mut impl Sink<P>) {
+        for action in self.backlog.actions.drain(..) {
+            match action {
+                Action::Drop(id, reason) => {
+                    if let Some(packet) = self.packets[id.slot()].take() {
+                        self.totals.drops += 1;
+                        sink.dropped(packet, reason, true);
+                    }
+                }
+                Action::Mark(id, reason) => {
+                    if let Some(packet) = &mut self.packets[id.slot()]
+                        && packet.set_ce()
+                    {
+                        self.marks += 1;
+                        sink.marked(packet, reason);
+                    }
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, packet: P, reason: DropReason, sink: &mut impl Sink<P>) -> Return {
+        self.totals.drops += 1;
+        sink.dropped(packet, reason, false);
+        Return::Drop
+    }
+
+    /// What `dequeue` of the policy comes to.
+    fn settle(&mut self, next: Next, now: Nanos) -> Result<Next, Fault> {
+        let number = |id| self.backlog.get(id).map_or(0, |info| info.number);
+        if let Some(taken) = self.backlog.taken()
+            && next != Next::Packet(taken)
+        {
+            let number = number(taken);
+            return backlog::fault(format!(
+                "packet {number} was taken from the queue and neither returned nor dropped"
+            ));
+        }
+        let left = self.backlog.packets();
+        match next {
+            Next::Packet(id) if self.backlog.get(id).is_none() => backlog::fault(
+                "the returned packet is not in the queue: it has left or was dropped",
+            ),
+            Next::Empty if left > 0 => backlog::fault(format!(
+                "nothing was returned although packets are queued ({left}): return one, or the \
+                 time before which none may leave"
+            )),
+            Next::NotBefore(_) if left == 0 => Ok(Next::Empty),
+            Next::NotBefore(time) if time <= now => backlog::fault(format!(
+                "asks to wait until {time} ns, which is not later than now ({now} ns)"
+            )),
+            next => Ok(next),
+        }
+    }
+}
+
+impl<P: Packet> View for External<P> {
+    fn packets(&self) -> usize {
+        self.backlog.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.backlog.bytes()
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        let id = self.backlog.iter().nth(n)?;
+        self.backlog.get(id).map(|info| info.at)
+    }
+}
+
+impl<P: Packet> Discipline<P> for External<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl AnyDraws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.wake = None;
+        if !self.fits(packet.len()) {
+            return self.refuse(packet, DropReason::Overflow, sink);
+        }
+        let mut info = PacketInfo::of(&packet, now);
+        if info.protocol == Headers::TCP
+            && info.ports == (0, 0)
+            && let Some(tcp) = sink.tcp(&packet)
+        {
+            info.ports = tcp.ports;
+        }
+        let id = self.backlog.arrive(info);
+        if self.packets.len() <= id.slot() {
+            self.packets.resize_with(id.slot() + 1, || None);
+        }
+        self.packets[id.slot()] = Some(packet);
+        let verdict = self.ask(now, draws, |policy, queue| {
+            let verdict = policy.enqueue(now, id, queue)?;
+            match queue.taken() {
+                Some(_) => backlog::fault("`enqueue` took a packet from the queue"),
+                None => Ok(verdict),
+            }
+        });
+        let dropped = match verdict {
+            None | Some(Verdict::Accept) => None,
+            Some(Verdict::Drop(reason)) => Some(reason),
+            Some(Verdict::Mark(reason)) => match self.backlog.mark(id, reason) {
+                Ok(true) => None,
+                _ => Some(DropReason::Early),
+            },
+        };
+        self.apply(sink);
+        if let Some(reason) = dropped {
+            self.backlog.remove(id);
+            if let Some(packet) = self.packets[id.slot()].take() {
+                return self.refuse(packet, reason, sink);
+            }
+        } else {
+            self.backlog.accept(id);
+        }
+        Return::Success
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl AnyDraws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.wake = None;
+        let next = self.ask(now, draws, |policy, queue| policy.dequeue(now, queue));
+        let next = match next.map(|next| self.settle(next, now)) {
+            Some(Ok(next)) => Some(next),
+            Some(Err(fault)) => {
+                self.fail(now, &fault);
+                None
+            }
+            None => None,
+        };
+        self.apply(sink);
+        let id = match next {
+            Some(Next::Packet(id)) => Some(id),
+            Some(Next::Empty) => None,
+            Some(Next::NotBefore(time)) => {
+                self.wake = Some(time);
+                return Dequeue::NotBefore(time);
+            }
+            None => self.backlog.taken().or_else(|| self.backlog.head()),
+        };
+        let Some(id) = id else { return Dequeue::Empty };
+        self.backlog.remove(id);
+        match self.packets[id.slot()].take() {
+            Some(packet) => {
+                self.totals.sent(packet.len());
+                Dequeue::Packet(packet)
+            }
+            None => Dequeue::Empty,
+        }
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.wake
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let asked = match &mut self.policy {
+            Some(policy) => policy.on_timer(now, &self.backlog).map(|()| policy.next_timer()),
+            // No packet has come yet, so there is nothing to update.
+            None => Ok(self.timer.map(|at| at + self.params.period)),
+        };
+        match asked {
+            Ok(next) => self.timer = next.map(|next| next.max(now + 1)),
+            Err(fault) => self.fail(now, &fault),
+        }
+    }
+
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("ecn_mark", self.marks);
+    }
+}

@@ -1,0 +1,184 @@
+//! Replaying a scenario through a policy from outside: verdicts, drops, marks, draws and the backlog are
+//! compared, and of the state what the policy tells.
+
+use crate::frame::{Columns, Frame, Lost};
+use crate::header;
+use crate::known::{Fields, Known};
+use crate::play::OPERATIONS;
+use crate::read::{self, Json, Object, Recorded};
+use crate::report::{Outcome, Report};
+use crate::{expect, tc};
+use sojourn_queue::external::{self, Draws, External, Fault, Policy};
+use sojourn_queue::{Dequeue, Discipline, View};
+use sojourn_units::Nanos;
+use sojourn_units::external::Code;
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Result<T> = std::result::Result<T, Outcome>;
+
+/// A policy as a recording is replayed through it.
+pub trait Own {
+    /// The parameters for `tc`'s words without the discipline's name; a second call is a change.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn params(&mut self, words: &str, mtu: u32) -> std::result::Result<external::Params, String>;
+
+    /// What the policy's code did wrong since the last call, if anything.
+    fn fault(&mut self) -> Option<String>;
+}
+
+/// Makes policies that draw from the recording.
+struct Recording {
+    inner: Arc<dyn external::Factory>,
+    draws: Arc<Mutex<Recorded>>,
+}
+
+impl external::Factory for Recording {
+    fn create(
+        &self,
+        params: &external::Params,
+        now: Nanos,
+        _draws: Draws,
+    ) -> std::result::Result<Box<dyn Policy>, Fault> {
+        self.inner.create(params, now, Draws::given(self.draws.clone()))
+    }
+
+    fn on_fault(&self, now: Nanos, fault: &Fault) {
+        self.inner.on_fault(now, fault);
+    }
+}
+
+struct Player<'a> {
+    own: &'a mut dyn Own,
+    queue: External<Frame>,
+    draws: Arc<Mutex<Recorded>>,
+    columns: Columns,
+    state: Known,
+    now: Nanos,
+    mtu: u32,
+}
+
+/// Replays the rows.
+pub(crate) fn play<'a>(
+    head: &Object,
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    own: &mut dyn Own,
+    report: &mut Report,
+) -> Result<()> {
+    let mut player = Player::new(head, &report.discipline, own)?;
+    let mut last = 1;
+    for (line, text) in lines {
+        last = line;
+        let row = read::object(line, text)?;
+        if row.contains_key("end") {
+            return Ok(());
+        }
+        player.row(line, &row)?;
+        report.operations += 1;
+    }
+    Err(Outcome::malformed(last, "the row `end` is missing"))
+}
+
+/// `tc`'s words without the discipline's name.
+fn words(text: &str) -> String {
+    text.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+}
+
+impl<'a> Player<'a> {
+    fn new(head: &Object, discipline: &str, own: &'a mut dyn Own) -> Result<Self> {
+        let t0 = header::clock(head)?;
+        let device = header::device(head)?;
+        let header::Made { params, .. } = header::make(head, discipline, &device, t0)?;
+        let columns = Columns::read(head, &params)?;
+        let text = tc::description(read::text(1, head, "tc")?);
+        let mtu = device.psched_mtu;
+        let mut params =
+            own.params(&words(&text), mtu).map_err(|why| Outcome::malformed(1, why))?;
+        let draws = Arc::new(Mutex::new(Recorded::default()));
+        if let Some(inner) = params.code.get().cloned() {
+            params.code = Code::new(Arc::new(Recording { inner, draws: draws.clone() }));
+        }
+        let mut state = Known::new();
+        let init = read::map(1, "init", read::field(1, head, "init")?)?;
+        if let Some(fields) = init.get("s") {
+            for (name, value) in read::map(1, "init", fields)? {
+                state.insert(name.clone(), read::integer(1, name, value)?);
+            }
+        }
+        Ok(Self { own, queue: External::new(params, t0), draws, columns, state, now: t0, mtu })
+    }
+
+    fn row(&mut self, line: usize, row: &Object) -> Result<()> {
+        let (op, value) = read::operation(line, row, OPERATIONS)?;
+        self.draws().read(line, row)?;
+        let mut lost = Lost::default();
+        let mut verdict = None;
+        if op == "e" {
+            let (time, frame) = self.columns.frame(line, value)?;
+            self.now = time;
+            let mut unused = Recorded::default();
+            self.queue.enqueue(time, frame, &mut unused, &mut lost);
+            let queued = u64::from(!lost.dropped.contains(&frame.id));
+            verdict = Some(("verdict", Json::from(queued)));
+        } else {
+            self.now = read::unsigned(line, op, value, i64::MAX as u64)?;
+        }
+        match op {
+            "d" => {
+                let mut unused = Recorded::default();
+                let left = match self.queue.dequeue(self.now, &mut unused, &mut lost) {
+                    Dequeue::Packet(frame) => Json::from(frame.id),
+                    Dequeue::Empty | Dequeue::NotBefore(_) => Json::Null,
+                };
+                verdict = Some(("packet delivered", left));
+            }
+            "u" => self.queue.on_timer(self.now),
+            "c" => {
+                let text = read::text(line, row, "tc")?;
+                let params = self.own.params(&words(text), self.mtu);
+                let params = params.map_err(|why| Outcome::malformed(line, why))?;
+                self.queue.change(params, self.now, &mut lost);
+            }
+            _ => {}
+        }
+        if let Some(fault) = self.own.fault() {
+            return Err(Outcome::differs(line, "policy", "a decision", fault));
+        }
+        if let Some((what, found)) = verdict {
+            let recorded = read::field(line, row, "v")?;
+            if *recorded != found {
+                return Err(Outcome::differs(line, what, recorded, found));
+            }
+        }
+        self.draws().finish(line)?;
+        expect::compare_lost(line, row, &lost)?;
+        expect::compare_backlog(line, row, self.queue.packets() as u64, self.queue.bytes())?;
+        self.compare_state(line, row)
+    }
+
+    fn draws(&self) -> std::sync::MutexGuard<'_, Recorded> {
+        self.draws.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares what the policy tells of its state, where the recording has it.
+    fn compare_state(&mut self, line: usize, row: &Object) -> Result<()> {
+        if let Some(changed) = row.get("s") {
+            for (name, value) in read::map(line, "s", changed)? {
+                self.state.insert(name.clone(), read::integer(line, name, value)?);
+            }
+        }
+        let mut told: Vec<(String, i128)> = Vec::new();
+        self.queue.policy_state(&mut |name, value| told.push((name.to_owned(), value)));
+        let told: Fields<'_> = told.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        for (name, found) in told {
+            match self.state.get(name) {
+                Some(recorded) if *recorded != found => {
+                    return Err(Outcome::differs(line, format!("state `{name}`"), recorded, found));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+"""`sojourn check`: a policy of one's own, tried against its contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn.cli import bars, exits, options, output
+
+if TYPE_CHECKING:
+    from sojourn.own.check import Failure, Outcome
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(check)
+
+
+@exits.command
+def check(
+    policy: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE:CLASS",
+            help='Such as mine.py:Mine, or "mine.py:Mine limit 9p".',
+        ),
+    ],
+    schedules: Annotated[
+        int, typer.Option("--schedules", min=1, help="Random schedules to try.")
+    ] = 300,
+    seed: options.Seed = 1,
+    as_json: options.AsJson = False,
+) -> None:
+    """Try a policy of your own with random schedules.
+
+    A schedule that breaks the family's contract is shortened and shown step by step; the status
+    is 1 then.
+    """
+    from sojourn.own import check as trials
+    from sojourn.own.text import family_of, own
+    from sojourn.own.trials import trial_of
+
+    family = family_of(policy)
+    trial = trial_of(own(family, policy))
+    with (
+        bars.interruptible() as interrupt,
+        bars.waiting(f"checking {policy}"),
+    ):
+        outcome = trials.check(trial, schedules, seed, lambda: interrupt.asked)
+    if as_json:
+        failure = None if outcome.failure is None else vars(outcome.failure)
+        output.print_json(
+            {"policy": policy, "family": family, "schedules": outcome.schedules,
+             "steps": outcome.steps, "failure": failure}
+        )  # fmt: skip
+    else:
+        show(policy, outcome)
+    if outcome.failure is not None:
+        raise typer.Exit(exits.FINDINGS)
+
+
+def show(policy: str, outcome: Outcome) -> None:
+    """Prints what was found."""
+    if outcome.failure is None:
+        typer.echo(
+            f"{policy} keeps its contract: {outcome.schedules} random schedules, "
+            f"{outcome.steps} steps"
+        )
+        return
+    show_failure(policy, outcome.failure, outcome.schedules)
+
+
+def show_failure(policy: str, failure: Failure, schedules: int) -> None:
+    """Prints the shortest schedule that fails."""
+    typer.echo(
+        f"{policy} breaks its contract: found by schedule {schedules} of {failure.found_with} "
+        f"steps; shortened to {len(failure.steps)}:\n"
+    )
+    for step in failure.steps:
+        typer.echo(f"  {step}")
+    typer.echo(f"\n{failure.message}")

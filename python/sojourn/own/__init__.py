@@ -1,0 +1,18 @@
+"""Policies of one's own: declared in a Python file, and used by their place, `mine.py:Mine`."""
+
+from __future__ import annotations
+
+from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, queue
+from sojourn.own.errors import OwnError
+from sojourn.own.laws import codel_control_law, codel_invsqrt
+
+__all__ = [
+    "ACCEPT",
+    "DROP",
+    "MARK",
+    "OwnError",
+    "Verdict",
+    "codel_control_law",
+    "codel_invsqrt",
+    "queue",
+]

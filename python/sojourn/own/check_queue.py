@@ -1,0 +1,186 @@
+"""Random schedules of a queue, and what its contract says of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.own.check import AGAIN, Broken, Schedule, Step
+from sojourn.own.text import queue_params
+
+if TYPE_CHECKING:
+    from sojourn.own.text import Own
+
+LENGTHS = (60, 130, 590, 1514)
+PATIENCE = 100
+"""How often a queue may ask to wait at the end, before it is held to keep its packets for ever."""
+START = 1_000_000_000
+
+
+class QueueTrial:
+    """Enqueues and dequeues at random times."""
+
+    def __init__(self, own: Own) -> None:
+        self.queue = json.dumps(queue_params(own))
+        self.sources = json.dumps({own.sources.digest: own.sources.as_dict()})
+
+    def schedule(self, draws: random.Random) -> Schedule:
+        """Bursts, times from none to long, more or fewer arrivals than departures."""
+        arrivals, flows = draws.choice((0.3, 0.5, 0.7, 0.95)), draws.choice((1, 2, 8))
+        scale, ecn = draws.choice((0, 10_000, 1_000_000, 50_000_000)), draws.choice((0, 2))
+        steps: Schedule = []
+        for _ in range(draws.choice((10, 50, 300))):
+            gap = draws.randrange(scale + 1) if draws.random() < 0.7 else 0
+            if draws.random() < arrivals:
+                mark = ecn if draws.random() < 0.8 else draws.randrange(4)
+                steps.append(("enqueue", gap, draws.choice(LENGTHS), draws.randrange(flows), mark))
+            else:
+                steps.append(("dequeue", gap))
+        return steps
+
+    def simpler(self, step: Step) -> list[Step]:
+        """No time passes; a full frame of flow 0 that is not ECN-capable."""
+        if step[0] == "dequeue":
+            return [("dequeue", 0)]
+        _, gap, length, flow, _ = step
+        return [
+            ("enqueue", 0, 1514, 0, 0),
+            ("enqueue", gap, 1514, 0, 0),
+            ("enqueue", gap, length, flow, 0),
+        ]
+
+    def run(self, schedule: Sequence[Step], note: Callable[[str], None]) -> None:
+        """Execute a schedule twice, once from a copy made on the way."""
+        whole = _Play(self, note)
+        half = None
+        for number, step in enumerate(schedule):
+            if number == len(schedule) // 2:
+                half = whole.copied()
+            whole.step(step)
+        whole.drain()
+        for name, play, rest in (
+            ("again", _Play(self), schedule),
+            ("copy", half, schedule[len(schedule) // 2 :]),
+        ):
+            if play is None:
+                continue
+            for step in rest:
+                play.step(step)
+            play.drain()
+            if play.history != whole.history:
+                what = (
+                    AGAIN
+                    if name == "again"
+                    else "a copy of the policy (copy.deepcopy) decided otherwise than the original"
+                )
+                note(what)
+                raise Broken(name, what)
+
+
+class _Play:
+    """A queue with the times and flows of a schedule."""
+
+    def __init__(self, trial: QueueTrial, note: Callable[[str], None] = lambda _: None) -> None:
+        self.bench = _guarded(lambda: _core.QueueBench(trial.queue, trial.sources))
+        self.note = note
+        self.now, self.number, self.calls = START, 0, 0
+        self.flows: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.history: list[tuple[Any, ...]] = []
+
+    def copied(self) -> _Play:
+        """The same with a copy of the queue."""
+        other = object.__new__(_Play)
+        other.__dict__.update(self.__dict__)
+        other.bench = _guarded(self.bench.copy)
+        other.note = lambda _: None
+        other.flows, other.last = dict(self.flows), dict(self.last)
+        other.history = list(self.history)
+        return other
+
+    def step(self, step: Step) -> None:
+        """One step of a schedule."""
+        self.now += int(step[1])
+        while (due := self.bench.timer) is not None and due <= self.now:
+            self._call("periodic task", lambda due=due: self.bench.on_timer(due))  # type: ignore[misc]
+        if step[0] == "enqueue":
+            self._enqueue(*(int(value) for value in step[2:]))
+        else:
+            self._dequeue()
+
+    def _enqueue(self, length: int, flow: int, ecn: int) -> None:
+        number = self.number
+        self.number += 1
+        self.flows[number] = flow
+        what = (
+            f"enqueue packet {number} ({length} bytes, flow {flow}{', ECT(0)' if ecn == 2 else ''})"
+        )
+        before = len(self.bench)
+        self._call(what, lambda: self.bench.enqueue(self.now, number, length, flow, ecn, 0))
+        dropped = len(self.history[-1][2])
+        if len(self.bench) != before + 1 - dropped:
+            raise Broken("count", f"{before} packets and one more became {len(self.bench)}")
+
+    def _dequeue(self) -> int | None:
+        """Return the time to wait for, if the queue asks to wait."""
+        left, wait, _, _ = self._call("dequeue", lambda: self.bench.dequeue(self.now))
+        if left is not None:
+            flow = self.flows[left]
+            if self.last.get(flow, -1) > left:
+                raise Broken(
+                    "order",
+                    f"packet {left} of flow {flow} left after packet {self.last[flow]}, which "
+                    "arrived later: packets of one flow leave in the order of their arrival",
+                )
+            self.last[flow] = left
+        return None if wait is None else int(wait)
+
+    def drain(self) -> None:
+        """Empty the queue: no packet may stay for ever."""
+        waits = 0
+        while len(self.bench) > 0:
+            before, wait = len(self.bench), self._dequeue()
+            if wait is not None:
+                waits += 1
+                self.now = wait
+            if len(self.bench) < before:
+                waits = 0
+            if waits > PATIENCE:
+                raise Broken(
+                    "patience", f"{len(self.bench)} packets are queued, and it only asks to wait"
+                )
+
+    def _call(self, what: str, call: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        head = f"{(self.now - START) / 1e6:.3f} ms: {what}"
+        try:
+            result = call()
+        except _core.PolicyError as error:
+            self.note(f"{head}: {error}")
+            raise Broken("fault", str(error)) from None
+        self.note(f"{head} → {_told(what, result, len(self.bench))}")
+        self.history.append(result)
+        return result
+
+
+def _guarded(make: Callable[[], _core.QueueBench]) -> _core.QueueBench:
+    try:
+        return make()
+    except _core.PolicyError as error:
+        raise Broken("fault", str(error)) from None
+
+
+def _told(what: str, result: tuple[Any, ...], left: int) -> str:
+    number, wait, dropped, marked = result
+    parts = []
+    if what == "dequeue":
+        parts.append("empty" if number is None else f"packet {number}")
+    if wait is not None:
+        parts = [f"nothing before {(int(str(wait)) - START) / 1e6:.3f} ms"]
+    for packet, reason in dropped:
+        parts.append(f"drops packet {packet} ({reason})")
+    if marked:
+        parts.append(f"marks packet {', '.join(map(str, marked))}")
+    return ", ".join([*parts, f"{left} queued"])

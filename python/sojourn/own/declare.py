@@ -1,0 +1,172 @@
+"""The decorators that declare policies, with their parameters and defaults."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, TypeVar
+
+from sojourn import _core
+from sojourn.own.errors import OwnError
+
+C = TypeVar("C", bound=type)
+
+Default = bool | int | float | str
+"""A parameter's default: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word."""
+
+ATTRIBUTE = "__sojourn__"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Verdict(IntEnum):
+    """What becomes of an arriving packet."""
+
+    DROP = 0
+    """It is dropped."""
+    ACCEPT = 1
+    """It is queued."""
+    MARK = 2
+    """It is queued with CE set, or dropped if it is not ECN-capable."""
+
+
+DROP, ACCEPT, MARK = Verdict.DROP, Verdict.ACCEPT, Verdict.MARK
+
+
+@dataclass(frozen=True)
+class Word:
+    """A parameter as a user writes it."""
+
+    name: str
+    kind: str
+    default: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a decorator says of a class."""
+
+    family: str
+    """Such as `queue`."""
+    name: str
+    words: tuple[Word, ...]
+    summary: str
+    period: int = 0
+    """Nanoseconds between calls of `on_timer`; none if 0."""
+
+    @property
+    def noun(self) -> str:
+        """What its family is called."""
+        return FAMILIES[self.family].noun
+
+    @property
+    def words_json(self) -> str:
+        """The words as the engine's parser takes them."""
+        return json.dumps([vars(word) for word in self.words])
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of policy: what it is called, and the methods that a class must have."""
+
+    name: str
+    noun: str
+    methods: Mapping[str, tuple[str, ...]]
+    optional: Mapping[str, tuple[str, ...]]
+
+
+FAMILIES: dict[str, Family] = {
+    "queue": Family(
+        "queue",
+        "queue discipline",
+        {"enqueue": ("now", "packet", "queue"), "dequeue": ("now", "queue")},
+        {"on_timer": ("now", "queue"), "change": ("params",), "state": ()},
+    ),
+}
+
+
+def queue(name: str, *, period: str | None = None, **defaults: Default) -> Callable[[C], C]:
+    """Declare a queue discipline.
+
+    The class has `__init__(params, draws)`, `enqueue(now, packet, queue)` and
+    `dequeue(now, queue)`. With `period="16ms"`, `on_timer(now, queue)` is called that often.
+    """
+    return _declare("queue", name, defaults, period)
+
+
+def _declare(
+    family: str, name: str, defaults: Mapping[str, Default], period: str | None = None
+) -> Callable[[C], C]:
+    if not _NAME.fullmatch(name):
+        raise OwnError(f"a policy's name has small letters, digits and `_`; found {name!r}")
+    words = tuple(_word(key, default) for key, default in defaults.items())
+    every = 0 if period is None else _core.parse_quantity("time", period)
+
+    def declared(cls: C) -> C:
+        _check_methods(FAMILIES[family], cls, timed=every > 0)
+        summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+        setattr(cls, ATTRIBUTE, Declaration(family, name, words, summary, every))
+        return cls
+
+    return declared
+
+
+def _word(name: str, default: Default) -> Word:
+    if not _NAME.fullmatch(name):
+        raise OwnError(f"a parameter's name has small letters, digits and `_`; found {name!r}")
+    if isinstance(default, bool):
+        return Word(name, "switch", name if default else f"no{name}")
+    if isinstance(default, int):
+        return Word(name, "integer", str(default))
+    if isinstance(default, float):
+        return Word(name, "real", repr(default))
+    if not isinstance(default, str) or not default or len(default.split()) != 1:
+        raise OwnError(
+            f"the default of `{name}` is one word, a number or a flag; found {default!r}"
+        )
+    return Word(name, _kind(default), default)
+
+
+def _kind(text: str) -> str:
+    """The kind of quantity that a default is, by its unit."""
+    if text.endswith("%"):
+        return "probability"
+    if text.isdigit():
+        return "integer"
+    for kind in ("time", "rate", "packets", "size"):
+        try:
+            _core.parse_quantity(kind, text)
+        except _core.WordError:
+            continue
+        return kind
+    return "name"
+
+
+def _check_methods(family: Family, cls: type, *, timed: bool) -> None:
+    if not inspect.isclass(cls):
+        raise OwnError(f"a {family.noun} is a class, not {cls!r}")
+    wanted = {"__init__": ("params", "draws"), **family.methods}
+    if timed:
+        wanted["on_timer"] = family.optional["on_timer"]
+    for name, arguments in (wanted | dict(family.optional)).items():
+        method = getattr(cls, name, None)
+        head = f"{name}({', '.join(('self', *arguments))})"
+        if method is None or (name == "__init__" and method is object.__init__):
+            if name in wanted:
+                raise OwnError(f"class {cls.__name__} needs a method {head}")
+            continue
+        if not _takes(method, len(arguments) + 1):
+            raise OwnError(f"method {name} of class {cls.__name__} must be {head}")
+
+
+def _takes(method: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(method).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # no signature can be had of it
+        pass
+    return True

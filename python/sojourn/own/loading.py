@@ -1,0 +1,154 @@
+"""Policies' sources executed, and their errors explained.
+
+Each run executes the sources anew, so that runs share nothing, not even a module's variables. Local
+modules are found among the sources only: what stands on disk meanwhile does not matter.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import sys
+import threading
+from collections.abc import Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration
+from sojourn.own.errors import OwnError
+
+FILE, TEXT = "__sojourn_file__", "__sojourn_text__"
+_numbers = itertools.count()
+_lock = threading.RLock()
+
+
+class Params(SimpleNamespace):
+    """A policy's parameters in base units, by name: nanoseconds, bytes, bits per second."""
+
+
+def params(values: Mapping[str, Any]) -> Params:
+    """Return the parameters that a policy is made with."""
+    return Params(**values)
+
+
+class _Local:
+    """The modules of one execution of a policy's sources."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.files = files
+        self.prefix = f"_sojourn_own_{next(_numbers)}"
+        self.modules: dict[str, ModuleType] = {}
+
+    def file_of(self, name: str) -> str | None:
+        """The file of a local module, by its dotted name."""
+        path = name.replace(".", "/")
+        return next((f for f in (f"{path}.py", f"{path}/__init__.py") if f in self.files), None)
+
+    def load(self, name: str) -> ModuleType:
+        """Execute a local module, once."""
+        if name in self.modules:
+            return self.modules[name]
+        file = self.file_of(name)
+        if file is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        parent, _, last = name.rpartition(".")
+        package = self.load(parent) if parent else None
+        module = ModuleType(f"{self.prefix}.{name}")
+        module.__dict__.update(
+            {
+                "__builtins__": {**vars(builtins), "__import__": self.import_},
+                "__package__": name if file.endswith("__init__.py") else parent,
+                "__file__": file,
+                FILE: file,
+                TEXT: self.files[file],
+            }
+        )
+        self.modules[name] = module
+        # What classes are made of, such as data classes, looks for their module here.
+        sys.modules[module.__name__] = module
+        exec(compile(self.files[file], file, "exec"), module.__dict__)  # noqa: S102 - the user's own
+        if package is not None:
+            setattr(package, last, module)
+        return module
+
+    def import_(
+        self,
+        name: str,
+        globals_: Mapping[str, Any] | None = None,
+        locals_: Mapping[str, Any] | None = None,
+        fromlist: tuple[str, ...] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """`import` as the sources mean it."""
+        if level:
+            package = str((globals_ or {}).get("__package__") or "")
+            parts = package.split(".")[: len(package.split(".")) - (level - 1)] if package else []
+            name = ".".join(part for part in [*parts, name] if part)
+        elif self.file_of(name.partition(".")[0]) is None:
+            return builtins.__import__(name, globals_, locals_, fromlist or (), level)
+        leaf = self.load(name)
+        for item in fromlist or ():
+            if not hasattr(leaf, item) and self.file_of(f"{name}.{item}") is not None:
+                self.load(f"{name}.{item}")
+        return leaf if fromlist else self.load(name.partition(".")[0])
+
+    def forget(self) -> None:
+        """Leave nothing behind in the interpreter."""
+        for module in self.modules.values():
+            sys.modules.pop(module.__name__, None)
+
+
+def load(policy: str, source: str, files: Mapping[str, str]) -> type:
+    """Execute a policy's sources and return its class; raises `OwnError`."""
+    del source
+    file, _, name = policy.partition(":")
+    main = file.removesuffix(".py")
+    local = _Local(files)
+    with _lock:
+        try:
+            module = local.load(main)
+        except Exception as error:
+            raise OwnError(f"{file} cannot be loaded: {explain(error)}") from error
+        finally:
+            local.forget()
+    return _declared(module, file, name)
+
+
+def _declared(module: ModuleType, file: str, name: str) -> type:
+    found = getattr(module, name, None)
+    known = [n for n, value in vars(module).items() if ATTRIBUTE in getattr(value, "__dict__", {})]
+    if isinstance(found, type) and ATTRIBUTE in vars(found):
+        return found
+    if isinstance(found, type):
+        families = ", ".join(f"@sojourn.{family}(...)" for family in FAMILIES)
+        raise OwnError(f"class {name} of {file} is not declared: put {families} before it")
+    there = f"it declares {', '.join(known)}" if known else "it declares none"
+    raise OwnError(f"{file} has no class {name}; {there}")
+
+
+def declaration(cls: type) -> Declaration:
+    """What a loaded class was declared with."""
+    found: Declaration = vars(cls)[ATTRIBUTE]
+    return found
+
+
+def explain(error: BaseException) -> str:
+    """The user's line where an exception came from, and what it says."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if type(error).__name__ in ("PolicyError", "OwnError"):
+        what = str(error)
+    place = None
+    step = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        if FILE in frame.f_globals:
+            place = (frame.f_globals[FILE], step.tb_lineno, frame.f_globals[TEXT])
+        step = step.tb_next
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        place, what = (error.filename, error.lineno, error.text or ""), f"SyntaxError: {error.msg}"
+        return f"{place[0]}, line {place[1]}: {what}"
+    if place is None:
+        return what
+    lines = place[2].split("\n")
+    line = lines[place[1] - 1].strip() if place[1] <= len(lines) else ""
+    return f"{place[0]}, line {place[1]} (`{line}`): {what}"

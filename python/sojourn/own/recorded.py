@@ -1,0 +1,38 @@
+"""A queue of one's own with the parameters of recorded scenarios."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sojourn import _core
+from sojourn.own.errors import OwnError
+from sojourn.own.text import own, queue_params
+
+
+class Recorded:
+    """A policy that recordings are replayed through; each sets its own parameters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.own = own("queue", text)
+        self.sources = json.dumps({self.own.sources.digest: self.own.sources.as_dict()})
+
+    def maker(self) -> Callable[[str, int], tuple[str, str]]:
+        """Gives a scenario's parameters for `tc`'s words; what they do not say stays as it is."""
+        values: dict[str, Any] = dict(self.own.values)
+
+        def make(words: str, mtu: int) -> tuple[str, str]:
+            name = self.text.split()[0]
+            try:
+                given = _core.parse_own(name, self.own.declaration.words_json, f"{name} {words}")
+            except _core.WordError as error:
+                raise OwnError(f"the recording is of `{words}`: {error}") from None
+            values.update(json.loads(given))
+            found = type(self.own)(
+                self.own.policy, self.own.sources, self.own.declaration, dict(values)
+            )
+            return json.dumps(queue_params(found, mtu)), self.sources
+
+        return make

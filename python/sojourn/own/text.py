@@ -1,0 +1,119 @@
+"""From a text such as `mine.py:Mine target 10ms` to what a plan has of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.own import loading
+from sojourn.own.declare import FAMILIES, Declaration
+from sojourn.own.errors import OwnError
+from sojourn.own.sources import Read, Sources, gather, place_of
+
+Json = dict[str, Any]
+
+MOST_PACKETS = 1 << 20
+"""No queue of one's own holds more packets."""
+MOST_BYTES = 1 << 20
+"""Bytes of a source file."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A policy with its parameters."""
+
+    policy: str
+    sources: Sources
+    declaration: Declaration
+    values: Json
+    """All parameters in base units, defaults included."""
+
+    @property
+    def spec(self) -> Json:
+        """What names it in a plan."""
+        return {"policy": self.policy, "source": self.sources.digest, "params": self.values}
+
+
+def read_file(name: str) -> bytes:
+    """A file of this machine, of sensible size."""
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        raise ValueError("no plain file")
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"larger than {MOST_BYTES >> 20} MiB")
+    return data
+
+
+def own(family: str, text: str, read: Read = read_file) -> Own:
+    """The policy that a text describes; raises `OwnError` or `WordError`."""
+    place = place_of(text)
+    sources = sources_of(place.file, read)
+    declaration = declared(place.policy, sources)
+    if declaration.family != family:
+        is_, wanted = FAMILIES[declaration.family].noun, FAMILIES[family].noun
+        raise OwnError(f"{place.policy} is a {is_}; a {wanted} is needed here")
+    words = declaration.words_json
+    first = text[place.start : place.end]
+    values = json.loads(_core.policy_values(first, words))
+    values |= json.loads(_core.parse_own(first, words, text))
+    return Own(place.policy, sources, declaration, values)
+
+
+def sources_of(file: str, read: Read = read_file) -> Sources:
+    """A policy's file and the local modules that it imports; raises `OwnError`."""
+    try:
+        return gather(file, read)[0]
+    except OSError as error:
+        raise OwnError(f"`{file}` cannot be read: {error.strerror}") from None
+    except OwnError:
+        raise
+    except ValueError as error:
+        raise OwnError(f"`{file}`: {error}") from None
+
+
+@lru_cache(64)
+def declared(policy: str, sources: Sources) -> Declaration:
+    """What a policy's class was declared with."""
+    cls = loading.load(policy, sources.digest, sources.as_dict())
+    return loading.declaration(cls)
+
+
+def queue_params(own: Own, mtu: int = 1514) -> Json:
+    """A queue's parameters as a plan has them."""
+    limit, unit = MOST_PACKETS, "packets"
+    word = next((w for w in own.declaration.words if w.name == "limit"), None)
+    if word is not None:
+        limit = own.values["limit"]
+        unit = "bytes" if word.kind == "size" else "packets"
+        if word.kind not in ("size", "packets", "integer") or not 0 < limit < 2**32:
+            raise OwnError("`limit` is a number of packets or a size above 0, such as 1000p or 1mb")
+    period = own.declaration.period
+    return {
+        "name": "external",
+        "spec": own.spec,
+        "limit": limit,
+        "unit": unit,
+        "period": period,
+        "mtu": mtu,
+    }
+
+
+FORMS = {"queue": queue_params}
+"""What a plan has of a policy, by family."""
+
+
+def described(text: str, read: Read = read_file) -> Declaration:
+    """What the policy that a text names was declared with."""
+    place = place_of(text)
+    return declared(place.policy, sources_of(place.file, read))
+
+
+def family_of(text: str, read: Read = read_file) -> str:
+    """The family of the policy that a text names."""
+    return described(text, read).family

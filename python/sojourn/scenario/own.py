@@ -1,0 +1,84 @@
+"""Policies of the user's own that a scenario names: found, read and put into its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.own import text as own_text
+from sojourn.own.errors import OwnError
+from sojourn.own.sources import gather, is_own, place_of, renamed
+
+if TYPE_CHECKING:
+    from sojourn.scenario.source import Source
+
+Json = dict[str, Any]
+
+KEYS = ("queue", "queues", "tcp", "app", "policy")
+"""Keys whose texts may name a policy."""
+
+
+class Unusable(Exception):
+    """Why a policy cannot be used, with the details of the problem."""
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+def entry(
+    family: str, text: str, source: Source, *, here_first: bool
+) -> tuple[Json, dict[str, dict[str, str]]]:
+    """What a plan has of a policy, and its sources by their digest; raises `Unusable`."""
+    place = place_of(text)
+    try:
+        found = own_text.own(family, text, reader(source, here_first=here_first))
+        return own_text.FORMS[family](found), {found.sources.digest: found.sources.as_dict()}
+    except _core.WordError as error:
+        raise Unusable(
+            error.message,
+            start=error.start,
+            end=error.end,
+            found=error.found,
+            allowed=tuple(error.allowed),
+            nearest=error.nearest,
+        ) from None
+    except OwnError as error:
+        raise Unusable(str(error), start=place.start, end=place.end, found=text) from None
+
+
+def reader(source: Source, *, here_first: bool = False) -> Callable[[str], bytes]:
+    """Reads files beside the scenario or in the working folder."""
+    if source.handed is not None:
+        return lambda name: source.read(name, own_text.MOST_BYTES)
+    folders = [source.folder, FilePath()]
+    if here_first:
+        folders.reverse()
+
+    def read(name: str) -> bytes:
+        path = next((f / name for f in folders if (f / name).exists()), folders[0] / name)
+        return own_text.read_file(str(path))
+
+    return read
+
+
+def rename(data: Any, change: Callable[[str], str], key: str = "") -> None:
+    """Give policies' files other names, wherever the data name one."""
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    for name, value in items:
+        of = name if isinstance(name, str) else key
+        if isinstance(value, str):
+            if of in KEYS and is_own(value):
+                data[name] = renamed(value, change)
+        elif isinstance(value, dict | list):
+            rename(value, change, of)
+
+
+def files_of(name: str, source: Source) -> tuple[str, ...]:
+    """The names of a policy's file and of the local modules that it imports."""
+    try:
+        return gather(name, reader(source))[1]
+    except (OSError, ValueError):
+        return (name,)
