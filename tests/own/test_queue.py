@@ -362,3 +362,25 @@ def test_a_python_queue_passes_200_000_packets_a_second(write: Callable[..., Pat
         rates.append(int(run.metrics["departures"]) / (time.thread_time() - begin))
     # The promise is 200 000 on an idle machine of today; slower ones are allowed here.
     assert max(rates) > 100_000
+
+
+def test_the_rust_example_builds_outside_the_workspace(tmp_path: Path) -> None:
+    import os
+    import subprocess
+
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is missing")
+    folder = POLICIES / "rust"
+    shutil.copy(ROOT / "Cargo.lock", folder / "Cargo.lock")  # what was downloaded already
+    try:
+        run = subprocess.run(
+            ["cargo", "run", "--quiet", "--offline", "--manifest-path", str(folder / "Cargo.toml")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path)},
+        )
+    finally:
+        (folder / "Cargo.lock").unlink()
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("sent 500, dropped")

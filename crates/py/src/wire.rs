@@ -1,6 +1,7 @@
 //! A wire of real packets.
 
 use crate::errors::PlanError;
+use crate::own::{self, Faults};
 use crate::simulate::{Record, read};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -87,6 +88,8 @@ impl Wanted {
 pub(crate) struct Wire {
     parts: Mutex<Option<(Links, Inbox)>>,
     handle: Handle,
+    /// Of policies of the user's own, if there are any.
+    faults: Option<Arc<Faults>>,
 }
 
 #[pymethods]
@@ -98,6 +101,7 @@ impl Wire {
     ))]
     #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list of its own")]
     fn new(
+        py: Python<'_>,
         plan_json: &str,
         seed: u64,
         devices_json: &str,
@@ -106,7 +110,8 @@ impl Wire {
         captures: Vec<(usize, PathBuf)>,
         capture_size: u64,
     ) -> PyResult<Self> {
-        let plan = read(plan_json)?;
+        let mut plan = read(plan_json)?;
+        let faults = own::bind(py, &mut plan)?;
         let wanted: Vec<Wanted> = serde_json::from_str(devices_json)
             .map_err(|e| PyValueError::new_err(format!("not a list of devices: {e}")))?;
         let attachments = wanted.iter().map(Wanted::open).collect::<PyResult<Vec<_>>>()?;
@@ -120,20 +125,22 @@ impl Wire {
         let settings = Settings { mtu, ..Settings::default() };
         let links =
             Links::new(plan, seed, attachments, &journals, captures, settings).map_err(raise)?;
-        Self::ready(links)
+        Self::ready(links, faults)
     }
 
     /// Another wire on the same devices, with links of its own: one runs after the other has.
     #[pyo3(signature = (plan_json, seed, /, *, mtu=1500))]
-    fn sharing(&self, plan_json: &str, seed: u64, mtu: usize) -> PyResult<Self> {
+    fn sharing(&self, py: Python<'_>, plan_json: &str, seed: u64, mtu: usize) -> PyResult<Self> {
         let parts = self.parts.lock().ok();
         let parts = parts.as_ref().and_then(|parts| parts.as_ref());
         let gone = || PyRuntimeError::new_err("this wire has its devices no more");
         let (links, _) = parts.ok_or_else(gone)?;
         let settings = Settings { mtu, ..Settings::default() };
         let attachments = links.attachments();
-        let other = Links::new(read(plan_json)?, seed, attachments, &[], Vec::new(), settings);
-        Self::ready(other.map_err(raise)?)
+        let mut plan = read(plan_json)?;
+        let faults = own::bind(py, &mut plan)?;
+        let other = Links::new(plan, seed, attachments, &[], Vec::new(), settings);
+        Self::ready(other.map_err(raise)?, faults)
     }
 
     /// Runs from `start`, in nanoseconds of the machine's monotonic clock, to the plan's end, or until
@@ -146,6 +153,9 @@ impl Wire {
             return Err(PyRuntimeError::new_err("a wire runs once"));
         };
         let outcome = py.detach(|| links.run(start, linger, &mut inbox)).map_err(raise)?;
+        if let Some(error) = self.faults.as_ref().and_then(|faults| faults.take()) {
+            return Err(error);
+        }
         Ok(WireOutcome { outcome })
     }
 
@@ -181,9 +191,9 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 }
 
 impl Wire {
-    fn ready(links: Links) -> PyResult<Self> {
+    fn ready(links: Links, faults: Option<Arc<Faults>>) -> PyResult<Self> {
         let (handle, inbox) = connect()?;
-        Ok(Self { parts: Mutex::new(Some((links, inbox))), handle })
+        Ok(Self { parts: Mutex::new(Some((links, inbox))), handle, faults })
     }
 }
 

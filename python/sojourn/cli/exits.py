@@ -104,12 +104,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             from sojourn.study.errors import StudyError
 
             told = (
-                NoKernelEquivalent
-                | PlanError
-                | WordError
-                | OwnError
-                | StudyError
-                | StatisticsError
+                NoKernelEquivalent | PlanError | WordError | OwnError | StudyError | StatisticsError
             )
             if isinstance(error, told):
                 fail(str(error), as_json=as_json)

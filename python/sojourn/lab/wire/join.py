@@ -20,6 +20,9 @@ from sojourn import _core
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.control_server import ControlServer, describe
+from sojourn.own import OwnError
+from sojourn.own.sources import is_own
+from sojourn.own.text import own, queue_params
 from sojourn.scenario import trace
 from sojourn.scenario.source import Source
 from sojourn.scenario.trace import TraceProblem
@@ -82,20 +85,31 @@ class Outcome:
     dropped, and an `error` if a file is not whole."""
 
 
-def direction(link: str, wanted: Direction, mtu: int) -> Json:
-    """Parameters of a link; raises `LabError` that names the part that cannot be read."""
+def direction(link: str, wanted: Direction, mtu: int, sources: dict[str, Json]) -> Json:
+    """Parameters of a link; raises `LabError` that names the part that cannot be read.
+
+    Sources of a queue of the user's own are added to `sources`.
+    """
     try:
         part = "rate"
         capacity, rate = _capacity(wanted.rate)
         part = "queue"
-        queue = json.loads(_core.parse_queue(wanted.queue or "pfifo", mtu + 14, 1000, rate))
+        queue = _queue(wanted.queue or "pfifo", mtu + 14, rate, sources)
         part = "netem"
         netem = json.loads(_core.parse_netem(wanted.netem or ""))
-    except (_core.WordError, TraceProblem) as error:
+    except (_core.WordError, OwnError, TraceProblem) as error:
         raise LabError(f"{part} of {link}: {error}") from error
     if rate == 0:
         raise LabError(f"rate of {link}: a rate is above zero")
     return {**capacity, "overhead": wanted.overhead, "queue": queue, **netem}
+
+
+def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> Json:
+    if not is_own(text):
+        return dict(json.loads(_core.parse_queue(text, mtu, 1000, rate)))
+    found = own("queue", text)
+    sources[found.sources.digest] = found.sources.as_dict()
+    return queue_params(found, mtu)
 
 
 def _capacity(text: str | None) -> tuple[Json, int | None]:
@@ -121,6 +135,7 @@ def plan_of(wanted: Wanted) -> Json:
             f"a duration of {seconds:g} s cannot be: above 0 s, at most {LONGEST // 3600} hours"
         )
     ways = ((wanted.name, wanted.forward), (f"{wanted.name}.reverse", wanted.reverse))
+    sources: dict[str, Json] = {}
     plan: Json = {
         "duration": max(1, round(seconds * 1e9)),
         "warmup": 0,
@@ -130,7 +145,7 @@ def plan_of(wanted: Wanted) -> Json:
                 "name": name,
                 "from": number,
                 "to": 1 - number,
-                "params": direction(name, way, wanted.mtu),
+                "params": direction(name, way, wanted.mtu, sources),
             }
             for number, (name, way) in enumerate(ways)
         ],
@@ -144,6 +159,8 @@ def plan_of(wanted: Wanted) -> Json:
             "trace_hash": False,
         },
     }
+    if sources:
+        plan["sources"] = sources
     _core.validate_plan(json.dumps(plan))
     return plan
 
