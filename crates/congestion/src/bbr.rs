@@ -11,9 +11,13 @@
 //! Left out: the kernel's detection of policers (`lt_bw`) and its allowance for aggregated ACKs.
 //! The first phase of the gain cycle is handed in ([`Control::set_phase`]) and is 0 otherwise.
 
-use super::{Ack, Cause, Control, SuperPacket, Window};
+use crate::control::{Control, ControlParams};
+use crate::hystart;
+use crate::window::{Ack, Cause, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_units::declare::{Parameters, time};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, SECOND, params};
 
 /// Gains are in 1/256.
 const UNIT: u64 = 256;
@@ -30,18 +34,29 @@ const BW_ROUNDS: usize = 10;
 /// Bandwidth must grow by a quarter in three rounds, or the pipe is full.
 const FULL_ROUNDS: u32 = 3;
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// How long the least round-trip time is believed.
-    pub min_rtt_window: Nanos,
-    /// How long the round-trip time is probed.
-    pub probe_rtt: Nanos,
+params! {
+    /// What the user sets.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// How long the least round-trip time is believed.
+        min_rtt_window: Nanos = time("10s"),
+        /// How long the round-trip time is probed.
+        probe_rtt: Nanos = time("200ms"),
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { min_rtt_window: 10 * SECOND, probe_rtt: 200 * MILLISECOND }
+impl ControlParams for Params {
+    const TABLE: Table = Table {
+        name: "bbr",
+        summary: "TCP with BBR version 1: paced at the measured bottleneck bandwidth",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00",
+        words: Self::WORDS,
+    };
+
+    type Control = Bbr;
+
+    fn build(&self, _slow_start: hystart::Params, window: &Window) -> Bbr {
+        Bbr::new(*self, window)
     }
 }
 

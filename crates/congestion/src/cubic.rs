@@ -9,50 +9,63 @@
 //! Windows are counted in segments as real numbers; the only function that is not plain arithmetic
 //! is the cube root, from `libm`, so all platforms agree.
 
-use super::hystart::HyStart;
-use super::{Ack, Cause, Control, MAX_WINDOW, Window};
+use crate::control::{Control, ControlParams};
+use crate::hystart::{self, HyStart};
+use crate::window::{Ack, Cause, MAX_WINDOW, Window};
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Parameters, choice, on_off, real};
 use sojourn_units::time::seconds;
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, SECOND, choices, params};
 
-/// Whose CUBIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Variant {
-    /// The RFC's.
-    #[default]
-    Rfc9438,
-    /// Linux's: until the first loss, and after a timeout, the window grows by a twentieth each round
-    /// trip at least; it looks ahead by the least round-trip time, not the smoothed one; its estimate of
-    /// Reno keeps its slope; a reduction starts from cwnd, not from what was outstanding.
-    Linux,
-}
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
+choices! {
     /// Whose CUBIC.
-    #[serde(default)]
-    pub variant: Variant,
-    /// Factor that a reduction multiplies the window by (RFC 9438, section 4.6).
-    pub beta: f64,
-    /// How fast the window grows, in segments per second cubed (section 5).
-    pub c: f64,
-    /// Release bandwidth to new flows (section 4.7).
-    pub fast_convergence: bool,
-    /// Be no slower than Reno (section 4.3).
-    pub reno_friendly: bool,
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Variant {
+        /// The RFC's.
+        #[default]
+        Rfc9438 = "rfc9438",
+        /// Linux's: until the first loss, and after a timeout, the window grows by a twentieth each
+        /// round trip at least; it looks ahead by the least round-trip time, not the smoothed one;
+        /// its estimate of Reno keeps its slope; a reduction starts from cwnd, not from what was
+        /// outstanding.
+        Linux = "linux",
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            variant: Variant::Rfc9438,
-            beta: 0.7,
-            c: 0.4,
-            fast_convergence: true,
-            reno_friendly: true,
-        }
+params! {
+    /// What the user sets.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// Whose CUBIC: the RFC's, or Linux's, which grows by a twentieth each round trip until the
+        /// first loss, looks ahead by the least round-trip time, and reduces from cwnd.
+        #[serde(default)]
+        variant: Variant = choice("linux").initially(|()| Variant::Rfc9438),
+        /// Factor that a reduction multiplies the window by.
+        beta: f64 = real(0.1, 0.95, "0.7"), // RFC 9438, section 4.6
+        /// Growth in segments per second cubed.
+        c: f64 = real(0.001, 100.0, "0.4"), // section 5
+        /// Release bandwidth to new flows.
+        fast_convergence: bool = on_off("on"), // section 4.7
+        /// Be no slower than Reno.
+        reno_friendly: bool = on_off("on"), // section 4.3
+    }
+}
+
+impl ControlParams for Params {
+    const TABLE: Table = Table {
+        name: "cubic",
+        summary: "TCP with CUBIC: the window is a cubic function of the time since the last loss",
+        source: "RFC 9438",
+        words: Self::WORDS,
+    };
+    const HYSTART: bool = true;
+
+    type Control = Cubic;
+
+    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Cubic {
+        Cubic::new(*self, HyStart::new(slow_start))
     }
 }
 

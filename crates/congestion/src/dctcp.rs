@@ -6,26 +6,42 @@
 //! is answered as Reno does.
 //! Invariants: alpha is within 0 and 1024; one reduction a window of data.
 
-use super::hystart::HyStart;
-use super::{Ack, Cause, Control, Window, reno};
+use crate::control::{Control, ControlParams, EcnUse};
+use crate::hystart::{self, HyStart};
+use crate::reno;
+use crate::window::{Ack, Cause, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::declare::{Parameters, integer};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
 /// Fixed-point one.
 const ONE: u64 = 1024;
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// The average's gain is `2^-shift` (RFC 8257, section 3.3: 1/16).
-    pub shift: u32,
-    /// Alpha before the first mark, in 1/1024 (RFC 8257: 1, so that the first reaction is Reno's).
-    pub initial_alpha: u64,
+params! {
+    /// What the user sets.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// The average of the marked fraction has gain 2^-shift.
+        shift: u32 = integer(0, 10, "4"), // RFC 8257, section 3.3: 1/16
+        /// Marked fraction assumed at first, in 1/1024.
+        initial_alpha: u64 = integer(0, ONE, "1024"), // RFC 8257: 1, so that the first reaction is Reno's
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { shift: 4, initial_alpha: ONE }
+impl ControlParams for Params {
+    const TABLE: Table = Table {
+        name: "dctcp",
+        summary: "Data Center TCP: reduce by the fraction of marked bytes; ECN is on (accurate) unless set",
+        source: "RFC 8257",
+        words: Self::WORDS,
+    };
+    const ECN: EcnUse = EcnUse::Exact;
+
+    type Control = Dctcp;
+
+    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Dctcp {
+        Dctcp::new(*self, HyStart::new(slow_start))
     }
 }
 

@@ -8,33 +8,38 @@
 //! Invariants: cwnd grows by no more than what was acknowledged; ssthresh is lowered only to cwnd;
 //! `plus_plus` acts in the first slow start only.
 
-use super::{Ack, MAX_WINDOW, Window};
+use crate::window::{Ack, MAX_WINDOW, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::declare::{choice, integer, on_off};
+use sojourn_units::{MILLISECOND, Nanos, choices, params};
 
-/// How slow start ends without a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// It does not.
-    #[default]
-    None,
-    /// HyStart of 2008: ACK train and delay increase.
-    Classic,
-    /// HyStart++ (RFC 9406).
-    PlusPlus,
+choices! {
+    /// How slow start ends without a loss.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        /// It does not.
+        #[default]
+        None = "none",
+        /// HyStart of 2008: ACK train and delay increase.
+        Classic = "classic",
+        /// HyStart++ (RFC 9406).
+        PlusPlus = "plus_plus",
+    }
 }
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Params {
-    /// How slow start ends without a loss.
-    pub kind: Kind,
-    /// Segments that one acknowledgement may add in slow start (RFC 3465's L).
-    pub limit: u64,
-    /// Whether Reno counts the bytes acknowledged (RFC 3465) or the acknowledgements (RFC 5681's
-    /// equations 2 and 3): with delayed ACKs the latter grows half as fast.
-    pub byte_counting: bool,
+params! {
+    /// What the user sets.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params {
+        /// How slow start ends without a loss: HyStart, or RFC 9406's HyStart++.
+        kind as "hystart": Kind = choice("classic for cubic, else none").initially(|()| Kind::None),
+        /// Segments that one ACK may add in slow start (RFC 3465's L).
+        limit as "abc_limit": u64 = integer(1, 1_000_000, "1000000"),
+        /// Reno's window grows by bytes acknowledged (RFC 3465); off: by ACKs, half as fast if they
+        /// are delayed.
+        byte_counting as "abc": bool = on_off("on"),
+    }
 }
 
 /// Below this many segments classic HyStart does not look.

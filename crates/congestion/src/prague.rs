@@ -13,30 +13,46 @@
 //! a round outside slow start.
 //!
 //! Left out: detection of a queue that marks as RFC 3168 says (off by default in the reference too).
-//! Where no exact echo of marks was agreed on, [`super::Params::agreed`] puts Reno in its place.
+//! Where no exact echo of marks was agreed on, [`EcnUse::L4s`] puts Reno in its place.
 
-use super::hystart::HyStart;
-use super::{Ack, Cause, Control, MAX_WINDOW, SuperPacket, Window, reno};
+use crate::control::{Control, ControlParams, EcnUse};
+use crate::hystart::{self, HyStart};
+use crate::reno;
+use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_units::declare::{Parameters, integer, time};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, SECOND, params};
 
 /// Fixed-point one of alpha and of the growth's scale.
 const ONE: u64 = 1 << 20;
 /// The average's gain is `2^-GAIN`.
 const GAIN: u32 = 4;
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// Flows with a shorter round-trip time behave as if it were this; 0 for none.
-    pub rtt_target: Nanos,
-    /// Rounds after slow start until they do.
-    pub rtt_transition: u32,
+params! {
+    /// What the user sets.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// Flows with a shorter round-trip time behave as if it were this; 0 for none.
+        rtt_target: Nanos = time("25ms"),
+        /// Rounds after slow start until they do.
+        rtt_transition: u32 = integer(0, u32::MAX as u64, "500"),
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { rtt_target: 25 * MILLISECOND, rtt_transition: 500 }
+impl ControlParams for Params {
+    const TABLE: Table = Table {
+        name: "prague",
+        summary: "TCP Prague, for L4S: answers each of many marks a little, paced; ECN is on (l4s) unless set",
+        source: "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
+        words: Self::WORDS,
+    };
+    const ECN: EcnUse = EcnUse::L4s;
+
+    type Control = Prague;
+
+    fn build(&self, slow_start: hystart::Params, window: &Window) -> Prague {
+        Prague::new(*self, HyStart::new(slow_start), window)
     }
 }
 

@@ -8,9 +8,33 @@
 //! Invariants: the counter of congestion avoidance stays below cwnd; a reduction leaves at least
 //! two segments.
 
-use super::hystart::HyStart;
-use super::{Ack, Cause, Control, Window};
-use sojourn_units::Nanos;
+use crate::control::{Control, ControlParams};
+use crate::hystart::{self, HyStart};
+use crate::window::{Ack, Cause, Window};
+use serde::{Deserialize, Serialize};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, declare, params};
+
+params! {
+    /// Reno has nothing to set beside slow start.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params {}
+}
+
+impl ControlParams for Params {
+    const TABLE: Table = Table {
+        name: "reno",
+        summary: "TCP with Reno's congestion control: one segment more each round trip, half on loss",
+        source: "RFC 5681, RFC 6582, RFC 3465",
+        words: <Self as declare::Parameters>::WORDS,
+    };
+
+    type Control = Reno;
+
+    fn build(&self, slow_start: hystart::Params, _window: &Window) -> Reno {
+        Reno::new(slow_start)
+    }
+}
 
 /// What it remembers.
 #[derive(Clone, Debug)]
@@ -22,12 +46,11 @@ pub struct Reno {
 
 impl Reno {
     /// A new control.
-    pub fn new(hystart: &HyStart) -> Self {
-        let mut params = hystart.params();
-        if !params.byte_counting {
-            params.limit = 1;
+    pub fn new(mut slow_start: hystart::Params) -> Self {
+        if !slow_start.byte_counting {
+            slow_start.limit = 1;
         }
-        Self { hystart: HyStart::new(params), counted: 0 }
+        Self { hystart: HyStart::new(slow_start), counted: 0 }
     }
 }
 
@@ -83,7 +106,7 @@ mod tests {
     /// Segments gained over one round trip in congestion avoidance, one ACK for two segments.
     fn gained(byte_counting: bool) -> u64 {
         let params = Params { kind: Kind::None, limit: 2, byte_counting };
-        let mut reno = Reno::new(&HyStart::new(params));
+        let mut reno = Reno::new(params);
         let mut window = Window { cwnd: 40_000, ssthresh: 40_000, mss: 1000 };
         for _ in 0..5 * 20 {
             let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
@@ -103,7 +126,7 @@ mod tests {
     fn slow_start_without_byte_counting_adds_one_segment_an_ack() {
         for (byte_counting, expected) in [(true, 12_000), (false, 11_000)] {
             let params = Params { kind: Kind::None, limit: 2, byte_counting };
-            let mut reno = Reno::new(&HyStart::new(params));
+            let mut reno = Reno::new(params);
             let mut window = Window::new(1000, 10);
             let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };
             reno.on_ack(&mut window, &ack);

@@ -1,13 +1,13 @@
 //! Tests that every control passes, and a few of each.
 
 use super::*;
-use hystart::Kind;
+use hystart::{HyStart, Kind};
 use proptest::prelude::*;
-use sojourn_units::{MILLISECOND, SECOND};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 fn all() -> Vec<Params> {
     vec![
-        Params::Reno,
+        Params::Reno(reno::Params {}),
         Params::Cubic(cubic::Params::default()),
         Params::Cubic(cubic::Params { variant: cubic::Variant::Linux, ..cubic::Params::default() }),
         Params::Cubic(cubic::Params {
@@ -222,7 +222,7 @@ impl Path {
 
 #[test]
 fn slow_start_doubles() {
-    for params in [Params::Reno, Params::Cubic(cubic::Params::default())] {
+    for params in [Params::Reno(reno::Params {}), Params::Cubic(cubic::Params::default())] {
         let mut path = Path::new(params, Kind::None);
         path.round(100 * MILLISECOND, 100 * MILLISECOND, 10 * MILLISECOND, false);
         assert_eq!(path.window.cwnd, 20_000);
@@ -299,7 +299,7 @@ fn classic_hystart_leaves_on_a_long_train() {
 /// slow start ends after five rounds.
 #[test]
 fn hystart_plus_plus_is_conservative_first() {
-    let mut path = Path::new(Params::Reno, Kind::PlusPlus);
+    let mut path = Path::new(Params::Reno(reno::Params {}), Kind::PlusPlus);
     let base = 100 * MILLISECOND;
     path.round(base, base, MILLISECOND, false);
     path.round(base + 20 * MILLISECOND, base, MILLISECOND, false);
@@ -531,7 +531,10 @@ fn prague_falls_back() {
         assert_eq!(path.control.reduce(&path.window, 100_000, cause, path.now), 50_000);
     }
     let params = Params::Prague(PATIENT);
-    assert_eq!((params.agreed(true), params.agreed(false)), (params, Params::Reno));
+    assert_eq!(
+        (params.agreed(true), params.agreed(false)),
+        (params, Params::Reno(reno::Params {}))
+    );
     let cubic = Params::Cubic(cubic::Params::default());
     assert_eq!(cubic.agreed(false), cubic);
 }

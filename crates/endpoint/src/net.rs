@@ -183,7 +183,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<Option<OwnedFd>> {
 pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     let socket = open(SocketType::STREAM)?;
     let to = ends.to()?;
-    options::set_tcp_congestion(&socket, congestion_name(&tcp.congestion))?;
+    options::set_tcp_congestion(&socket, tcp.congestion.name())?;
     setsockopt(&socket, sockopt::TcpMaxSeg, &tcp.mss)?;
     options::set_tcp_nodelay(&socket, !tcp.nagle)?;
     options::set_ip_tos(&socket, ends.tos)?;
@@ -193,16 +193,6 @@ pub fn connect(ends: &Ends, tcp: &sojourn_tcp::Params) -> io::Result<OwnedFd> {
     match rustix::net::connect(&socket, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
         Err(e) => Err(at(to, e)),
-    }
-}
-
-fn congestion_name(params: &sojourn_congestion::Params) -> &'static str {
-    match params {
-        sojourn_congestion::Params::Reno => "reno",
-        sojourn_congestion::Params::Cubic(_) => "cubic",
-        sojourn_congestion::Params::Bbr(_) => "bbr",
-        sojourn_congestion::Params::Dctcp(_) => "dctcp",
-        sojourn_congestion::Params::Prague(_) => "prague",
     }
 }
 

@@ -7,7 +7,6 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json as object;
-use sojourn_congestion::{bbr, cubic};
 use sojourn_recv::files::{Files, Received, check_name, header};
 use sojourn_recv::fleet;
 use sojourn_recv::packet::DATA_HEADER;
@@ -212,15 +211,11 @@ pub(crate) fn udp_send(
             ));
         }
     };
-    let congestion = match congestion {
-        "reno" => sojourn_congestion::Params::Reno,
-        "cubic" => sojourn_congestion::Params::Cubic(cubic::Params::default()),
-        "bbr" => sojourn_congestion::Params::Bbr(bbr::Params::default()),
-        _ => {
-            return fail(format!(
-                "unknown congestion control `{congestion}`; there are cubic, reno, bbr"
-            ));
-        }
+    let known = ["cubic", "reno", "bbr"].contains(&congestion);
+    let Some(congestion) = sojourn_congestion::Params::named(congestion).filter(|_| known) else {
+        return fail(format!(
+            "unknown congestion control `{congestion}`; there are cubic, reno, bbr"
+        ));
     };
     if !(576..=65_000).contains(&datagram) {
         return fail(format!("a datagram has 576 to 65000 bytes; found {datagram}"));

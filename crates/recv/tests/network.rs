@@ -245,7 +245,7 @@ fn messages_larger_than_the_buffer() {
 #[test]
 fn it_shares_with_every_congestion_control() {
     for control in [
-        sojourn_congestion::Params::Reno,
+        sojourn_congestion::Params::Reno(sojourn_congestion::reno::Params {}),
         sojourn_congestion::Params::Cubic(sojourn_congestion::cubic::Params::default()),
         sojourn_congestion::Params::Bbr(sojourn_congestion::bbr::Params::default()),
     ] {

@@ -16,7 +16,6 @@ use crate::receiver::{NEVER, Receiver};
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
 use crate::sender::recovery::Phase;
 use crate::sender::{Counters, Output, Sender, timestamp};
-use sojourn_congestion::Control;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::Arc;
 

@@ -21,6 +21,7 @@ mod rtt;
 mod scoreboard;
 pub mod segment;
 mod sender;
+mod words;
 
 pub use connection::{Connection, Role, State};
 pub use params::Params;
@@ -28,3 +29,4 @@ pub use profile::Profile;
 pub use segment::{Flags, Segment};
 pub use sender::Counters;
 pub use sender::recovery::Phase;
+pub use words::tables;

@@ -1,9 +1,10 @@
 //! Named TCPs: what one stack or one study ran, as data.
 //!
-//! Each field's comment says where its value comes from.
+//! Each field's comment says where its value comes from; for `linux-6` they stand in
+//! [`params`](crate::params).
 
 use crate::params::{Ecn, IdleRestart, Pacing, Params, Recovery, RtoRule};
-use sojourn_congestion::{MAX_WINDOW, cubic, hystart};
+use sojourn_congestion::{MAX_WINDOW, cubic, hystart, reno};
 use sojourn_units::{MILLISECOND, SECOND};
 
 /// A named set of parameters.
@@ -31,12 +32,12 @@ impl Profile {
         Self::ALL.iter().copied().find(|p| p.name == name)
     }
 
-    /// Whose CUBIC it runs, if it runs CUBIC.
-    pub fn cubic(&self) -> cubic::Variant {
-        match self.params().congestion {
-            sojourn_congestion::Params::Cubic(params) => params.variant,
-            _ => cubic::Variant::Rfc9438,
-        }
+    /// The congestion control called `name`: as the profile has it if it is its own, else with its
+    /// defaults.
+    pub(crate) fn control(&self, name: &str) -> sojourn_congestion::Params {
+        let own = self.params().congestion;
+        let named = || sojourn_congestion::Params::named(name);
+        if own.name() == name { own } else { named().unwrap_or(own) }
     }
 
     /// Its parameters.
@@ -49,51 +50,7 @@ impl Profile {
 pub const LINUX_6: Profile = Profile {
     name: "linux-6",
     summary: "a Linux 6 host with the kernel's defaults",
-    make: || Params {
-        // net.ipv4.tcp_congestion_control = cubic
-        congestion: sojourn_congestion::Params::Cubic(cubic::Params {
-            variant: cubic::Variant::Linux, // tcp_cubic
-            beta: 0.7,                      // tcp_cubic: beta 717/1024
-            c: 0.4,                         // tcp_cubic: bic_scale 41, C = 410/1024
-            fast_convergence: true,         // tcp_cubic: fast_convergence 1
-            reno_friendly: true,            // tcp_cubic: tcp_friendliness 1
-        }),
-        slow_start: hystart::Params {
-            kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
-            limit: UNLIMITED,             // tcp_slow_start adds all that was acknowledged
-            byte_counting: true,          // tcp_cong_avoid_ai counts segments
-        },
-        mss: 1460,                             // Ethernet's 1500 without IP and TCP headers
-        initial_window: 10,                    // TCP_INIT_CWND, RFC 6928
-        sack: true,                            // net.ipv4.tcp_sack = 1
-        dsack: true,                           // net.ipv4.tcp_dsack = 1
-        timestamps: true,                      // net.ipv4.tcp_timestamps = 1
-        window_scaling: true,                  // net.ipv4.tcp_window_scaling = 1
-        ecn: Ecn::Off,                         // net.ipv4.tcp_ecn = 2: accepted, never asked for
-        recovery: Recovery::Prr,               // tcp_cwnd_reduction
-        rack: true,                            // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3
-        frto: true,                            // net.ipv4.tcp_frto = 2
-        undo: true,                            // tcp_try_undo_recovery
-        limited_transmit: true,                // SACKed segments leave the flight at once
-        rto_rule: RtoRule::Linux,              // tcp_rtt_estimator
-        min_rto: 200 * MILLISECOND,            // TCP_RTO_MIN
-        initial_rto: SECOND,                   // TCP_TIMEOUT_INIT, RFC 6298
-        max_rto: 120 * SECOND,                 // TCP_RTO_MAX
-        syn_retries: 6,                        // net.ipv4.tcp_syn_retries
-        retries: 15,                           // net.ipv4.tcp_retries2
-        delayed_ack: 2,                        // more than one full segment: ACK at once
-        delayed_ack_timeout: 40 * MILLISECOND, // TCP_DELACK_MIN, TCP_ATO_MIN
-        quick_ack: true,                       // TCP_MAX_QUICKACKS 16
-        nagle: false, // on in the kernel, off in most bulk and interactive programs
-        pacing: Pacing::Auto, // only BBR paces without the fq queue discipline
-        tso: true,    // tcp_tso_autosize, tcp_tso_should_defer
-        idle_restart: IdleRestart::Decay, // net.ipv4.tcp_slow_start_after_idle = 1
-        receive_window: 3 << 20, // half of net.ipv4.tcp_rmem[2], 6 MB
-        autotune: true, // net.ipv4.tcp_moderate_rcvbuf = 1
-        send_buffer: 4 << 20, // net.ipv4.tcp_wmem[2]
-        blocking: false,
-        time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
-    },
+    make: Params::default,
 };
 
 /// What the RFCs say, where they leave no choice.
@@ -101,7 +58,7 @@ pub const RFC: Profile = Profile {
     name: "rfc",
     summary: "the RFCs' recommendations, with Reno and SACK",
     make: || Params {
-        congestion: sojourn_congestion::Params::Reno, // RFC 5681
+        congestion: sojourn_congestion::Params::Reno(reno::Params {}), // RFC 5681
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // RFC 5681
             limit: 2,                  // RFC 3465, section 2.3
@@ -195,7 +152,7 @@ pub const SACK_2001: Profile = Profile {
     name: "sack-2001",
     summary: "a SACK TCP of 2001: Reno's window, no later refinement",
     make: || Params {
-        congestion: sojourn_congestion::Params::Reno, // RFC 2581
+        congestion: sojourn_congestion::Params::Reno(reno::Params {}), // RFC 2581
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // later than 2001
             limit: 1,                  // RFC 2581: one segment an ACK
@@ -239,7 +196,7 @@ pub const NS2_WEB: Profile = Profile {
     name: "ns2-web",
     summary: "ns-2's one-way TCP under its Web traffic: 1000-byte packets, every packet acknowledged",
     make: || Params {
-        congestion: sojourn_congestion::Params::Reno, // Agent/TCP/Reno, Agent/TCP/Sack1
+        congestion: sojourn_congestion::Params::Reno(reno::Params {}), // Agent/TCP/Reno, Agent/TCP/Sack1
         slow_start: hystart::Params {
             kind: hystart::Kind::None, // none
             limit: 1,                  // one packet an ACK

@@ -328,6 +328,16 @@ pub const fn switch<On>(off: &'static str, default: &'static str) -> Param<bool,
     Param::word(kind, default, |value| Ok(value.bool()), |value| Some(Value::Bool(*value)))
 }
 
+/// The word `on` or the word `off` after its own.
+pub const fn on_off<On>(default: &'static str) -> Param<bool, On> {
+    Param::word(
+        Kind::Choice { of: &["on", "off"] },
+        default,
+        |value| Ok(value.text() == "on"),
+        |is_on| Some(text(if *is_on { "on" } else { "off" })),
+    )
+}
+
 /// A whole number from `min` to `max`.
 pub const fn integer<T, On>(min: u64, max: u64, default: &'static str) -> Param<T, On>
 where

@@ -4,7 +4,7 @@ use super::recovery::Phase;
 use super::{Sender, timestamp};
 use crate::scoreboard::Tally;
 use crate::segment::{Flags, Segment};
-use sojourn_congestion::{Ack, Cause, Control};
+use sojourn_congestion::{Ack, Cause};
 use sojourn_units::{MILLISECOND, Nanos};
 
 /// The sender before an acknowledgement.

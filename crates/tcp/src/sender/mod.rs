@@ -50,7 +50,7 @@ use self::undo::Undo;
 use crate::params::{Ecn, Pacing, Params, Recovery as Method};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use sojourn_congestion::{Congestion, Control, Window};
+use sojourn_congestion::{Congestion, Window};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// What has happened, since the connection began.

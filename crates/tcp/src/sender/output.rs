@@ -3,7 +3,6 @@
 use super::burst::{Offer, ack_is_near, full_size};
 use super::pacer::pacing_rate;
 use super::{Output, Sender, timestamp};
-use sojourn_congestion::Control;
 use sojourn_units::Nanos;
 
 impl Sender {

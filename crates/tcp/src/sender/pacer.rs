@@ -6,7 +6,7 @@
 //! Invariants: `next` never moves back; a segment is charged at most [`MAX_GAP`].
 
 use crate::receiver::NEVER;
-use sojourn_congestion::{Congestion, Control, Window};
+use sojourn_congestion::{Congestion, Window};
 use sojourn_units::{Nanos, SECOND};
 
 /// Segments that leave unpaced at the beginning of a connection, as in Linux.
@@ -134,7 +134,7 @@ mod tests {
     fn the_rate_is_twice_the_window_per_round_trip_in_early_slow_start() {
         let mut window = Window::new(1000, 10);
         let control = Congestion::new(
-            &sojourn_congestion::Params::Reno,
+            &sojourn_congestion::Params::Reno(sojourn_congestion::reno::Params {}),
             Params::default().slow_start,
             &window,
         );

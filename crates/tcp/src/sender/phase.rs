@@ -3,7 +3,7 @@
 use super::Sender;
 use super::frto::Verdict;
 use super::recovery::Phase;
-use sojourn_congestion::{Cause, Control};
+use sojourn_congestion::Cause;
 use sojourn_units::Nanos;
 
 impl Sender {
