@@ -28,15 +28,19 @@ __all__ = [
     "format_quantity",
     "limits",
     "load_capture",
+    "names",
     "nearest",
     "parse_app",
     "parse_balancer",
     "parse_buffer",
+    "parse_dscp",
     "parse_medium",
+    "parse_moments",
     "parse_netem",
     "parse_quantity",
     "parse_queue",
     "parse_span",
+    "parse_starts",
     "parse_tcp",
     "plan_flows",
     "queue_to_tc",
@@ -45,7 +49,7 @@ __all__ = [
     "rcvbuf_state_folder",
     "simulate",
     "simulate_server",
-    "store_words",
+    "split_words",
     "summarize",
     "udp_clients",
     "udp_send",
@@ -53,6 +57,7 @@ __all__ = [
     "verify",
     "version",
     "web_sessions",
+    "workloads",
 ]
 
 Column: TypeAlias = (
@@ -372,7 +377,14 @@ def format_balancer(params_json: str, /) -> str: ...
 def parse_balancer(text: str, /) -> str: ...
 def parse_buffer(text: str, /) -> str: ...
 def parse_app(text: str, /) -> str: ...
-def store_words(kind: Literal["consistency", "coordinator"], /) -> list[str]: ...
+def names(
+    kind: Literal["consistency", "coordinator", "dscp", "request", "keys"], /
+) -> list[str]: ...
+def workloads() -> list[tuple[str, list[float], str]]: ...
+def parse_starts(text: str, /) -> tuple[int, int, int]: ...
+def parse_moments(text: str, /) -> tuple[int, int]: ...
+def parse_dscp(text: str, /) -> int: ...
+def split_words(text: str, /) -> list[str]: ...
 def limits() -> dict[str, int]: ...
 def load_capture(app_json: str, data: bytes, /) -> str: ...
 def app_carriers(text: str, /) -> list[Literal["tcp", "udp"]]: ...

@@ -253,8 +253,8 @@ def test_output_that_cannot_be_written(home: Path) -> None:
 
 
 def test_words_of_stores_are_explained() -> None:
-    assert set(CONSISTENCY) == set(_core.store_words("consistency"))
-    assert set(COORDINATORS) == set(_core.store_words("coordinator"))
+    assert set(CONSISTENCY) == set(_core.names("consistency"))
+    assert set(COORDINATORS) == set(_core.names("coordinator"))
     assert "each data centre" in sojourn("explain", "each_quorum").out
     assert "95 % read, 5 % update" in sojourn("explain", "ycsb-b").out
     assert "Pydantic" not in sojourn("explain", "store").out

@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from sojourn import _core
 from sojourn.scenario import Problem, Scenario, ScenarioError
-from sojourn.scenario.words import moments_of
 from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 MS = 1_000_000
@@ -71,7 +71,7 @@ def test_a_link_that_does_not_change_says_so() -> None:
     ],
 )
 def test_moments(text: str, moments: tuple[int, int]) -> None:
-    assert moments_of(text) == moments
+    assert _core.parse_moments(text) == moments
 
 
 def test_templates_change_too() -> None:

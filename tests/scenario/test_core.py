@@ -142,7 +142,7 @@ def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
     assert set(known) == {
         *("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"),
-        *("profiles", "presets", "metrics"),
+        *("profiles", "presets", "metrics", "views"),
     }
     for kind in ("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"):
         for table in known[kind]:

@@ -36,8 +36,8 @@ CASES = [
     ("count = 4", 'count = "4"', "flows.0.count", 17, '"4"', None),
     ("count = 4", "count = 4.0", "flows.0.count", 17, "4.0", None),
     ("count = 4", "cuont = 4", "flows.0.cuont", 17, "cuont", "count"),
-    ("uniform 0s", "unifrom 0s", "flows.0.start", 18, None, "uniform"),
-    ("uniform 0s 1s", "evry 1s", "flows.0.start", 18, None, "every"),
+    ("uniform 0s", "unifrom 0s", "flows.0.start", 18, "unifrom 0s 1s", "uniform"),
+    ("uniform 0s 1s", "evry 1s", "flows.0.start", 18, "evry 1s", "every"),
     ("count = 4", 'dscp = "eff"', "flows.0.dscp", 17, "eff", "ef"),
     ("warmup", 'bottleneck = "uplnk"\nwarmup', "bottleneck", 3, "uplnk", "uplink"),
     (

@@ -7,8 +7,10 @@
 pub mod address;
 mod balancers;
 pub mod changes;
+pub mod dscp;
 mod flows;
 pub mod limits;
+mod moments;
 mod problems;
 pub mod store;
 mod validate;
@@ -16,6 +18,7 @@ mod validate;
 pub use balancers::{Balancer, Fault, Probes, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
+pub use moments::{Moments, Starts};
 pub use problems::{Path, PlanError, PlanErrors, Segment};
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;

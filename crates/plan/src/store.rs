@@ -98,6 +98,20 @@ pub enum Keys {
     Latest,
 }
 
+impl Keys {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Uniform, Self::Zipfian, Self::Latest];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Zipfian => "zipfian",
+            Self::Latest => "latest",
+        }
+    }
+}
+
 /// What requests are: shares that add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +135,23 @@ pub struct Workload {
     /// Records of the longest scan; lengths are uniform from 1.
     pub scan_length: u32,
 }
+
+/// The kinds of requests, in the order of shares.
+pub const REQUESTS: [&str; 5] = ["read", "update", "insert", "scan", "modify"];
+
+/// The shares of the requests of each workload that has a name, and which records it asks for; A to F
+/// are those of YCSB.
+pub const WORKLOADS: [(&str, [f64; 5], Keys); 9] = [
+    ("insert", [0.0, 0.0, 1.0, 0.0, 0.0], Keys::Uniform),
+    ("update", [0.0, 1.0, 0.0, 0.0, 0.0], Keys::Uniform),
+    ("read", [1.0, 0.0, 0.0, 0.0, 0.0], Keys::Uniform),
+    ("ycsb-a", [0.5, 0.5, 0.0, 0.0, 0.0], Keys::Zipfian),
+    ("ycsb-b", [0.95, 0.05, 0.0, 0.0, 0.0], Keys::Zipfian),
+    ("ycsb-c", [1.0, 0.0, 0.0, 0.0, 0.0], Keys::Zipfian),
+    ("ycsb-d", [0.95, 0.0, 0.05, 0.0, 0.0], Keys::Latest),
+    ("ycsb-e", [0.0, 0.0, 0.05, 0.95, 0.0], Keys::Zipfian),
+    ("ycsb-f", [0.5, 0.0, 0.0, 0.0, 0.5], Keys::Zipfian),
+];
 
 /// Time that nodes take, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

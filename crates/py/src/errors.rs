@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{IntoPyObjectExt, PyErr, create_exception};
 use sojourn_plan::Segment;
-use sojourn_units::quantity::QuantityError;
 
 create_exception!(
     sojourn._core,
@@ -73,39 +72,5 @@ pub(crate) fn word_error(
     match attributes() {
         Ok(()) => exception,
         Err(other) => other,
-    }
-}
-
-/// What is wrong with `text` as a quantity, in the form of a word error about all of it.
-pub(crate) fn quantity_error(
-    text: &str,
-    error: &QuantityError,
-    what: &str,
-    example: &str,
-) -> sojourn_units::words::WordError {
-    let message = match error {
-        QuantityError::NoUnit => {
-            format!("{what} needs its unit, such as {example}; found `{text}`")
-        }
-        QuantityError::UnknownUnit => {
-            let units = match what {
-                "a time" => "; units are s, ms, us and ns",
-                "a rate above zero" => "; units are kbit, mbit and gbit, or kbps, ... for bytes",
-                "a size" => "; units are b, kb, mb and gb",
-                _ => "",
-            };
-            format!("unknown unit in `{text}`: {what} is written like {example}{units}")
-        }
-        QuantityError::TooLarge => format!("`{text}` is too large for {what}"),
-        QuantityError::NotANumber => {
-            format!("expected {what}, such as {example}; found `{text}`")
-        }
-    };
-    sojourn_units::words::WordError {
-        message,
-        at: 0..text.len(),
-        found: text.to_owned(),
-        allowed: vec![example.to_owned()],
-        nearest: None,
     }
 }

@@ -48,9 +48,9 @@ mod _core {
     use crate::own::{parse_own, policy_values};
     #[pymodule_export]
     use crate::parse::{
-        app_carriers, format_quantity, load_capture, nearest, parse_app, parse_medium, parse_netem,
-        parse_quantity, parse_queue, parse_span, parse_tcp, queue_to_tc, queue_warnings,
-        store_words,
+        app_carriers, format_quantity, load_capture, names, nearest, parse_app, parse_dscp,
+        parse_medium, parse_moments, parse_netem, parse_quantity, parse_queue, parse_span,
+        parse_starts, parse_tcp, queue_to_tc, queue_warnings, split_words, workloads,
     };
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};

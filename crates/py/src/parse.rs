@@ -1,12 +1,14 @@
 //! Texts that users write, read by the crates that own their meaning.
 
-use crate::errors::{NoKernelEquivalent, quantity_error, word_error};
+use crate::errors::{NoKernelEquivalent, word_error};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
+use sojourn_plan::{Moments, Starts, dscp, store};
 use sojourn_traffic::Carrier;
 use sojourn_units::quantity::{self, QuantityError, Rate};
+use sojourn_units::quantity_error;
 
 fn packets(text: &str) -> Result<u64, QuantityError> {
     let digits = text.strip_suffix('p').ok_or(if text.bytes().all(|b| b.is_ascii_digit()) {
@@ -140,17 +142,56 @@ pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
-/// The names of a store's consistency levels (`consistency`) or of the ways to choose a coordinator
-/// (`coordinator`).
+/// The names of a kind: levels of `consistency`, ways to choose a `coordinator`, code points (`dscp`),
+/// kinds of `request`, choices of `keys`.
 #[pyfunction]
 #[pyo3(signature = (kind, /))]
-pub(crate) fn store_words(kind: &str) -> PyResult<Vec<&'static str>> {
+pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
     use sojourn_replication::{Level, Policy};
     match kind {
         "consistency" => Ok(Level::NAMES.iter().map(|(name, _)| *name).collect()),
         "coordinator" => Ok(Policy::NAMES.iter().map(|(name, _)| *name).collect()),
-        _ => Err(PyValueError::new_err(format!("no such words of a store: {kind}"))),
+        "dscp" => Ok(dscp::NAMES.iter().map(|(name, _)| *name).collect()),
+        "request" => Ok(store::REQUESTS.to_vec()),
+        "keys" => Ok(store::Keys::ALL.iter().map(|keys| keys.name()).collect()),
+        _ => Err(PyValueError::new_err(format!("no names of this kind: {kind}"))),
     }
+}
+
+/// The workloads of a store that have names: shares of the kinds of `request`, and choice of `keys`.
+#[pyfunction]
+pub(crate) fn workloads() -> Vec<(&'static str, [f64; 5], &'static str)> {
+    store::WORKLOADS.iter().map(|(name, shares, keys)| (*name, *shares, keys.name())).collect()
+}
+
+/// When flows start, in ns: first, span of the draws, from one to the next.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_starts(py: Python<'_>, text: &str) -> PyResult<(u64, u64, u64)> {
+    let starts = Starts::parse(text).map_err(|e| word_error(py, text, &e))?;
+    Ok((starts.first, starts.spread, starts.every))
+}
+
+/// When something happens, in ns: first, and from one time to the next (0: only once).
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> {
+    let moments = Moments::parse(text).map_err(|e| word_error(py, text, &e))?;
+    Ok((moments.first, moments.every))
+}
+
+/// The number of a differentiated services code point.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_dscp(py: Python<'_>, text: &str) -> PyResult<u8> {
+    dscp::parse(text).map_err(|e| word_error(py, text, &e))
+}
+
+/// The words of a description, without quotes.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn split_words(text: &str) -> Vec<&str> {
+    sojourn_units::words::tokens(text).into_iter().map(|token| token.text).collect()
 }
 
 /// A transport in one line as the JSON of TCP's parameters.

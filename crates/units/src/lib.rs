@@ -6,10 +6,12 @@
 //! `explain`, the JSON schema and the error messages all come from that [declaration](declare).
 
 pub mod declare;
+mod errors;
 pub mod external;
 pub mod quantity;
 pub mod time;
 pub mod words;
 
+pub use errors::quantity_error;
 pub use quantity::{Bytes, Rate};
 pub use time::{EPOCH, MICROSECOND, MILLISECOND, NEVER, Nanos, SECOND};

@@ -91,7 +91,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "preset": known["presets"],
         "consistency": _meanings(CONSISTENCY),
         "coordinator": _meanings(COORDINATORS),
-        "workload": _meanings({name: _shares(of) for name, of in WORKLOADS.items()}),
+        "workload": _meanings({name: _shares(shares) for name, (shares, _) in WORKLOADS.items()}),
         "metric": [{**m, "summary": m["definition"]} for m in known["metrics"]],
         "template": [_keys(name, model) for name, model in TEMPLATES.items()],
         "table": [_keys(name, model) for name, model in tables.items()],
@@ -103,7 +103,7 @@ def _meanings(words: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _shares(workload: dict[str, float]) -> str:
-    return ", ".join(f"{100 * share:g} % {kind}" for kind, share in workload.items())
+    return ", ".join(f"{100 * share:g} % {kind}" for kind, share in workload.items() if share)
 
 
 def _keys(name: str, model: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -25,10 +24,6 @@ SPANS: dict[str, tuple[float, float]] = {
     "probability": (1e-5, 1.0),
 }
 """Least and greatest value of a slider, in ns, packets, bytes, bit/s and parts of one."""
-
-
-_TOKEN = re.compile(r'"([^"]*)"(?!\S)|(\S+)')
-"""A word of a description, as the engine takes them apart."""
 
 
 @cache
@@ -98,7 +93,7 @@ def _spelled(word: Json, value: str | bool) -> list[str]:
 
 def _given(text: str) -> tuple[str, dict[str, str | bool]]:
     """The name and the words of a text that the engine has read without complaint."""
-    tokens = (quoted or plain for quoted, plain in _TOKEN.findall(text))
+    tokens = iter(_core.split_words(text))
     name = next(tokens, "")
     words = tables()[name]["words"]
     given: dict[str, str | bool] = {}

@@ -10,7 +10,7 @@ from sojourn.scenario import capture, limits
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow
-from sojourn.scenario.words import starts_of, time_of
+from sojourn.scenario.words import time_of
 
 DEFAULT_TCP = "cubic"
 """What carries an application that names no transport of its own, as on Linux."""
@@ -69,16 +69,16 @@ def _group(
     if senders and receivers:
         period = min(flow.count, most, math.lcm(len(senders), len(receivers)))
         pairs = [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(period)]
-    starts = starts_of(flow.start)
+    first, spread, every = _core.parse_starts(flow.start)
     balanced = {} if balancer is None else {"balancer": balancer}
     return {
         "name": name,
         "pairs": pairs,
         **balanced,
         "count": flow.count,
-        "start": starts.first,
-        "start_spread": starts.spread,
-        "start_every": starts.every,
+        "start": first,
+        "start_spread": spread,
+        "start_every": every,
         "stop": None if flow.stop is None else time_of(flow.stop),
         "dscp": flow.dscp,
         "transport": _transport(context, at, flow),

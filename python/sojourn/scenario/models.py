@@ -318,6 +318,7 @@ class Lan(LinkKeys):
 class MeshClients(LinkKeys, _Hosts):
     """Clients of a mesh, joined to every node, and what their links have that others have not."""
 
+    hosts: HostCount = Field(1, description="Number of clients.")
     rate: Rate | None = Field(None, description="Rate of both directions.")
     netem: Netem | None = Field(None, description="Impairments of both directions.")
     queue: Queue | None = Field(None, description="Queue of the direction towards the node.")
@@ -435,63 +436,49 @@ class Flow(Part):
     dscp: Dscp = Field(0, description="Code point of their packets.")
 
 
-WORKLOADS: dict[str, dict[str, Any]] = {
-    "insert": {"insert": 1.0},
-    "update": {"update": 1.0},
-    "read": {"read": 1.0},
-    "ycsb-a": {"read": 0.5, "update": 0.5},
-    "ycsb-b": {"read": 0.95, "update": 0.05},
-    "ycsb-c": {"read": 1.0},
-    "ycsb-d": {"read": 0.95, "insert": 0.05},
-    "ycsb-e": {"scan": 0.95, "insert": 0.05},
-    "ycsb-f": {"read": 0.5, "modify": 0.5},
-}
-"""Shares of the requests of each workload that has a name; A to F are those of YCSB."""
+REQUESTS = _core.names("request")
 
-SHARES = ("read", "update", "insert", "scan", "modify")
+WORKLOADS: dict[str, tuple[dict[str, float], str]] = {
+    name: (dict(zip(REQUESTS, shares, strict=True)), keys)
+    for name, shares, keys in _core.workloads()
+}
+"""Workloads that have a name: shares of their requests, and which keys they ask for."""
+
+
+def _named(value: object, kind: str, names: list[str]) -> str:
+    """One of these names, whatever its case."""
+    text = text_of(value, kind, names[0]).strip().lower()
+    if text in names:
+        return text
+    raise complaint(
+        f"unknown {kind.removeprefix('a ')} {shown(value)}",
+        found=str(value),
+        allowed=names,
+        nearest=_core.nearest(text, names),
+    )
 
 
 def _one_of(kind: str, names: list[str]) -> tuple[BeforeValidator, WithJsonSchema]:
-    """What makes a `str` one of these names, whatever its case."""
-
-    def check(value: object) -> str:
-        text = text_of(value, kind, names[0]).strip().lower()
-        if text in names:
-            return text
-        raise complaint(
-            f"unknown {kind.removeprefix('a ')} {shown(value)}",
-            found=str(value),
-            allowed=names,
-            nearest=_core.nearest(text, names),
-        )
-
-    return BeforeValidator(check), WithJsonSchema({"enum": names})
+    """What makes a `str` one of these names."""
+    return BeforeValidator(lambda value: _named(value, kind, names)), WithJsonSchema(
+        {"enum": names}
+    )
 
 
 def _workload(value: object) -> object:
-    if isinstance(value, dict):
-        for name, share in value.items():
-            if name not in SHARES:
-                raise complaint(
-                    f"unknown kind of request {shown(name)}",
-                    found=str(name),
-                    allowed=list(SHARES),
-                    nearest=_core.nearest(str(name), list(SHARES)),
-                )
-            if isinstance(share, bool) or not isinstance(share, int | float):
-                raise complaint(f"needs a share from 0 to 1; found {shown(share)}")
-        if any(not 0 <= s <= 1 for s in value.values()) or abs(sum(value.values()) - 1) > 1e-9:
-            raise complaint("shares lie from 0 to 1, and add up to 1")
-        return value
-    text = text_of(value, "a workload", "ycsb-a").strip().lower()
-    if text not in WORKLOADS:
-        raise complaint(
-            f"unknown workload {shown(value)}",
-            found=text,
-            allowed=list(WORKLOADS),
-            nearest=_core.nearest(text, list(WORKLOADS)),
-        )
-    return text
+    if not isinstance(value, dict):
+        return _named(value, "a workload", list(WORKLOADS))
+    for name, share in value.items():
+        if name not in REQUESTS:
+            raise complaint(
+                f"unknown kind of request {shown(name)}",
+                found=str(name),
+                allowed=REQUESTS,
+                nearest=_core.nearest(str(name), REQUESTS),
+            )
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise complaint(f"needs a share from 0 to 1; found {shown(share)}")
+    return value
 
 
 def _replication(value: object) -> object:
@@ -534,7 +521,7 @@ Workload = Annotated[
                     "type": "object",
                     "properties": {
                         name: {"type": "number", "description": f"Share of `{name}`."}
-                        for name in SHARES
+                        for name in REQUESTS
                     },
                     "additionalProperties": False,
                 },
@@ -542,9 +529,9 @@ Workload = Annotated[
         }
     ),
 ]
-Consistency = Annotated[str, *_one_of("a consistency level", _core.store_words("consistency"))]
-Coordinator = Annotated[str, *_one_of("a coordinator policy", _core.store_words("coordinator"))]
-Keys = Annotated[str, *_one_of("a choice of keys", ["uniform", "zipfian", "latest"])]
+Consistency = Annotated[str, *_one_of("a consistency level", _core.names("consistency"))]
+Coordinator = Annotated[str, *_one_of("a coordinator policy", _core.names("coordinator"))]
+Keys = Annotated[str, *_one_of("a choice of keys", _core.names("keys"))]
 Requests = Annotated[int, *_whole(1, limits.REQUESTS, "requests")]
 Warmup = Annotated[int, *_whole(0, limits.REQUESTS, "requests")]
 Outstanding = Annotated[int, *_whole(0, limits.OUTSTANDING, "requests")]

@@ -18,7 +18,7 @@ from sojourn.scenario.models import DEFAULT_QUEUE, Mesh, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.store import store_of, store_place
 from sojourn.scenario.topology import OneWay, Turn, default_bottleneck
-from sojourn.scenario.words import moments_of, time_of
+from sojourn.scenario.words import time_of
 
 
 class _Resolver(Context):
@@ -96,11 +96,11 @@ class _Resolver(Context):
         return capacity, trace.mean_rate(capacity)
 
     def change(self, turn: Turn) -> Json:
-        at = moments_of(turn.at)
+        first, every = _core.parse_moments(turn.at)
         netem = turn.netem
         return {
-            "at": at.first,
-            "every": at.every,
+            "at": first,
+            "every": every,
             "rate": None if turn.rate is None else int(_core.parse_quantity("rate", turn.rate)),
             "wire": None if netem is None else self.words(turn.netem_at, _core.parse_netem, netem),
         }

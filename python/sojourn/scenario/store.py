@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sojourn import _core
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import SHARES, WORKLOADS, Fault, Store
+from sojourn.scenario.models import REQUESTS, WORKLOADS, Fault, Store
 from sojourn.scenario.words import time_of
 
 DEFAULT_DATA_CENTRE = "dc1"
@@ -156,18 +156,16 @@ def _load(context: Context, store: Store) -> Json:
 
 
 def _workload(store: Store) -> Json:
-    name = store.workload
-    given = WORKLOADS[name] if isinstance(name, str) else name
-    shares = {share: float(given.get(share, 0.0)) for share in SHARES}
+    given = store.workload
+    asked, keys = (given, "uniform") if isinstance(given, dict) else WORKLOADS[given]
+    shares = {kind: float(asked.get(kind, 0.0)) for kind in REQUESTS}
     records = store.records
     if records is None:
         records = 0 if shares["insert"] == 1 else DEFAULT_RECORDS
-    ycsb = isinstance(name, str) and name.startswith("ycsb")
-    usual = "uniform" if not ycsb else "latest" if name == "ycsb-d" else "zipfian"
     return {
         **shares,
         "records": records,
-        "keys": store.keys or usual,
+        "keys": store.keys or keys,
         "value": int(_core.parse_quantity("size", store.value)),
         "scan_length": store.scan,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -40,12 +40,12 @@ def complaint(message: str, **context: Any) -> PydanticCustomError:
     return PydanticCustomError(WORD_ERROR, "{message}", {"message": message, **context})
 
 
-def word_complaint(error: _core.WordError, offset: int = 0) -> PydanticCustomError:
+def word_complaint(error: _core.WordError) -> PydanticCustomError:
     """A parser's complaint as a pydantic error."""
     return complaint(
         error.message,
-        start=error.start + offset,
-        end=error.end + offset,
+        start=error.start,
+        end=error.end,
         found=error.found,
         allowed=list(error.allowed),
         nearest=error.nearest,
@@ -210,89 +210,9 @@ def time_of(text: str) -> int:
     return int(_core.parse_quantity("time", text))
 
 
-class Starts(NamedTuple):
-    """When flows start, in ns: flow i at `first`, a draw up to `spread`, and i times `every`."""
-
-    first: int
-    spread: int = 0
-    every: int = 0
-
-
-def starts_of(text: str) -> Starts:
-    """When flows start.
-
-    `2s` is one moment; `uniform 0s 10s` draws each flow's start between the two; `every 1s` starts
-    one after the other, `every 1s from 3s` the first of them at 3 s.
-    """
-    match text.split():
-        case ["uniform", first, last]:
-            begin, end = _time_in(text, first), _time_in(text, last)
-            if end < begin:
-                raise complaint(f"the second time, {last}, is before the first, {first}")
-            return Starts(begin, spread=end - begin)
-        case ["uniform", *_]:
-            raise complaint('"uniform" needs two times, such as "uniform 0s 10s"', found=text)
-        case ["every", gap]:
-            return Starts(0, every=_time_in(text, gap))
-        case ["every", gap, "from", first]:
-            return Starts(_time_in(text, first), every=_time_in(text, gap))
-        case ["every", *_]:
-            raise complaint(
-                '"every" needs a time, such as "every 1s", or two: "every 1s from 3s"', found=text
-            )
-        case [word]:
-            try:
-                return Starts(_time_in(text, word))
-            except PydanticCustomError:
-                if word[0].isdigit():
-                    raise
-    raise complaint(
-        'needs a time such as "2s", a span such as "uniform 0s 10s", or a distance such as '
-        f'"every 1s"; found {shown(text)}',
-        found=text,
-        allowed=["2s", "uniform 0s 10s", "every 1s", "every 1s from 3s"],
-        nearest=_core.nearest(words[0], ["uniform", "every"]) if (words := text.split()) else None,
-    )
-
-
-class Moments(NamedTuple):
-    """When something happens, in ns: at `first`, and again every so often unless that is 0."""
-
-    first: int
-    every: int = 0
-
-
-def moments_of(text: str) -> Moments:
-    """When something happens.
-
-    `20s` is one moment; `every 40s from 20s` is that one and every 40 s after it; `every 40s`
-    begins with the run.
-    """
-    match text.split():
-        case [word] if word != "every":
-            return Moments(_time_in(text, word))
-        case ["every", gap, *rest] if rest == [] or (len(rest) == 2 and rest[0] == "from"):
-            every = _time_in(text, gap)
-            if every == 0:
-                raise complaint('"every" needs a time above zero', found=text)
-            return Moments(_time_in(text, rest[1]) if rest else 0, every)
-    raise complaint(
-        f'needs a time such as "20s", or "every 40s from 20s"; found {shown(text)}',
-        found=text,
-        allowed=["20s", "every 40s", "every 40s from 20s"],
-    )
-
-
-def _time_in(text: str, word: str) -> int:
-    try:
-        return _core.parse_quantity("time", word)
-    except _core.WordError as error:
-        raise word_complaint(error, text.index(word)) from None
-
-
 Start = Annotated[
     str,
-    _checked("a start", "uniform 0s 1s", starts_of),
+    _checked("a start", "uniform 0s 1s", _core.parse_starts),
     _schema(
         "When flows start: a time, a span, or one after the other.",
         "2s",
@@ -304,7 +224,7 @@ Start = Annotated[
 
 Moment = Annotated[
     str,
-    _checked("a moment", "20s", moments_of),
+    _checked("a moment", "20s", _core.parse_moments),
     _schema(
         "When something happens: at one time, or at that and every so often after it.",
         "20s",
@@ -313,27 +233,15 @@ Moment = Annotated[
     ),
 ]
 
-DSCP_NAMES: dict[str, int] = {
-    "be": 0,
-    "le": 1,
-    "va": 44,
-    "ef": 46,
-    **{f"cs{n}": 8 * n for n in range(8)},
-    **{f"af{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
-}
+DSCP_NAMES = _core.names("dscp")
 
 
 def _dscp(value: object) -> int:
     if isinstance(value, str):
-        name = value.strip().lower()
-        if name in DSCP_NAMES:
-            return DSCP_NAMES[name]
-        raise complaint(
-            f"unknown code point {shown(value)}",
-            found=value,
-            allowed=list(DSCP_NAMES),
-            nearest=_core.nearest(name, list(DSCP_NAMES)),
-        )
+        try:
+            return _core.parse_dscp(value)
+        except _core.WordError as error:
+            raise word_complaint(error) from None
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 64:
         return value
     raise complaint(
@@ -350,7 +258,7 @@ Dscp = Annotated[
         {
             "anyOf": [
                 {"type": "integer", "minimum": 0, "maximum": 63},
-                {"enum": list(DSCP_NAMES)},
+                {"enum": DSCP_NAMES},
             ],
             "description": "Differentiated services code point: a number or its name.",
         }
