@@ -21,7 +21,6 @@ KNOWN = {
     "crates/vectors": {"crate::header"},
     "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
     "python/sojourn/papers": {
-        "sojourn.papers.queue_lb.real",
         "sojourn.papers.rrda.real",
     },
     "python/sojourn/study": {"sojourn.study.summaries"},

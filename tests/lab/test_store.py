@@ -25,6 +25,7 @@ from sojourn.lab.kernel.engine import KernelEngine
 from sojourn.lab.programs.errors import NotPossible
 from sojourn.lab.run import LabRecord
 from sojourn.lab.store.findings import table_options
+from sojourn.plans import the_store
 from sojourn.scenario import Scenario
 from tests.lab.conftest import started
 
@@ -209,7 +210,7 @@ def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() ->
 
 def test_a_tables_options_are_the_plans_not_cassandras() -> None:
     def options(**store: Any) -> dict[str, str]:
-        return table_options(scenario(**store).plan()["store"])
+        return table_options(the_store(scenario(**store).plan()))
 
     assert options() == {"speculative_retry": "NONE"}
     given = options(speculative="2500us", read_repair=False)

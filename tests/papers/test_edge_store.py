@@ -12,6 +12,7 @@ from sojourn import _core
 from sojourn.papers.edge_store import claims, published, scenarios, study
 from sojourn.papers.edge_store.paper import PAPER
 from sojourn.papers.report import show
+from sojourn.plans import the_store
 from sojourn.stats import Judgement, judge_components
 from sojourn.stats.quorum import phi
 
@@ -138,7 +139,7 @@ def test_the_rig_is_the_paper_s() -> None:
     assert client["delay"] == 10_000_000
     assert between["impairments"]["loss"]["probability"] == 0.075
     assert "probability" not in str(client["impairments"]["loss"])
-    store = plan["store"]
+    store = the_store(plan)
     assert (store["write_level"], store["coordinator"]) == ("quorum", "round-robin")
     assert store["load"]["outstanding"] == 1
 

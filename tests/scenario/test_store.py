@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sojourn.plans import the_store
 from sojourn.scenario import Scenario, ScenarioError
 
 EDGE = """
@@ -85,16 +86,16 @@ def test_it_runs_and_its_requests_add_up() -> None:
 
 
 def test_an_open_loop_has_no_limit_by_default() -> None:
-    load = edge(every="exp(10ms)").plan()["store"]["load"]
+    load = the_store(edge(every="exp(10ms)").plan())["load"]
     assert load["arrivals"]["kind"] == "open"
     assert load["outstanding"] == 0
-    closed = edge().plan()["store"]["load"]
+    closed = the_store(edge().plan())["load"]
     assert closed["arrivals"] == {"kind": "closed", "think": 0}
     assert closed["outstanding"] == 1
 
 
 def test_data_centres_racks_and_faults() -> None:
-    store = edge(
+    plan = edge(
         data_centres={"a": ["node1", "node2", "clients"], "b": ["node3", "node4"]},
         racks={"r": ["node2", "node4"]},
         replication={"a": 2, "b": 1},
@@ -104,7 +105,8 @@ def test_data_centres_racks_and_faults() -> None:
             {"crash": "node3", "at": "10s", "until": "20s"},
             {"partition": ["node1", "client2"], "at": "30s"},
         ],
-    ).plan()["store"]
+    ).plan()
+    store = the_store(plan)
     assert [h["data_centre"] for h in store["nodes"]] == [0, 0, 1, 1]
     assert [h["rack"] for h in store["nodes"]] == [0, 1, 0, 1]
     assert store["placement"] == {"strategy": "network-topology", "factors": [2, 1]}

@@ -51,7 +51,7 @@ fn plan() -> Plan {
         }],
         balancers: Vec::new(),
         groups: Vec::new(),
-        store: None,
+        apps: Vec::new(),
         observe: Observe {
             bottleneck: Bottleneck { name: "ab".into(), links: vec![0] },
             series_interval: 0,

@@ -5,6 +5,7 @@
 //! its parameters; this crate only puts them together and checks that they fit.
 
 pub mod address;
+mod apps;
 mod balancers;
 pub mod changes;
 pub mod dscp;
@@ -15,6 +16,7 @@ mod problems;
 pub mod store;
 mod validate;
 
+pub use apps::App;
 pub use balancers::{Balancer, Fault, Probes, Server};
 pub use changes::{Change, Schedule, Wire};
 pub use flows::Flow;
@@ -45,15 +47,22 @@ pub struct Plan {
     pub balancers: Vec<Balancer>,
     /// Groups of flows.
     pub groups: Vec<Group>,
-    /// A replicated store on some of the nodes, and its clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<Box<Store>>,
+    /// Applications of its own, beside the flows of groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apps: Vec<App>,
     /// What is recorded beyond the defaults.
     pub observe: Observe,
     /// Sources of external policies by their digests: the files of each by name. Whoever runs the plan
     /// finds the code there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Plan {
+    /// Its stores.
+    pub fn stores(&self) -> impl Iterator<Item = &Store> {
+        self.apps.iter().map(|App::Store(store)| &**store)
+    }
 }
 
 /// A host or a router; routes are shortest paths by number of links, ties to the lower link index.

@@ -35,6 +35,8 @@ pub const PAYLOAD: u32 = 65_000;
 /// Bytes kept of a captured frame.
 pub const SNAPLEN: u32 = 65_535;
 
+/// Applications of the plan's own.
+pub const APPS: usize = 100;
 /// Balancers.
 pub const BALANCERS: usize = 1000;
 /// The longest delay of a control channel, and the longest decision: sums stay far from overflow.

@@ -53,7 +53,7 @@ fn plan() -> Plan {
             group("ftp", Transport::Tcp(sojourn_tcp::Params::default()), "bulk"),
             group("call", Transport::Udp, "voip"),
         ],
-        store: None,
+        apps: Vec::new(),
         observe: Observe {
             bottleneck: Bottleneck { name: "up".into(), links: vec![0] },
             series_interval: SECOND / 10,

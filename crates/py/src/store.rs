@@ -19,7 +19,7 @@ pub(crate) struct StoreParts {
 
 impl StoreParts {
     fn store(&self) -> &sojourn_plan::Store {
-        self.plan.store.as_ref().expect("looked for when it was made")
+        self.plan.stores().next().expect("looked for when it was made")
     }
 }
 
@@ -30,7 +30,7 @@ impl StoreParts {
     fn new(plan_json: &str, seed: u64) -> PyResult<Self> {
         let plan = read(plan_json)?;
         plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
-        if plan.store.is_none() {
+        if plan.stores().next().is_none() {
             return Err(PyValueError::new_err("the plan has no store"));
         }
         Ok(Self { plan, seed })

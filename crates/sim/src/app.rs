@@ -12,8 +12,8 @@ use sojourn_units::Nanos;
 pub enum Declared<'a> {
     /// A flow of a group. Its application has the flow's number.
     Flow(&'a Group, &'a Flow),
-    /// The plan's store.
-    Store(&'a sojourn_plan::Store),
+    /// One of the plan's own applications, and its number among them.
+    App(usize, &'a sojourn_plan::App),
 }
 
 /// What happened that an application has to do with.

@@ -7,7 +7,7 @@
 //! 2. links, by their number in the plan: what arrives at a far end enters the next link, or is
 //!    taken by its host, within the same event, and what the host sends in answer follows at once;
 //! 3. timers: applications, those of flows in the order of the plan (groups, then flows in them) and
-//!    then the store, and after them connections by slot.
+//!    then the plan's own, and after them connections by slot.
 //!
 //! Nothing else decides, so a run is a function of plan and seed.
 
@@ -282,8 +282,8 @@ fn apps(world: &mut World) -> Result<Vec<AnyApp>, RunError> {
             make(Declared::Flow(group, &planned), world)?;
         }
     }
-    if let Some(store) = &plan.store {
-        make(Declared::Store(store), world)?;
+    for (i, app) in plan.apps.iter().enumerate() {
+        make(Declared::App(i, app), world)?;
     }
     Ok(apps)
 }

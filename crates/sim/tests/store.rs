@@ -8,7 +8,7 @@ use common::{MS, line, metric, run};
 use proptest::prelude::*;
 use sojourn_link::Loss;
 use sojourn_plan::store::{Arrivals, Fault, Host, Keys, Load, Patience, Service, What, Workload};
-use sojourn_plan::{Bottleneck, Link, Node, Observe, Plan, Store};
+use sojourn_plan::{App, Bottleneck, Link, Node, Observe, Plan, Store};
 use sojourn_random::Distribution;
 use sojourn_replication::{Level, Placement, Policy};
 use sojourn_units::{Nanos, SECOND};
@@ -44,7 +44,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
         links,
         groups: Vec::new(),
         balancers: Vec::new(),
-        store: Some(Box::new(Store {
+        apps: vec![App::Store(Box::new(Store {
             name: "store".into(),
             data_centres: vec!["dc1".into()],
             nodes: (0..nodes).map(host).collect(),
@@ -91,7 +91,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
                 recover: SECOND,
             },
             faults: Vec::new(),
-        })),
+        }))],
         observe: Observe {
             bottleneck: Bottleneck { name: "0-1".into(), links: vec![0] },
             series_interval: 0,
@@ -105,7 +105,8 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
 }
 
 fn store(plan: &mut Plan) -> &mut Store {
-    plan.store.as_mut().unwrap()
+    let App::Store(store) = &mut plan.apps[0];
+    store
 }
 
 fn mean_ms(plan: &Plan, seed: u64) -> f64 {

@@ -21,7 +21,7 @@ impl Partitions {
     /// Those of a plan, none if it has no store.
     pub fn new(plan: &Plan) -> Self {
         let mut made = Self { list: Vec::new(), nodes: 0, hosts: Vec::new() };
-        let Some(store) = &plan.store else { return made };
+        let Some(store) = plan.stores().next() else { return made };
         made.nodes = store.nodes.len() as u32;
         made.hosts = vec![None; plan.nodes.len()];
         for (number, host) in (0..).zip(store.nodes.iter().chain(&store.clients)) {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.plans import the_store
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -178,13 +179,13 @@ def consistency_levels(
     scenario: Scenario,
 ) -> tuple[Scenario, dict[str, dict[Any, dict[str, Any]]]]:
     """The usual consistency levels of a store, its own first, and the scenario that they vary."""
-    store = scenario.plan()["store"]
+    store = the_store(scenario.plan())
     usual = ["one", "quorum", "all"]
     if store["placement"]["strategy"] != "simple" and len(store["data_centres"]) > 1:
         usual = ["local_one", "local_quorum", "quorum", "each_quorum"]
     key = "store.consistency"
     own = scenario.replace({"store.write_consistency": None, "store.read_consistency": None})
-    first = own.plan()["store"]["write_level"]
+    first = the_store(own.plan())["write_level"]
     return own, {key: {level: {key: level} for level in dict.fromkeys([first, *usual])}}
 
 

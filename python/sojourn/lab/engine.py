@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
+from sojourn.plans import store_in
 
 if TYPE_CHECKING:
     from sojourn.lab.openvswitch import Datapath
@@ -76,7 +77,7 @@ class WireEngine:
         from sojourn.lab.programs import prepare
 
         plan = json.loads(plan_json)
-        if plan.get("store"):
+        if store_in(plan):
             from sojourn.lab.store.run import require
 
             require(plan, self.name)
@@ -89,7 +90,7 @@ class WireEngine:
         fails.
         """
         plan = json.loads(plan_json)
-        lineup = None if plan.get("store") else self.check(plan_json, seed)
+        lineup = None if store_in(plan) else self.check(plan_json, seed)
         with ExitStack() as stack:
             if lineup is None:
                 record = self.make_store(plan_json, seed, stack, progress)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.metrics import labelled
+from sojourn.plans import store_in
 from sojourn.scenario import Run, Scenario
 from sojourn.scenario.summary import format_value
 
@@ -199,8 +200,8 @@ def _rows(run: Run) -> list[Json]:
         places.append(
             (f"{group['name']}.", group["name"], ((goodput, "goodput"), *labelled("live.flow")))
         )
-    if plan.get("store"):
-        name = plan["store"]["name"]
+    if store := store_in(plan):
+        name = store["name"]
         places.append((f"{name}.", name, labelled("live.store")))
     rows = []
     for prefix, place, wanted in places:

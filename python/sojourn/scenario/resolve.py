@@ -178,7 +178,7 @@ class _Resolver(Context):
             },
         }
         if model.store is not None:
-            plan["store"] = store_of(self, model.store)
+            plan["apps"] = [{"kind": "store", **store_of(self, model.store)}]
         if self.sources:
             plan["sources"] = self.sources
         return plan
@@ -242,8 +242,8 @@ class _Resolver(Context):
                 return group_place(self, i, rest)
             case ("balancers", int(i), *_):
                 return balancer_place(self, i, rest)
-            case ("store", *_):
-                return store_place(self, path[1:])
+            case ("apps", 0, *_):
+                return store_place(self, rest)
             case ("observe", "bottleneck", *_):
                 return ("bottleneck",) if self.links else None
             case ("observe", "series_interval"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
+from sojourn.plans import store_in
 from sojourn.scenario import trace
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def summarise(run: Run) -> str:
     state = "" if run.complete else f", stopped before its end at {plan['duration'] / 1e9:g} s"
     lines = [f"{scenario.name}: seed {run.seed}, {simulated:g} s{state}"]
     links = ["", f"{scenario.bottleneck}: {scenario.queue}, {_rates(plan)}", *_row(run, "", "link")]
-    if "store" in plan:  # what was asked about comes first
-        lines += _store(run, plan["store"]["name"])
+    if store := store_in(plan):  # what was asked about comes first
+        lines += _store(run, store["name"])
     lines += links
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]

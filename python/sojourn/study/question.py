@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from sojourn.metrics import base, direction, unit
+from sojourn.plans import store_in
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import expect, nearest
 
@@ -26,7 +27,7 @@ def usual(scenario: Scenario) -> tuple[str, str]:
     Of a store it is the tail of the latency. Requests that are not acknowledged have none, so who
     gives up more of them would look faster: hence the condition.
     """
-    store = json.loads(scenario.plan_json).get("store")
+    store = store_in(json.loads(scenario.plan_json))
     if store is None:
         return BY, SUBJECT_TO
     return f"{store['name']}.latency_p99", f"{store['name']}.acknowledged >= 99% of best"
@@ -51,7 +52,7 @@ def sensible(
     links = list(dict.fromkeys([*(link["name"] for link in plan["links"]), subject]))
     media = [medium["name"] for medium in plan.get("media", [])]
     groups = {group["name"]: group["app"]["name"] for group in plan["groups"]}
-    store = plan.get("store")
+    store = store_in(plan)
     stores: list[str] = []
     if store is not None:
         name = store["name"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any, Literal
 
+from sojourn.plans import store_in
 from sojourn.stats import Interval, holm, mean_interval, paired_difference
 from sojourn.stats.quorum import needed, phi
 from sojourn.study.machine import cores
@@ -114,7 +115,7 @@ def advise(
 
     `report` is told how many runs are made of how many.
     """
-    store = scenario.plan().get("store")
+    store = store_in(scenario.plan())
     if store is None:
         raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
     if len(store["data_centres"]) > 1:

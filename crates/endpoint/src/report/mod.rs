@@ -278,7 +278,7 @@ mod tests {
                 },
                 app: App::parse(app).unwrap(),
             }],
-            store: None,
+            apps: Vec::new(),
             observe: Observe {
                 bottleneck: Bottleneck { name: String::new(), links: Vec::new() },
                 series_interval: 0,

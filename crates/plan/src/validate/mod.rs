@@ -32,8 +32,8 @@ impl Plan {
         self.check_balancers(&mut problems);
         let reach = Reach::new(self);
         self.check_routes(&mut problems, &reach);
-        if let Some(store) = &self.store {
-            store.check(self, &reach, &mut problems);
+        for (i, crate::App::Store(store)) in self.apps.iter().enumerate() {
+            store.check(i, self, &reach, &mut problems);
         }
         if let Some(duration) = duration {
             self.check_change_times(&mut problems, duration);
@@ -68,6 +68,7 @@ impl Plan {
             ("links", "links", self.links.len(), limits::LINKS),
             ("groups", "groups", self.groups.len(), limits::GROUPS),
             ("balancers", "balancers", self.balancers.len(), limits::BALANCERS),
+            ("apps", "applications", self.apps.len(), limits::APPS),
             ("balancers", "servers", balanced, limits::GROUPS),
         ] {
             problems.at_most(at![key], what, n as u64, limit as u64);
@@ -90,8 +91,8 @@ impl Plan {
         for (i, balancer) in self.balancers.iter().enumerate() {
             balancer.check_indices(i, self, problems);
         }
-        if let Some(store) = &self.store {
-            store.check_indices(self, problems);
+        for (i, crate::App::Store(store)) in self.apps.iter().enumerate() {
+            store.check_indices(i, self, problems);
         }
         for (j, &link) in self.observe.bottleneck.links.iter().enumerate() {
             let at = at!["observe", "bottleneck", "links", j];
@@ -120,8 +121,8 @@ impl Plan {
         Some(self.duration)
     }
 
-    /// Whether names are given once: results are named after links, media, balancers, groups and the
-    /// store.
+    /// Whether names are given once: results are named after links, media, balancers, groups and
+    /// applications.
     fn check_names_and_links(&self, problems: &mut Problems) {
         let mut nodes = Names::default();
         for (i, node) in self.nodes.iter().enumerate() {
@@ -146,8 +147,8 @@ impl Plan {
         for (i, group) in self.groups.iter().enumerate() {
             names.give(problems, || at!["groups", i, "name"], &group.name, "another flow");
         }
-        if let Some(store) = &self.store {
-            names.give(problems, || at!["store", "name"], &store.name, "the store");
+        for (i, app) in self.apps.iter().enumerate() {
+            names.give(problems, || at!["apps", i, "name"], app.name(), app.what());
         }
     }
 

@@ -9,11 +9,11 @@ use sojourn_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Store {
-    /// Whether indices are in range.
-    pub(super) fn check_indices(&self, plan: &Plan, problems: &mut Problems) {
+    /// Whether indices are in range; it is application number `app` of the plan.
+    pub(super) fn check_indices(&self, app: usize, plan: &Plan, problems: &mut Problems) {
         for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
             for (i, host) in hosts.iter().enumerate() {
-                let at = || at!["store", what, i];
+                let at = || at!["apps", app, what, i];
                 problems.index(at(), "node", host.node, plan.nodes.len());
                 let centre = host.data_centre as usize;
                 problems.index(at(), "data centre", centre, self.data_centres.len());
@@ -21,27 +21,27 @@ impl Store {
         }
     }
 
-    /// Checks everything that a run relies on.
-    pub(super) fn check(&self, plan: &Plan, reach: &Reach, problems: &mut Problems) {
-        self.check_hosts(plan, reach, problems);
-        self.check_placement(problems);
-        self.check_load(problems);
-        self.check_workload(problems);
-        self.check_service(problems);
-        self.check_faults(problems);
+    /// Checks everything that a run relies on; it is application number `app` of the plan.
+    pub(super) fn check(&self, app: usize, plan: &Plan, reach: &Reach, problems: &mut Problems) {
+        self.check_hosts(app, plan, reach, problems);
+        self.check_placement(app, problems);
+        self.check_load(app, problems);
+        self.check_workload(app, problems);
+        self.check_service(app, problems);
+        self.check_faults(app, problems);
     }
 
-    fn check_hosts(&self, plan: &Plan, reach: &Reach, problems: &mut Problems) {
+    fn check_hosts(&self, app: usize, plan: &Plan, reach: &Reach, problems: &mut Problems) {
         if self.clients.is_empty() || self.clients.len() > limits::CLIENTS {
             let most = limits::CLIENTS;
-            problems.add(at!["store", "clients"], format!("there are 1 to {most} clients"));
+            problems.add(at!["apps", app, "clients"], format!("there are 1 to {most} clients"));
         }
         let mut seen = BTreeSet::new();
         for (what, hosts) in [("nodes", &self.nodes), ("clients", &self.clients)] {
             for (i, host) in hosts.iter().enumerate() {
                 if !seen.insert(host.node) {
                     let name = &plan.nodes[host.node].name;
-                    problems.add(at!["store", what, i], format!("`{name}` is named twice"));
+                    problems.add(at!["apps", app, what, i], format!("`{name}` is named twice"));
                 }
             }
         }
@@ -49,47 +49,47 @@ impl Store {
         let apart = |&node: &usize| !(reach.reaches(first, node) && reach.reaches(node, first));
         let mut hosts = self.nodes.iter().chain(&self.clients).map(|host| host.node);
         if let Some(host) = hosts.find(|host| *host != first && apart(host)) {
-            problems.add(at!["store", "nodes"], plan.no_way(first, host));
+            problems.add(at!["apps", app, "nodes"], plan.no_way(first, host));
         }
     }
 
-    fn check_placement(&self, problems: &mut Problems) {
+    fn check_placement(&self, app: usize, problems: &mut Problems) {
         let tokens = self.nodes.len().saturating_mul(self.tokens as usize);
         if self.tokens == 0 || tokens > MOST_TOKENS {
             let message = format!("{tokens} tokens: 1 to {MOST_TOKENS} in all");
-            problems.add(at!["store", "tokens"], message);
+            problems.add(at!["apps", app, "tokens"], message);
             return;
         }
         let ring = match self.ring(0) {
             Ok(ring) => ring,
-            Err(why) => return problems.add(at!["store", "nodes"], why),
+            Err(why) => return problems.add(at!["apps", app, "nodes"], why),
         };
         if let Err(why) = self.placement.check(&ring) {
-            return problems.add(at!["store", "placement"], why);
+            return problems.add(at!["apps", app, "placement"], why);
         }
         for (at, level) in [("write_level", self.write_level), ("read_level", self.read_level)] {
             let local = self.nodes[0].data_centre;
             let (need, all) = (level.need(&self.placement, local).count(), self.placement.factor());
             if need > all {
                 let message = format!("needs {need} replicas, and there are {all}");
-                problems.add(at!["store", at], message);
+                problems.add(at!["apps", app, at], message);
             }
         }
     }
 
-    fn check_load(&self, problems: &mut Problems) {
+    fn check_load(&self, app: usize, problems: &mut Problems) {
         let load = &self.load;
         if load.outstanding > limits::OUTSTANDING {
             let most = limits::OUTSTANDING;
-            problems.add(at!["store", "load", "outstanding"], format!("at most {most}"));
+            problems.add(at!["apps", app, "load", "outstanding"], format!("at most {most}"));
         }
         match &load.arrivals {
             Arrivals::Closed { .. } if load.outstanding == 0 => {
                 let message = "a closed loop needs at least one";
-                problems.add(at!["store", "load", "outstanding"], message);
+                problems.add(at!["apps", app, "load", "outstanding"], message);
             }
             Arrivals::Open { every } => {
-                let at = || at!["store", "load", "arrivals", "every"];
+                let at = || at!["apps", app, "load", "arrivals", "every"];
                 if let Err(why) = every.check() {
                     problems.add(at(), why);
                 } else if every.mean().is_nan() || every.mean() < 1.0 {
@@ -99,17 +99,17 @@ impl Store {
             Arrivals::Closed { .. } => {}
         }
         if load.requests.is_some_and(|requests| requests <= load.warmup) {
-            problems.add(at!["store", "load", "warmup"], "leaves no request to be measured");
+            problems.add(at!["apps", app, "load", "warmup"], "leaves no request to be measured");
         }
     }
 
-    fn check_workload(&self, problems: &mut Problems) {
+    fn check_workload(&self, app: usize, problems: &mut Problems) {
         let w = &self.workload;
-        let at = |field: &'static str| at!["store", "workload", field];
+        let at = |field: &'static str| at!["apps", app, "workload", field];
         let shares = [w.read, w.update, w.insert, w.scan, w.modify];
         let sum: f64 = shares.iter().sum();
         if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-9 {
-            problems.add(at!["store", "workload"], "shares lie from 0 to 1, and add up to 1");
+            problems.add(at!["apps", app, "workload"], "shares lie from 0 to 1, and add up to 1");
         }
         if w.records == 0 && w.insert < 1.0 {
             problems.add(at("records"), "there are none to be read or updated");
@@ -128,9 +128,9 @@ impl Store {
         }
     }
 
-    fn check_service(&self, problems: &mut Problems) {
+    fn check_service(&self, app: usize, problems: &mut Problems) {
         let s = &self.service;
-        let at = |field: &'static str| at!["store", "service", field];
+        let at = |field: &'static str| at!["apps", app, "service", field];
         for (field, time) in [("coordinate", s.coordinate), ("write", s.write), ("read", s.read)] {
             problems.add_failed(at(field), time.check());
         }
@@ -150,16 +150,17 @@ impl Store {
             ("speculate", p.speculate.unwrap_or(0), 0),
         ] {
             if !(least..=limits::TIMEOUT).contains(&span) {
-                problems.add(at!["store", "patience", field], "must be above zero, up to a day");
+                problems
+                    .add(at!["apps", app, "patience", field], "must be above zero, up to a day");
             }
         }
     }
 
-    fn check_faults(&self, problems: &mut Problems) {
+    fn check_faults(&self, app: usize, problems: &mut Problems) {
         let (faults, most) = (self.faults.len() as u64, limits::FAULTS as u64);
-        problems.at_most(at!["store", "faults"], "faults", faults, most);
+        problems.at_most(at!["apps", app, "faults"], "faults", faults, most);
         for (i, fault) in self.faults.iter().enumerate() {
-            let at = || at!["store", "faults", i];
+            let at = || at!["apps", app, "faults", i];
             if fault.until.is_some_and(|until| until <= fault.at) {
                 problems.add(at().join("until"), "is over before it begins");
             }

@@ -66,7 +66,7 @@ impl<'a> World<'a> {
         plan.observe.capture.iter().for_each(|&link| net.observe_link(link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);
-        let apps = flows + usize::from(plan.store.is_some());
+        let apps = flows + plan.apps.len();
         Self {
             plan,
             seed,

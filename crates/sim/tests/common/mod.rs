@@ -52,7 +52,7 @@ impl Dumbbell {
             links: Vec::new(),
             balancers: Vec::new(),
             groups: Vec::new(),
-            store: None,
+            apps: Vec::new(),
             observe: Observe {
                 bottleneck: Bottleneck { name: "bottleneck".into(), links: vec![0] },
                 series_interval: 0,

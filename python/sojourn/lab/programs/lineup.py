@@ -14,6 +14,7 @@ from sojourn.lab.programs.plan import Flow, Run, mtu, read
 from sojourn.lab.programs.probe import Probe
 from sojourn.lab.programs.program import Ended, Program
 from sojourn.lab.programs.results import FlowResult, GroupStats, PingResult
+from sojourn.plans import store_in
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,8 @@ def prepare(
             ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
             settings.add(flow, flow.sender, ways)
     spoken = [*run.flows, *run.probes]
-    if run.plan.get("store"):
-        spoken.append(store.ask(settings, run.plan["store"]))
+    if asked := store_in(run.plan):
+        spoken.append(store.ask(settings, asked))
     problems += settings.problems
     if problems:
         raise NotPossible(problems)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.lab.programs.summaries import summarize
+from sojourn.plans import the_store
 
 if TYPE_CHECKING:
     from sojourn.study.engine import Column
@@ -36,7 +37,7 @@ def with_store(
 
 
 def _measured(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-    store = plan["store"]
+    store = the_store(plan)
     unmeasured = store["load"]["warmup"] // len(store["clients"])
     return [row for row in rows if row[0] > unmeasured and row[3] >= plan["warmup"]]
 
@@ -51,7 +52,7 @@ def distributions_of(plan: Mapping[str, Any], rows: Sequence[Sequence[Any]]) -> 
     bins: list[tuple[int, int, int]] = []
     for kind in KINDS:
         own = summarize(_times(row for row in measured if row[1] == kind)).bins
-        places += [f"{plan['store']['name']}.{kind}"] * len(own)
+        places += [f"{the_store(plan)['name']}.{kind}"] * len(own)
         bins += own
     low, high = ([one[side] / 1e9 for one in bins] for side in (0, 1))
     count = len(bins)
@@ -83,7 +84,7 @@ def summary_of(
     plan: Mapping[str, Any], rows: Sequence[Sequence[Any]], about: Mapping[str, Any]
 ) -> list[Column]:
     """Return the store's part of the summary: its metrics by the names they have in simulation."""
-    store = plan["store"]
+    store = the_store(plan)
     name = store["name"]
     measured = _measured(plan, rows)
     columns = _requests(name, measured)

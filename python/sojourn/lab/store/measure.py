@@ -14,6 +14,7 @@ from sojourn import _core
 from sojourn.lab.cassandra.client import Client
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.store.findings import keyspace, level, replication, summary_of, table_options
+from sojourn.plans import store_in
 
 if TYPE_CHECKING:
     from sojourn.study.engine import Column
@@ -54,7 +55,7 @@ def measure(
     cannot be reached, `LabError` if it refuses.
     """
     plan: Json = json.loads(plan_json)
-    store = plan.get("store")
+    store = store_in(plan)
     if store is None:
         raise LabError("the scenario has no [store]: describe one, see `sojourn explain store`")
     parts = _core.StoreParts(plan_json, seed)

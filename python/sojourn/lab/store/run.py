@@ -29,6 +29,7 @@ from sojourn.lab.run import END_SECONDS, LabRecord, about_run, ends_of, lost_bef
 from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
+from sojourn.plans import the_store
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
@@ -91,7 +92,7 @@ class StoreRun:
         self.lineup = lineup
         self.raw = raw
         self.stack = stack
-        self.store: Json = self.plan["store"]
+        self.store: Json = the_store(self.plan)
         self.parts = _core.StoreParts(plan_json, seed)
         self.keyspace = keyspace()
         self.hosts: dict[int, Host] = {}
@@ -177,12 +178,10 @@ class StoreRun:
             for link in self.plan["links"]
         ]
         observe = {**self.plan["observe"], "series_interval": 0, "capture": []}
-        made = {
-            **self.plan, "links": links, "groups": [], "duration": LONGEST, "warmup": 0,
+        return {
+            **self.plan, "links": links, "groups": [], "apps": [], "duration": LONGEST, "warmup": 0,
             "observe": observe,
         }  # fmt: skip
-        del made["store"]
-        return made
 
     def members(self) -> list[Node]:
         """The nodes, with the tokens of the plan's ring."""

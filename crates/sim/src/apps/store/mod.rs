@@ -114,9 +114,9 @@ impl Store {
     ///
     /// # Errors
     /// If its nodes make no ring, which only drawn tokens can do.
-    fn new(params: &Params, world: &World, id: u32) -> Result<Self, PlanError> {
+    fn new(params: &Params, world: &World, (number, id): (usize, u32)) -> Result<Self, PlanError> {
         let seed = world.seed;
-        let wrong = |message| PlanError::new(at!["store", "tokens"], message);
+        let wrong = |message| PlanError::new(at!["apps", number, "tokens"], message);
         let ring = params.ring(seed).map_err(wrong)?;
         let key = Key::new(seed, &params.name);
         let nodes = params.nodes.len();
@@ -234,8 +234,10 @@ impl Store {
 
 impl App for Store {
     fn try_new(declared: Declared, world: &mut World, id: u32) -> Result<Option<Self>, PlanError> {
-        let Declared::Store(params) = declared else { return Ok(None) };
-        let store = Self::new(params, world, id)?;
+        let Declared::App(number, sojourn_plan::App::Store(params)) = declared else {
+            return Ok(None);
+        };
+        let store = Self::new(params, world, (number, id))?;
         if let Some(at) = store.schedule.next_at() {
             world.set_timer(id, at);
         }

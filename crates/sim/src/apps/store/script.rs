@@ -84,7 +84,7 @@ impl Asked {
 ///
 /// Nothing if the plan has no such client.
 pub fn script(plan: &Plan, seed: u64, client: u32, most: usize) -> Vec<(Asked, Nanos)> {
-    let Some(store) = &plan.store else { return Vec::new() };
+    let Some(store) = plan.stores().next() else { return Vec::new() };
     let (own, clients) = (u64::from(client), store.clients.len() as u64);
     if own >= clients {
         return Vec::new();
