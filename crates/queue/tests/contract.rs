@@ -182,27 +182,18 @@ fn acknowledgement(flow: u32, len: u32, id: u64) -> Option<TcpView> {
 fn limits(params: &Params) -> (u64, u64, u64) {
     const NONE: u64 = u64::MAX;
     let by_unit = |unit, limit: u32| match unit {
-        Unit::Packets => (u64::from(limit), NONE, NONE),
-        Unit::Bytes => (NONE, u64::from(limit), NONE),
+        Unit::Packets => (u64::from(limit), NONE),
+        Unit::Bytes => (NONE, u64::from(limit)),
     };
-    match params {
-        Params::Fifo(p) => by_unit(p.unit, p.limit),
-        Params::Red(p) => by_unit(p.unit, p.limit),
-        Params::Choke(p) => (p.limit.into(), NONE, NONE),
-        Params::Blue(p) => (p.limit.into(), NONE, NONE),
-        Params::Sfb(p) => (p.limit.into(), NONE, NONE),
-        Params::Codel(p) => (p.limit.into(), NONE, NONE),
-        Params::FqCodel(p) => (p.limit.into(), NONE, NONE),
-        Params::Pie(p) => (p.limit.into(), NONE, NONE),
-        Params::FqPie(p) => (p.pie.limit.into(), NONE, NONE),
-        Params::Cobalt(p) => (NONE, NONE, p.buffer_limit().into()),
-        Params::FqCobalt(p) => (p.limit.into(), NONE, NONE),
-        Params::Daqm(p) => (p.limit.into(), NONE, NONE),
-        Params::Cake(p) => (NONE, NONE, p.buffer_limit().into()),
-        Params::Pi2(p) => (p.limit.into(), NONE, NONE),
-        Params::DualPi2(p) => (p.limit.into(), NONE, p.memory_limit.into()),
-        Params::External(p) => by_unit(p.unit, p.limit),
-    }
+    let (packets, bytes) =
+        params.limit().map_or((NONE, NONE), |(unit, limit)| by_unit(unit, limit));
+    let memory = match params {
+        Params::Cobalt(p) => p.buffer_limit().into(),
+        Params::Cake(p) => p.buffer_limit().into(),
+        Params::DualPi2(p) => p.memory_limit.into(),
+        _ => NONE,
+    };
+    (packets, bytes, memory)
 }
 
 /// Within what packets keep their order: their flow, and where a discipline sorts them further, the
@@ -381,18 +372,8 @@ fn marks_only_what_is_capable() {
         }
         assert!(bench.kept.marked.iter().all(|(id, _)| id % 2 == 1), "{text}");
         let marks = match &bench.params {
-            Params::Red(p) => p.ecn,
-            Params::Choke(p) => p.ecn,
-            Params::Blue(p) => p.ecn,
-            Params::Codel(p) => p.ecn,
-            Params::FqCodel(p) => p.ecn,
-            Params::Pie(p) => p.ecn,
-            Params::FqPie(p) => p.pie.ecn,
-            Params::Cobalt(p) => p.control.ecn,
-            Params::FqCobalt(p) => p.control.ecn,
-            Params::Pi2(p) => p.ecn,
             Params::Sfb(_) | Params::Cake(_) | Params::DualPi2(_) => true,
-            Params::Fifo(_) | Params::Daqm(_) | Params::External(_) => false,
+            params => serde_json::to_value(params).expect("they are JSON")["ecn"] == true,
         };
         assert!(
             !marks
