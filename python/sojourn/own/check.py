@@ -123,5 +123,6 @@ def _shrunk(trial: Trial, schedule: Schedule, rule: str) -> Failure:
                 schedule = candidate
     told: list[str] = []
     broken = _broken(trial, schedule, told.append)
-    message = str(broken) if broken is not None else AGAIN
+    # A policy that draws elsewhere fails otherwise each time.
+    message = AGAIN if broken is None or rule == "again" else str(broken)
     return Failure(rule, message, told, first)

@@ -76,7 +76,6 @@ class QueueTrial:
                     if name == "again"
                     else "a copy of the policy (copy.deepcopy) decided otherwise than the original"
                 )
-                note(what)
                 raise Broken(name, what)
 
 
