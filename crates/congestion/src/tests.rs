@@ -6,9 +6,8 @@ use proptest::prelude::*;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 fn all() -> Vec<Params> {
-    vec![
-        Params::Reno(reno::Params {}),
-        Params::Cubic(cubic::Params::default()),
+    let mut all: Vec<_> = TABLES.iter().filter_map(|table| Params::named(table.name)).collect();
+    all.extend([
         Params::Cubic(cubic::Params { variant: cubic::Variant::Linux, ..cubic::Params::default() }),
         Params::Cubic(cubic::Params {
             variant: cubic::Variant::Rfc9438,
@@ -17,12 +16,10 @@ fn all() -> Vec<Params> {
             fast_convergence: false,
             reno_friendly: false,
         }),
-        Params::Bbr(bbr::Params::default()),
-        Params::Dctcp(dctcp::Params::default()),
         Params::Dctcp(dctcp::Params { shift: 0, initial_alpha: 0 }),
-        Params::Prague(prague::Params::default()),
         Params::Prague(prague::Params { rtt_target: SECOND, rtt_transition: 0 }),
-    ]
+    ]);
+    all
 }
 
 fn slow_start(kind: Kind) -> hystart::Params {

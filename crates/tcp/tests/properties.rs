@@ -8,7 +8,8 @@ use sojourn_tcp::State;
 use sojourn_units::{MILLISECOND, SECOND};
 
 fn words() -> impl Strategy<Value = String> {
-    let control = prop::sample::select(vec!["reno", "cubic", "bbr", "dctcp", "prague"]);
+    let controls: Vec<_> = sojourn_tcp::tables().iter().map(|table| table.name).collect();
+    let control = prop::sample::select(controls);
     let profile = prop::sample::select(sojourn_tcp::Profile::NAMES);
     let extra = prop::sample::subsequence(
         vec![

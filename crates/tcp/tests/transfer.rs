@@ -10,7 +10,7 @@ use sojourn_units::{MILLISECOND, SECOND};
 #[test]
 fn every_profile_and_control_transfers() {
     for profile in sojourn_tcp::Profile::NAMES {
-        for control in ["reno", "cubic", "bbr", "dctcp", "prague"] {
+        for control in sojourn_tcp::tables().iter().map(|table| table.name) {
             for loss in [0.0, 0.02] {
                 let text = format!("{control} profile {profile}");
                 let mut pipe = Pipe::simple(&text, "10mbit", 10 * MILLISECOND, 50);
