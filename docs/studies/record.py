@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ FIGURES = {
 
 def how(name: str, outcome: Any) -> str:
     """What was run, in a sentence."""
-    size = getattr(outcome, "size", None)
+    size = outcome.size
     match name:
         case "taildrop":
             return (
@@ -75,8 +74,8 @@ def real_verdicts(printed: str) -> dict[str, str]:
 def main() -> None:
     from sojourn import _core
     from sojourn.cli.bars import stages
-    from sojourn.cli.paper import WHOLE
-    from sojourn.papers import load, report
+    from sojourn.papers import load
+    from sojourn.papers.report import show
     from sojourn.show.terminal import here
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -85,12 +84,8 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--real", type=Path)
     asked = parser.parse_args()
-    study: Any = import_module(f"sojourn.papers.{asked.name.replace('-', '_')}")
-    run, show = (
-        (load(asked.name).run, report.show) if asked.name in WHOLE else (study.run, study.show)
-    )
     with stages() as stage:
-        outcome = run(asked.results, not asked.full, None, stage)
+        outcome = load(asked.name).run(asked.results, not asked.full, None, stage)
     written = {path.stem: path for path in show(outcome) if path.suffix == ".png"}
     real = real_verdicts(asked.real.read_text(encoding="utf-8")) if asked.real else {}
     record = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,8 +15,6 @@ from typing import Any
 import pytest
 
 from sojourn import temporary
-from sojourn.papers.runs import Row, Runs
-from sojourn.study import StudyInterrupted
 from sojourn.study.batches import scan
 from tests.faults.tools import MAIN, SECONDS, SHORT
 
@@ -137,63 +134,6 @@ def test_asked_to_end_it_stops_as_by_ctrl_c(tmp_path: Path) -> None:
     assert "kept in out, the same command goes on from there" in told
     assert not (tmp_path / "out" / "log").exists()
     assert (tmp_path / "out" / "summary.parquet").exists()
-
-
-# Papers whose runs are lines of one file
-
-
-ROWS: list[Row] = [({"n": n}, {"told": n}, seed) for n in range(6) for seed in (1, 2)]
-
-
-def make(told: Any, seed: int) -> dict[str, Any]:
-    return {"outcome": 10 * told["told"] + seed, "long": "x" * 9000}
-
-
-def in_folder(folder: Path) -> list[dict[str, Any]]:
-    return Runs(folder, make, "engine").run(ROWS, 2, None)
-
-
-class Counted:
-    """Makes runs, and counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, told: Any, seed: int) -> dict[str, Any]:
-        self.count += 1
-        return make(told, seed)
-
-
-def test_a_paper_that_was_killed_goes_on(tmp_path: Path) -> None:
-    expected = in_folder(tmp_path / "whole")
-    lines = (tmp_path / "whole" / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    assert len(lines) == len(ROWS)
-    for cut in (0, 1, len(lines[0]) // 2, len(lines[0]) - 1):
-        folder = tmp_path / f"cut-{cut}"
-        folder.mkdir()
-        (folder / "runs.jsonl").write_bytes(lines[1] + lines[0][:cut])
-        first, second = Counted(), Counted()
-        assert Runs(folder, first, "engine").run(ROWS, 1, None) == expected
-        # A line without its end is whole all the same.
-        assert first.count == len(ROWS) - (2 if cut == len(lines[0]) - 1 else 1)
-        assert Runs(folder, second, "engine").run(ROWS, 1, None) == expected
-        assert second.count == 0
-
-
-def test_two_processes_at_one_paper(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        one, other = pool.map(in_folder, [tmp_path, tmp_path])
-    assert one == other
-    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
-    assert {json.loads(line)["key"] for line in lines} == {
-        Runs(tmp_path, make, "engine").key(told, seed) for _, told, seed in ROWS
-    }
-
-
-def test_a_paper_is_stopped_by_its_report(tmp_path: Path) -> None:
-    with pytest.raises(StudyInterrupted, match="goes on from there"):
-        Runs(tmp_path, make, "engine").run(ROWS, 1, lambda now: now.done < 3)
-    assert 3 <= len((tmp_path / "runs.jsonl").read_text().splitlines()) < len(ROWS)
 
 
 # Others that write

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.scenario import Scenario
 from sojourn.study.key import canonical
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
     from sojourn.papers.paper import Cells
-    from sojourn.scenario import Scenario
+    from sojourn.study.cells import Runnable
 
 FOLDER = Path(__file__).parent / "sampled"
 SAMPLED = 20
@@ -45,7 +46,7 @@ class Cell:
     part: str
     """The table of the study that the cell belongs to."""
     factors: dict[str, Any]
-    world: Scenario | dict[str, Any]
+    world: Runnable | dict[str, Any]
     """A scenario, or the parameters of `simulate_server`."""
 
     @property
@@ -124,16 +125,16 @@ def queue_lb() -> Iterator[Cell]:
 
 def rrda() -> Iterator[Cell]:
     """The paper's experiments, the comparison of policies, and the three scenarios."""
-    from sojourn.papers.rrda import scenarios, study
+    from sojourn.papers.rrda import study
 
     size = study.QUICK
-    parts = {"experiments": study._experiments(size), "grid": study._grid(size)}
-    for name, rows in parts.items():
-        for factors, told, seed in rows:
-            if seed == 1:
-                yield Cell(name, factors, told)
-    for name, rates in scenarios.RATES.items():
-        yield Cell("scenarios", {"scenario": name}, scenarios.scenario(rates))
+    for factors, server in study.experiments(size):
+        named = {k: factors[k] for k in ("study", "reading", "clients", "cpu")}
+        varied = "buffer" if factors["buffer"] else "policy"
+        yield Cell("experiments", {**named, varied: factors[varied]}, server.as_dict())
+    for name, cells in (("grid", study.grid(size)), ("scenarios", study.plots())):
+        for factors, server in cells:
+            yield Cell(name, dict(factors), server.as_dict())
 
 
 def edge_store() -> Iterator[Cell]:
@@ -183,7 +184,9 @@ def measure(cell: Cell, seed: int) -> dict[str, Any]:
         scalars = {k: v for k, v in outcome.items() if not isinstance(v, (list, dict))}
         return {"plan": digest(cell.world), "hash": digest(outcome), "metrics": {"": scalars}}
     plan = json.loads(canonical(cell.world.plan_json))
-    record = _core.simulate(cell.world.replace({"observe.trace_hash": True}).plan_json, seed)
+    assert isinstance(cell.world, Scenario)
+    hashed = cell.world.replace({"observe.trace_hash": True})
+    record = _core.simulate(hashed.plan_json, seed)
     return {"plan": digest(plan), "hash": record.trace_hash, "metrics": metrics(record)}
 
 

@@ -11,8 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sojourn.papers.daqm import claims, estimators, parts, published, report, scenarios, study
+from sojourn.papers.daqm import claims, estimators, parts, published, scenarios, study
 from sojourn.papers.daqm.mechanisms import C1, C2, C3, COBALT, CONFIGURATIONS, EIGHT, RED, SIXTEEN
+from sojourn.papers.daqm.paper import PAPER
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Part
+from sojourn.papers.report import show
 from sojourn.stats import judge
 
 TINY = parts.Size(
@@ -143,7 +147,7 @@ def _opposite(mechanism: str, flow: str, model: str) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _frame(part: parts.Part, story: Callable[..., dict[str, float]], up: bool) -> pd.DataFrame:
+def _frame(part: Part, story: Callable[..., dict[str, float]], up: bool) -> pd.DataFrame:
     """A part's table, made up; swept quantities push where the thesis says, or the other way."""
     rng = np.random.default_rng(1)
     rows = []
@@ -169,11 +173,11 @@ def _frame(part: parts.Part, story: Callable[..., dict[str, float]], up: bool) -
 
 
 @pytest.fixture(scope="module")
-def listed() -> list[parts.Part]:
+def listed() -> list[Part]:
     return parts.as_meant(TINY)
 
 
-def test_all_claims_hold_in_the_thesis_own_world(listed: list[parts.Part]) -> None:
+def test_all_claims_hold_in_the_thesis_own_world(listed: list[Part]) -> None:
     """Runs that are as the thesis says make every claim hold."""
     for part in listed:
         found = judge(part.claims, _frame(part, _story, up=True))
@@ -181,7 +185,7 @@ def test_all_claims_hold_in_the_thesis_own_world(listed: list[parts.Part]) -> No
         assert set(verdicts.values()) == {"holds"}, verdicts
 
 
-def test_no_claim_holds_in_the_opposite_world(listed: list[parts.Part]) -> None:
+def test_no_claim_holds_in_the_opposite_world(listed: list[Part]) -> None:
     """Runs that contradict it make none hold."""
     for part in listed:
         found = judge(part.claims, _frame(part, _opposite, up=False))
@@ -189,7 +193,7 @@ def test_no_claim_holds_in_the_opposite_world(listed: list[parts.Part]) -> None:
         assert set(verdicts.values()) == {"does not hold"}, verdicts
 
 
-def test_noise_cannot_be_told(listed: list[parts.Part]) -> None:
+def test_noise_cannot_be_told(listed: list[Part]) -> None:
     """Runs that differ by chance alone decide no claim that one is better than another."""
     part = next(p for p in listed if p.name == "features")
     frame = _frame(part, _story, up=True)
@@ -202,12 +206,12 @@ def test_noise_cannot_be_told(listed: list[parts.Part]) -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """A study far too short to mean anything."""
-    return study.run(tmp_path_factory.mktemp("daqm"), size=TINY)
+    return PAPER.run(tmp_path_factory.mktemp("daqm"), size=TINY)
 
 
-def test_every_claim_has_a_verdict(outcome: study.Outcome, listed: list[parts.Part]) -> None:
+def test_every_claim_has_a_verdict(outcome: Outcome, listed: list[Part]) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert [c["id"] for c in data["claims"]] == [c.id for p in listed for c in p.claims]
@@ -217,28 +221,28 @@ def test_every_claim_has_a_verdict(outcome: study.Outcome, listed: list[parts.Pa
     assert {row["source"] for row in data["published"]} >= {"table 4", "HTTP CBR"}
 
 
-def test_as_described_nothing_is_congested(outcome: study.Outcome) -> None:
+def test_as_described_nothing_is_congested(outcome: Outcome) -> None:
     """Ports of 2 Gbit/s carry what 100 clients offer without a drop."""
-    described = outcome.described
+    described = outcome.frame("described")
     assert described["drops"].sum() == 0
     assert described["utilisation"].max() < 0.25
     assert described[claims.SOJOURN].max() < 1e-3
 
 
-def test_measuring_discards_only_as_published(outcome: study.Outcome) -> None:
+def test_measuring_discards_only_as_published(outcome: Outcome) -> None:
     """The quirk is in the ledger where it is on, and nowhere else."""
-    discarded = outcome.quirks.groupby("quirks")["discarded"].max()
+    discarded = outcome.frame("quirks", "estimates").groupby("quirks")["discarded"].max()
     assert discarded["none"] == 0
     assert discarded["all but discards"] == 0
-    features = outcome.tables["features"].frame
+    features = outcome.frame("features", "all")
     assert (features["drops_measurement"] == 0).all()
-    assert set(outcome.quirks["mechanism"]) == set(CONFIGURATIONS)
+    assert set(outcome.frame("quirks", "estimates")["mechanism"]) == set(CONFIGURATIONS)
     assert set(features["mechanism"]) == set(SIXTEEN) > set(EIGHT)
 
 
-def test_the_report_is_written(outcome: study.Outcome) -> None:
+def test_the_report_is_written(outcome: Outcome) -> None:
     """One page, and figures of all kinds in three formats."""
-    written = report.show(outcome)
+    written = show(outcome)
     page = Path(written[0]).read_text()
     assert "As described, nothing is ever congested" in page
     names = {p.name for p in written}

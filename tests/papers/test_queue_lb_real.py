@@ -13,7 +13,8 @@ from sojourn.lab import Unavailable, openvswitch
 from sojourn.lab.engine import WireEngine
 from sojourn.papers.bench import levels_of, split
 from sojourn.papers.beside import rows as beside_rows
-from sojourn.papers.paper import Outcome, Part
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Part
 from sojourn.papers.queue_lb import study
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.paper import PAPER

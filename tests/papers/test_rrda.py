@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
-from sojourn.papers.rrda import claims, report, scenarios, study
+from sojourn.papers.report import show
+from sojourn.papers.rrda import claims, scenarios, study
+from sojourn.papers.rrda.paper import PAPER
 from sojourn.stats import judge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TINY = study.Size(0.4, 0, 2, 0.6, 1, 1)
+TINY = study.Size(seconds=0.4, seeds=2, scenario_seeds=1, grid=0.6, grid_seeds=1)
 
 
 def test_every_claim_is_made_under_both_readings() -> None:
@@ -103,14 +105,20 @@ def test_claims_go_both_ways(published: bool, verdict: str) -> None:
 
 
 def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = study.run(tmp_path, size=TINY)
-    assert set(outcome.frame["study"]) == {"clients", "cpu", "sizes", "sizes of clients"}
-    assert set(outcome.grid["policy"]) == set(scenarios.COMPARED)
+    outcome = PAPER.run(tmp_path, size=TINY)
+    studies = set(outcome.frame("experiments")["study"])
+    assert studies == {
+        "clients",
+        "cpu",
+        "sizes",
+        "sizes of clients",
+    }
+    assert set(outcome.frame("grid")["policy"]) == set(scenarios.COMPARED)
     assert len(outcome.judgements) == len(claims.CLAIMS)
     assert (
         json.loads(json.dumps(outcome.as_dict(), allow_nan=False, default=str))["paper"] == "rrda"
     )
-    written = report.show(outcome)
+    written = show(outcome)
     assert all(path.stat().st_size > 0 for path in written)
     page = written[0].read_text(encoding="utf-8")
     for words in ("Policies compared", "elastic", "reconstruction"):
@@ -120,7 +128,7 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
         raise AssertionError("simulated again")
 
     monkeypatch.setattr(_core, "simulate_server", never)
-    again = study.run(tmp_path, size=TINY)
-    pd.testing.assert_frame_equal(again.frame, outcome.frame)
+    again = PAPER.run(tmp_path, size=TINY)
+    pd.testing.assert_frame_equal(again.frame("experiments"), outcome.frame("experiments"))
     with pytest.raises(ValueError, match="cluster"):
-        study.run(tmp_path, size=TINY, on="tcp://x")
+        PAPER.run(tmp_path, size=TINY, on="tcp://x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
@@ -11,10 +12,17 @@ import pytest
 from sojourn.lab import Unavailable
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.receivers import Receivers, Wanted
-from sojourn.papers.rrda import claims, real, scenarios
+from sojourn.papers.beside import beside, verdicts
+from sojourn.papers.report import show
+from sojourn.papers.rrda import claims, scenarios, study
+from sojourn.papers.rrda.engine import Real
+from sojourn.papers.rrda.paper import PAPER
 from tests.lab.conftest import possible
 
-TINY = real.Size(0.5, 1, clients=(10, 20, 35), cpus=(0.5, 1.0))
+TINY = study.Size(
+    seconds=0.5, seeds=1, scenario_seeds=1, clients=(10, 20, 35), cpus=(0.5, 1.0),
+    policies=("static", "rrda"), sizes=False,
+)  # fmt: skip
 
 
 def _skip(error: Unavailable) -> None:
@@ -24,20 +32,22 @@ def _skip(error: Unavailable) -> None:
 
 
 def test_quick_takes_under_four_minutes_and_says_so() -> None:
-    assert real.QUICK.seconds_in_all < 230
+    assert study.REAL_QUICK.seconds_in_all < 230
     assert (
-        real.estimate(real.QUICK) == "80 real runs of 1.8 s, one after the other: about 3 minutes"
+        study.lasting(study.REAL_QUICK)
+        == "80 real runs of 1.8 s, one after the other: about 3 minutes"
     )
-    assert real.estimate(real.FULL).endswith(" hours")
-    assert real.FULL.claims == claims.CLAIMS
-    assert {size for size, _ in real.FULL.sizes} == set(scenarios.STATICS)
+    assert study.lasting(study.REAL_FULL).endswith(" hours")
+    assert study.REAL_FULL.claims == claims.CLAIMS
+    buffers = {factors["buffer"] for factors, _ in study.experiments(study.REAL_FULL)}
+    assert buffers == {"", *scenarios.STATICS}
 
 
 def test_claims_speak_of_what_is_run() -> None:
-    ids = {claim.id for claim in real.QUICK.claims}
+    ids = {claim.id for claim in study.REAL_QUICK.claims}
     assert "exhaustion-tenth-processed" in ids
     assert not any(name.startswith("static") for name in ids)
-    told = next(c for c in real.QUICK.claims if c.id == "exhaustion-tenth-enqueued")
+    told = next(c for c in study.REAL_QUICK.claims if c.id == "exhaustion-tenth-enqueued")
     assert "20 to 35 clients" in told.text
     assert {claim.id for claim in claims.overhead()} == {
         "cpu-overhead-processed",
@@ -49,12 +59,16 @@ def test_a_quota_is_no_pause_of_the_handler_s_own() -> None:
     seen: list[tuple[object, Wanted]] = []
 
     class Fake:
-        def run(self, told: dict[str, object], wanted: Wanted, seed: int) -> dict[str, int]:
+        about: ClassVar[dict[str, str]] = {"kernel": "0", "quota": "handler"}
+
+        def run(self, told: dict[str, object], wanted: Wanted, seed: int) -> dict[str, Any]:
             seen.append((told["handler"], wanted))
-            return {"seed": seed}
+            return {"arrived": seed, "throughput": 1.0, "samples": [], "doubts": ["late"]}
 
     told = scenarios.server("enqueued", "rrda", 35, 0.75, 1, 0)
-    assert real.real(Fake(), told, 3) == {"seed": 3}  # type: ignore[arg-type]
+    record = Real(Fake()).simulate(json.dumps(told), 3)  # type: ignore[arg-type]
+    assert record.events == 3
+    assert record.real == {"kernel": "0", "quota": "handler", "doubts": [{"what": "late"}]}
     (handler, wanted), pauses = seen[0], told["handler"]["pauses"]
     assert handler == {"rate": scenarios.RATE, "pauses": pauses[:1]}
     assert wanted.cpu == 0.75
@@ -79,31 +93,30 @@ def test_the_quota_is_kept_by_the_handler_where_no_group_can_be_made() -> None:
 def test_a_small_real_part(tmp_path: Path) -> None:
     """Far too short to mean anything; but buffers of 1 MB are exhausted by 35 clients only."""
     try:
-        outcome = real.run(tmp_path, WireEngine(), TINY, quick=True)
+        outcome = PAPER.run(tmp_path, True, size=TINY, engine=WireEngine())
     except Unavailable as error:
         _skip(error)
         return
     assert len(outcome.judgements) == len(TINY.claims) + 2
     assert set(outcome.in_simulation) == {claim.id for claim in TINY.claims}
-    frame = outcome.real.frame
+    frame = outcome.frame("experiments")
     static = frame[(frame["study"] == "clients") & (frame["policy"] == "static")]
     lost = static[static["reading"] == "processed"].set_index("clients")["exhaustion"]
     assert lost[10] == 0
     assert lost[35] > 0
     assert (frame["throughput"] > 1e6).all()
     assert (frame["cpu_per_gbit"] > 0).all()
-    beside = outcome.beside
-    assert {"throughput simulated", "throughput real"} <= set(beside)
-    assert len(outcome.cost) > 0
-    verdicts = real.rows(outcome)
-    assert [row["simulated"] for row in verdicts[-2:]] == ["cannot be simulated"] * 2
-    assert all(row["verdict real"] for row in verdicts)
+    assert set(beside(outcome)["metric"]) == {"throughput", "exhaustion"}
+    assert len(study.cost(outcome.tables["experiments"])) > 0
+    rows = verdicts(outcome)
+    assert [row["simulated"] for row in rows[-2:]] == ["cannot be simulated"] * 2
+    assert all(row["verdict real"] for row in rows)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["quota"] in ("control group", "handler")
     assert any("quota" in note for note in outcome.notes)
-    page = real.show(outcome)[0].read_text()
+    page = show(outcome)[0].read_text()
     assert "Verdicts in both worlds" in page
     assert "CPU, real" in page
     # The next time nothing is run again.
-    again = real.run(tmp_path, WireEngine(), TINY, quick=True)
-    pd.testing.assert_frame_equal(again.real.frame, outcome.real.frame)
+    again = PAPER.run(tmp_path, True, size=TINY, engine=WireEngine())
+    pd.testing.assert_frame_equal(again.frame("experiments"), frame)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sojourn import _core
-from sojourn.papers.paper import Outcome
+from sojourn.papers.outcome import Outcome
 from sojourn.papers.report import show
 from sojourn.papers.taildrop import claims, mechanisms, scenarios, study
 from sojourn.papers.taildrop.paper import PAPER

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 import typer
 
 from sojourn.cli import bars, exits, options, output
-from sojourn.papers import load
-
-PAPERS = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
-WHOLE = ("taildrop", "queue-lb", "edge-store")
-SMALL = ("rrda", "edge-store")
-"""Those that need no cluster."""
-
-
-class Outcome(Protocol):
-    """What a paper's study found."""
-
-    judgements: Any
-    units: Any
-    notes: list[str]
-    folder: Path
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every claim with its verdict and figures."""
+from sojourn.papers import NAMES, load
 
 
 def register(app: typer.Typer) -> None:
@@ -34,13 +16,9 @@ def register(app: typer.Typer) -> None:
     app.command()(paper)
 
 
-def _module(name: str) -> Any:
-    return import_module(f"sojourn.papers.{name.replace('-', '_')}")
-
-
 @exits.command
 def paper(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(PAPERS)}.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(NAMES)}.")],
     quick: Annotated[
         bool, typer.Option("--quick", help="Shorter and fewer runs, for minutes on two cores.")
     ] = False,
@@ -63,67 +41,34 @@ def paper(
     """
     if quick and full:
         exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
-    if name not in PAPERS:
+    if name not in NAMES:
         from sojourn import _core
 
-        near = _core.nearest(name, list(PAPERS))
-        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(PAPERS)}"
+        near = _core.nearest(name, list(NAMES))
+        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
         exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
-    study = None if name in WHOLE else _module(name)
+    study = load(name)
     parts = [name, *(word for word, asked in (("real", made.real), ("quick", quick)) if asked)]
     folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     engine = made.engine(as_json)
-    if name not in WHOLE and engine is not None and getattr(study, "real", None) is None:
-        able = ", ".join(p for p in PAPERS if p in WHOLE or hasattr(_module(p), "real"))
+    if engine is not None and study.real is None:
+        able = ", ".join(p for p in NAMES if load(p).real is not None)
         exits.fail(f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json)
-    if made.cluster.on is not None and name in SMALL:
+    if made.cluster.on is not None and not study.cluster:
         exits.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
-    outcome: Outcome
-    if name in WHOLE:
-        with made.cluster.connected() as cluster:
-            _whole(load(name), folder, quick, made.workers, cluster, engine, as_json)
-        return
-    assert study is not None
     with made.cluster.connected() as cluster, bars.stages() as stage:
-        if engine is not None:
-            size = study.real.size_of(quick)
-            output.note(study.real.estimate(size))
-            outcome = study.real.run(folder, engine, size, quick, made.workers, stage)
-        else:
-            outcome = study.run(folder, quick, made.workers, stage, on=cluster)
-    with bars.waiting("writing the page and its figures"):
-        written = study.real.show(outcome) if made.real else study.show(outcome)
-    if as_json:
-        output.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
-        return
-    from sojourn.show import print_claims
-
-    print_claims(outcome.judgements, outcome.units, output.console())
-    if made.real:
-        output.table(study.real.rows(outcome), study.real.COLUMNS, "Both worlds")
-    for note in outcome.notes:
-        typer.echo(note)
-    output.echo_written(written)
-    typer.echo(f"The runs are in {outcome.folder}.")
-
-
-def _whole(
-    paper: Any, folder: Path, quick: bool, workers: int | None, on: Any, engine: Any, as_json: bool
-) -> None:
-    with bars.stages() as stage:
-        if engine is not None:
-            output.note(paper.real.estimate(paper.size(quick, real=True)))
-        outcome = paper.run(folder, quick, workers, stage, on=on, engine=engine)
+        if engine is not None and study.real is not None:
+            output.note(study.real.estimate(study.size(quick, real=True)))
+        outcome = study.run(folder, quick, made.workers, stage, on=cluster, engine=engine)
     from sojourn.papers.beside import rows, verdicts
     from sojourn.papers.report import show
+    from sojourn.show import print_claims
 
     with bars.waiting("writing the page and its figures"):
         written = show(outcome)
     if as_json:
         output.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
-    from sojourn.show import print_claims
-
     print_claims(outcome.judgements, outcome.units, output.console())
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)

@@ -7,7 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.paper import REAL, SIMULATED, Column, Outcome
+from sojourn.papers.beside import REAL, SIMULATED
+from sojourn.papers.outcome import Column, Outcome
 from sojourn.stats import judge_components
 from sojourn.stats.claims import Claim
 from sojourn.study import Study
@@ -113,12 +114,13 @@ class Bench:
 
     def _look_at(self, table: Table) -> None:
         """Notes how real runs were made, and what speaks against them."""
-        for levels, run in runs_of(table):
+        found = {run.key: (levels, run) for levels, run in runs_of(table)}
+        for levels, run in found.values():
             real = run.about["real"]
             if not self._about:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
             if real["doubts"]:
-                name = " ".join(str(level) for level in levels.values())
+                name = " ".join(str(level) for level in levels.values() if level != "")
                 self._doubts[f"{name} seed {run.seed}"] = tuple(map(doubt, real["doubts"]))
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:

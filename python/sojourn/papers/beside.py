@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sojourn.papers.paper import REAL, SIMULATED
 from sojourn.show.terminal import BADGES, decisive
 from sojourn.study.quantities import interval, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sojourn.papers.paper import Outcome
+    from sojourn.papers.outcome import Outcome
     from sojourn.stats import Judgement
 
+SIMULATED, REAL = "simulated", "real"
 RATIO = "real / simulated"
 VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real")
 

@@ -13,7 +13,8 @@ from sojourn.study import quantities
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sojourn.papers.paper import Drawn, Outcome, Titled
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Drawn, Titled
     from sojourn.study import Table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn.study.errors import StudyError
 from sojourn.study.key import canonical, plan_hash, short
@@ -23,6 +23,21 @@ RESERVED = ("seed", "key")
 """Columns that every table of a study has, hence no names for factors."""
 
 
+class Runnable(Protocol):
+    """What a cell runs: a scenario, or what another engine takes for a plan."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name."""
+
+    @property
+    def plan_json(self) -> str:
+        """The plan, as the engine takes it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As written, plain data."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One combination of levels and what it becomes."""
@@ -34,7 +49,7 @@ class Cell:
     plan_hash: str
 
     @classmethod
-    def of(cls, factors: Mapping[str, Level], scenario: Scenario) -> Cell:
+    def of(cls, factors: Mapping[str, Level], scenario: Runnable) -> Cell:
         """Return the cell of a scenario."""
         plan = canonical(scenario.plan_json)
         return cls(dict(factors), plan, scenario.as_dict(), plan_hash(plan))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from sojourn.study.cells import Cell, Factor, Level, check, combine
+from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
 from sojourn.study.errors import StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
@@ -77,7 +77,7 @@ class Study:
     def of_cells(
         cls,
         name: str,
-        cells: Iterable[tuple[Mapping[str, Level], Scenario]],
+        cells: Iterable[tuple[Mapping[str, Level], Runnable]],
         *,
         kind: str = "study",
         question: Mapping[str, Any] | None = None,
@@ -86,7 +86,7 @@ class Study:
         listed = [(factors, scenario) for factors, scenario in cells]
         if not listed:
             raise StudyError("a study needs at least one cell")
-        study = cls(listed[0][1], name)
+        study = cls(cast("Scenario", listed[0][1]), name)
         study._cells = tuple(Cell.of(factors, scenario) for factors, scenario in listed)
         check(study._cells)
         study._kind, study._question = kind, dict(question or {})

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+from scipy.stats import spearmanr
+
+from sojourn.papers.daqm import published
 from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import C1, COBALT, CONFIGURATIONS, EIGHT, RED
+from sojourn.papers.daqm.scenarios import HTTP
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.papers.daqm.study import Outcome
+    from sojourn.papers.outcome import Outcome
 
 #: Published metrics and the runs' own that mean the same.
 SAME = {
@@ -24,8 +27,6 @@ SAME = {
 
 def _http(frame: pd.DataFrame) -> pd.DataFrame:
     """HTTP at a constant rate, each client at the flow's own, dAQM with its preset's drop rates."""
-    from sojourn.papers.daqm.scenarios import HTTP
-
     chosen = (frame["flow"] == "http") & (frame["model"] == "cbr")
     for column, value in (("rate", HTTP.rate), ("payload", HTTP.payload), ("drop_rate", 0.0)):
         if column in frame:
@@ -42,15 +43,11 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
     Loss is that of the published averaging in the first two, and counted once in the others.
     """
-    import pandas as pd
-
-    from sojourn.papers.daqm import published
-
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
-    bus = _http(outcome.estimates)
-    described = _http(outcome.described)
-    meant = _http(outcome.tables["features"].frame)
+    bus = _http(outcome.frame("published", "estimates"))
+    described = _http(outcome.frame("described"))
+    meant = _http(outcome.frame("features", "all"))
     meant = meant[meant["load"] == meant["load"].max()]
     rows = []
     for mechanism in EIGHT:
@@ -71,13 +68,12 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 def order(outcome: Outcome) -> pd.DataFrame:
     """How alike the orders of the eight mechanisms are, by Spearman's rank correlation."""
-    import pandas as pd
-
-    from sojourn.papers.daqm import published
-
     known = published.frame()
     known = known[known["source"] == "HTTP CBR"]
-    bus, meant = _http(outcome.estimates), _http(outcome.tables["features"].frame)
+    bus, meant = (
+        _http(outcome.frame("published", "estimates")),
+        _http(outcome.frame("features", "all")),
+    )
     rows = []
     for metric, own in SAME.items():
         paper = [
@@ -101,8 +97,6 @@ def order(outcome: Outcome) -> pd.DataFrame:
 
 def _alike(a: list[float], b: list[float]) -> float:
     """Spearman's rank correlation; none if all are equal."""
-    from scipy.stats import spearmanr
-
     if len(set(a)) < 2 or len(set(b)) < 2:
         return float("nan")
     return float(spearmanr(a, b).statistic)
@@ -110,9 +104,7 @@ def _alike(a: list[float], b: list[float]) -> float:
 
 def averaging(outcome: Outcome) -> pd.DataFrame:
     """What the averaging does: the runs as published, HTTP at a constant rate, by mechanism."""
-    import pandas as pd
-
-    bus = _http(outcome.estimates)
+    bus = _http(outcome.frame("published", "estimates"))
     columns = {
         "loss as published": "plr",
         "with zeros": "plr_with_zeros",
@@ -131,8 +123,6 @@ def averaging(outcome: Outcome) -> pd.DataFrame:
 
 def quirks(outcome: Outcome) -> pd.DataFrame:
     """What each of the published code's quirks does to dAQM, HTTP at a constant rate on the bus."""
-    import pandas as pd
-
     columns = {
         "loss as published": "plr",
         "loss counted once": "loss",
@@ -141,7 +131,7 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
         "sojourn (ms) as published": "sojourn",
         "delay (ms) as published": "delay",
     }
-    frame = outcome.quirks
+    frame = outcome.frame("quirks", "estimates")
     return pd.DataFrame(
         {
             "quirks": quirk,
@@ -158,8 +148,8 @@ def quirks(outcome: Outcome) -> pd.DataFrame:
 
 def messages(outcome: Outcome) -> list[str]:
     """What changes between the readings, a sentence or two each, with this run's figures."""
-    bus, described = _http(outcome.estimates), outcome.described
-    meant = _http(outcome.tables["features"].frame)
+    bus, described = _http(outcome.frame("published", "estimates")), outcome.frame("described")
+    meant = _http(outcome.frame("features", "all"))
     meant = meant[meant["load"] == meant["load"].max()]
     load = float(meant["load"].iloc[0])
     said = [
@@ -221,5 +211,5 @@ def _share(value: float) -> str:
 
 
 def _quirk(outcome: Outcome, mechanism: str, quirk: str, metric: str) -> float:
-    frame = outcome.quirks
+    frame = outcome.frame("quirks", "estimates")
     return _mean(frame[frame["quirks"] == quirk], mechanism, metric)

@@ -19,12 +19,8 @@ counted once at the queue, stand beside them. What was found in the published co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 #: Seconds after which a packet without any trace counts as lost.
 FORGOTTEN = 10.0
@@ -40,8 +36,6 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     Units: delay and sojourn in ms, fct in s, throughput in kbit/s; plr is a share. Takes a
     run's tables `flow_series` and `series`, recorded with `observe.monitor`.
     """
-    import pandas as pd
-
     f = flow_series
     if f.empty:  # nobody has sent anything
         names = ["delay", "plr", "throughput", "fct", "queue", "sojourn"]
@@ -68,8 +62,6 @@ def samples(flow_series: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
 
 def _forgotten(f: pd.DataFrame) -> np.ndarray:
     """Packets discarded by measuring that a monitor has missed for long enough."""
-    import pandas as pd
-
     keys = ["group", "flow", "back"]
     late = f[[*keys, "time", "measurement_drops"]].copy()
     late["time"] = (late["time"] + FORGOTTEN).round(6)

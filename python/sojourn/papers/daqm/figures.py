@@ -16,6 +16,7 @@ from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, RIVALS
 from sojourn.papers.daqm.scenarios import FLOWS, MODELS
 from sojourn.show import style
+from sojourn.stats import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +59,6 @@ _FLOW_NAMES = {
 
 def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
     """Mean and half-width of its 95 % interval; zero for one value."""
-    from sojourn.stats import mean_interval
-
     values = values[np.isfinite(values)]
     if not values.size:
         return float("nan"), 0.0

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from sojourn import _core
 from sojourn.papers.daqm import claims, published, scenarios
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, SIXTEEN, queue
 from sojourn.papers.daqm.scenarios import FLOWS, FTP, HTTP, MODELS, STREAMING, Flow, Traffic
+from sojourn.papers.paper import Part
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -57,17 +60,6 @@ QUICK = Size(3, 3, 1, (0.8, 1.2), 1, 1, 6, whole=False)
 FULL = Size(10, 60, 2, (0.8, 1.0, 1.2, 2.0), 5, 2, 5, whole=True)
 
 
-@dataclass(frozen=True)
-class Part:
-    """Cells that make up one table."""
-
-    name: str
-    title: str
-    cells: Cells
-    seeds: int
-    claims: tuple[Claim, ...] = ()
-
-
 #: What tells a cell as published from others, in this order.
 KEY = ("flow", "model", "rate", "payload", "drop_rate", "mechanism")
 
@@ -83,6 +75,10 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     if row["mechanism"] not in CONFIGURATIONS:
         given["drop_rate"] = 0.0
     return tuple({**row, **given}[name] for name in KEY)
+
+
+def _part(name: str, title: str, cells: Cells, seeds: int, judged: Sequence[Claim] = ()) -> Part:
+    return Part(name=name, title=title, cells=cells, seeds=seeds, claims=judged)
 
 
 # As published
@@ -156,15 +152,11 @@ def as_published(size: Size) -> Part:
     # The flow's own rate and payload, said or not, are one cell.
     unique = {(t.flow, t.model, t.kbit, t.bytes, rate, m): (t, m, rate) for t, m, rate in wanted}
     cells = [_published_cell(size, *item) for item in unique.values()]
-    return Part("published", "as published: one bus", cells, size.published_seeds)
+    return _part("published", "as published: one bus", cells, size.published_seeds)
 
 
 def quirk_names() -> tuple[str, ...]:
     """The quirks of dAQM, as the word `published` lists them."""
-    import json
-
-    from sojourn import _core
-
     tables = json.loads(_core.describe())["queue"]
     words = next(table for table in tables if table["name"] == "daqm")["words"]
     word = next(word for word in words if word["name"] == "published")
@@ -190,7 +182,7 @@ def quirks(size: Size) -> Part:
         for mechanism in CONFIGURATIONS:
             factors, scenario = _published_cell(size, Traffic(HTTP, "cbr"), mechanism, words=words)
             cells.append(({**factors, "quirks": quirk}, scenario))
-    return Part("quirks", "as published: the quirks one by one", cells, size.published_seeds)
+    return _part("quirks", "as published: the quirks one by one", cells, size.published_seeds)
 
 
 # The switch
@@ -240,7 +232,7 @@ def as_described(size: Size) -> Part:
         factors: Factors = {"flow": flow.name, "model": model, "mechanism": mechanism}
         text = queue(mechanism, traffic.bytes)
         cells.append((factors, scenarios.switch(traffic, text, duration, warmup)))
-    return Part("described", "as described: a switch", cells, size.described_seeds)
+    return _part("described", "as described: a switch", cells, size.described_seeds)
 
 
 def as_meant(size: Size) -> list[Part]:
@@ -261,15 +253,15 @@ def as_meant(size: Size) -> list[Part]:
         for m in EIGHT
     ]
     return [
-        Part("features", "as meant: sixteen mechanisms", features, size.seeds,
+        _part("features", "as meant: sixteen mechanisms", features, size.seeds,
              claims.FEATURE_CLAIMS),
-        Part("flows", "as meant: five flows", flows, size.seeds, claims.FLOW_CLAIMS),
-        Part("models", "as meant: five traffic models", models, size.seeds, claims.MODEL_CLAIMS),
-        Part("drop-rates", "as meant: dAQM's drop rates", drop_rates, size.seeds,
+        _part("flows", "as meant: five flows", flows, size.seeds, claims.FLOW_CLAIMS),
+        _part("models", "as meant: five traffic models", models, size.seeds, claims.MODEL_CLAIMS),
+        _part("drop-rates", "as meant: dAQM's drop rates", drop_rates, size.seeds,
              claims.DROP_RATE_CLAIMS),
-        Part("payloads", "as meant: packet sizes", payloads, size.seeds, claims.SIZE_CLAIMS),
-        Part("loads", "as meant: loads", _loads(size), size.seeds, claims.LOAD_CLAIMS),
-        Part("completion", "as meant: flow completion", _completion(size), size.seeds,
+        _part("payloads", "as meant: packet sizes", payloads, size.seeds, claims.SIZE_CLAIMS),
+        _part("loads", "as meant: loads", _loads(size), size.seeds, claims.LOAD_CLAIMS),
+        _part("completion", "as meant: flow completion", _completion(size), size.seeds,
              claims.COMPLETION_CLAIMS),
     ]  # fmt: skip
 

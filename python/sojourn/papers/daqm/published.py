@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Metrics and their units, as published.
 METRICS = {
@@ -246,8 +244,6 @@ SOURCES: tuple[Source, ...] = (*_TABLES, *_RAW, *_sweeps())
 
 def frame() -> pd.DataFrame:
     """All published values, a row each: source, cell, mechanism, metric, value."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "source": source.name,

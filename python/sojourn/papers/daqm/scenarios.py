@@ -20,12 +20,9 @@ silence).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sojourn.papers.daqm.mechanisms import HEADERS
-
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
+from sojourn.scenario import Scenario
 
 CLIENTS, SERVERS = 100, 5
 BUS_RATE, DELAY = "2gbit", "1ms"
@@ -163,8 +160,6 @@ ring = {DEVICE}"""
 
 def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
     """The bus; samples every 0.1 s of every flow, for the published estimators."""
-    from sojourn.scenario import Scenario
-
     start = "every 1s" if traffic.model in STAGGERED else f"{CONNECT_RETRY}s"
     if not traffic.flow.tcp and traffic.model not in STAGGERED:
         start = "0s"
@@ -193,8 +188,6 @@ def switch(
 
     With `stop` clients offer nothing from then on, and what they offered is delivered.
     """
-    from sojourn.scenario import Scenario
-
     rate = BUS_RATE if port is None else f"{port}bit"
     topology = f"""template = "star"
 rate = "{BUS_RATE}"

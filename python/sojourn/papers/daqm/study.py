@@ -1,100 +1,31 @@
-"""The study from cells to verdicts: three readings of one paper, and what changes between them."""
+"""The runs from parts to tables, and how long they take."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from sojourn import _core
+from sojourn.papers.bench import runs_of
 from sojourn.papers.daqm import claims, estimators, parts, published
 from sojourn.papers.daqm.mechanisms import RED
-from sojourn.papers.daqm.parts import FULL, QUICK, Part, Size
-from sojourn.papers.stage import Stage
+from sojourn.papers.paper import Part
 from sojourn.study.machine import cores
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Sequence
 
-    from sojourn.scenario import Scenario
-    from sojourn.stats import Judgement
+    from sojourn.papers.bench import Bench
+    from sojourn.papers.daqm.parts import Size
+    from sojourn.papers.paper import Frames
     from sojourn.study import Table
-    from sojourn.study.cluster import Place
-    from sojourn.study.progress import Report
-
-NAME = "daqm"
-TITLE = "Derivative-based queue management against five rivals"
-PAPER = (
-    "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows, "
-    "bachelor's thesis, University of Groningen, 2023"
-)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the study found."""
-
-    size: Size
-    quick: bool
-    folder: Path
-    tables: Mapping[str, Table]
-    """By the names of the parts."""
-    estimates: pd.DataFrame
-    """The published metrics of the runs as published, and their books, a row a run."""
-    quirks: pd.DataFrame
-    """The same of the runs that have dAQM's quirks one by one."""
-    judgements: tuple[Judgement, ...]
-
-    @property
-    def beside(self) -> pd.DataFrame:
-        """Every published value with ours, and the ratio."""
-        return beside(self.estimates)
-
-    @property
-    def described(self) -> pd.DataFrame:
-        """The runs as described, a row a run."""
-        return self.tables["described"].frame
-
-    @property
-    def units(self) -> Mapping[str, str]:
-        """Units of the metrics that claims speak about."""
-        known: dict[str, str] = {
-            claims.DELIVERED: "bit/s",
-            claims.AGAINST_RED: "1",
-            claims.COMPLETION: "s",
-        }
-        for table in self.tables.values():
-            known |= table.units
-        return known
-
-    @property
-    def notes(self) -> list[str]:
-        """What changes between the readings, a line each."""
-        from sojourn.papers.daqm.differences import messages
-
-        return messages(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every claim with its verdict and figures, and what they rest on."""
-        from sojourn import _core
-        from sojourn.scenario.run import plain
-
-        return {
-            "paper": NAME,
-            "title": TITLE,
-            "reference": PAPER,
-            "quick": self.quick,
-            "engine": _core.fingerprint(),
-            "folder": str(self.folder),
-            "seeds": {name: len(table.seeds) for name, table in self.tables.items()},
-            "differences": self.notes,
-            "published": [
-                {str(k): plain(v) for k, v in row.items()} for row in self.beside.to_dict("records")
-            ],
-            "claims": [j.to_dict() for j in self.judgements],
-        }
+    from sojourn.study.cells import Runnable
+    from sojourn.study.results import StoredRun
 
 
 def beside(estimates: pd.DataFrame) -> pd.DataFrame:
@@ -112,8 +43,6 @@ def beside(estimates: pd.DataFrame) -> pd.DataFrame:
         there = float(row["published"])
         ratio = here / there if there else (1.0 if here == there else float("nan"))
         rows.append({**row, "here": here, "ratio": ratio})
-    import pandas as pd
-
     return pd.DataFrame(rows)
 
 
@@ -140,55 +69,47 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 
-def _run(
-    part: Part, folder: Path, workers: int | None, report: Report | None, on: Place | None
-) -> Table:
-    from sojourn.study import Study
+def estimates(table: Table) -> pd.DataFrame:
+    """The published metrics and the books of runs that were watched as published, a row a run."""
 
-    study = Study.of_cells(f"dAQM {part.title}", part.cells, kind="paper", question={"paper": NAME})
-    study = study.seeds(part.seeds)
-    return study.run(out=folder / part.name, workers=workers, progress=report, on=on)
-
-
-def estimates(table: Table, workers: int | None = None) -> pd.DataFrame:
-    """The published metrics of each run of a part that was watched as published."""
-    import pandas as pd
-
-    from sojourn.study.results import StoredRun
-
-    if table.results is None:
-        raise ValueError("the published metrics are in the results folder, which this table lacks")
-
-    rows = table.frame[[*table.factors, "seed", "key"]].to_dict("records")
-    store = table.results.store
-
-    # By the table's rows: cells whose words come to the same plan share a run.
-    def one(row: Mapping[Any, Any]) -> dict[str, Any]:
-        run = StoredRun(store, str(row["key"]))
+    def one(item: tuple[Mapping[str, Any], StoredRun]) -> dict[str, Any]:
+        levels, run = item
         watched = run.table("flow_series")
         found = estimators.samples(watched, run.table("series"))
         return {
-            **{str(name): value for name, value in row.items()},
+            **levels,
+            "seed": run.seed,
             **estimators.averages(found),
             **{f"{k}_with_zeros": v for k, v in estimators.with_zeros(found).items()},
             **estimators.books(watched),
         }
 
-    with ThreadPoolExecutor(workers or cores()) as pool:
-        return pd.DataFrame(list(pool.map(one, rows)))
+    with ThreadPoolExecutor(cores()) as pool:
+        return pd.DataFrame(list(pool.map(one, runs_of(table))))
+
+
+def watched(table: Table) -> Frames:
+    """The runs, and the published metrics of each."""
+    return {"": table.frame, "estimates": estimates(table)}
+
+
+def overloaded(table: Table) -> Frames:
+    """All runs with what claims speak about, and those above the ports' capacity."""
+    frame = derived(table.frame)
+    return {"": judged(frame), "all": frame}
 
 
 def planned(size: Size) -> list[Part]:
     """Everything that is run, in order."""
     return [
-        parts.as_published(size),
-        parts.quirks(size),
+        replace(parts.as_published(size), frames=watched),
+        replace(parts.quirks(size), frames=watched),
         parts.as_described(size),
-        *parts.as_meant(size),
+        *(replace(part, frames=overloaded) for part in parts.as_meant(size)),
     ]
 
 
-def estimate(listed: list[Part], workers: int) -> str:
+def estimate(listed: Sequence[Part], workers: int) -> str:
     """How many runs there are and about how long they take, measured on short ones.
 
     One cell of each part, flow and model is begun.
@@ -218,10 +139,8 @@ _LOOK = 0.7
 """Seconds of a run from which its whole length is told."""
 
 
-def _seconds(scenario: Scenario) -> float:
+def _seconds(scenario: Runnable) -> float:
     """Seconds that a run of this scenario takes, from its beginning."""
-    from sojourn import _core
-
     begin, reached = time.perf_counter(), 0.0
 
     def watch(fraction: float, _events: int) -> bool:
@@ -234,40 +153,11 @@ def _seconds(scenario: Scenario) -> float:
     return spent if whole else spent / max(reached, 1e-6)
 
 
-def run(
-    out: Path,
-    quick: bool = False,
-    workers: int | None = None,
-    stage: Stage = lambda _: None,
-    size: Size | None = None,
-    on: Place | None = None,
-) -> Outcome:
-    """Runs the study and judges the thesis' findings; what is in `out` already is not run again.
-
-    `size` sets lengths and seeds other than the two that `quick` chooses between. The full study
-    says first how long it will take here. `on` is a Dask cluster that makes the runs.
-    """
-    from sojourn.stats import judge_components
-
-    size = size or (QUICK if quick else FULL)
-    listed = planned(size)
-    if size.whole:
-        stage(estimate(listed, workers or cores()))
-    tables = {part.name: _run(part, out, workers, stage(part.title), on) for part in listed}
-    measured = []
+def measure(bench: Bench) -> dict[str, Any]:
+    """Makes all parts; the full study says first how long it will take here."""
+    listed = planned(bench.size)
+    if bench.size.whole:
+        bench.stage(estimate(listed, bench.workers or cores()))
     for part in listed:
-        if part.claims:
-            table = tables[part.name]
-            table.frame = derived(table.frame)
-            frame = judged(table.frame)
-            measured += [(claim, claim.components(frame)) for claim in part.claims]
-    stage("published metrics")
-    return Outcome(
-        size=size,
-        quick=quick,
-        folder=out,
-        tables=tables,
-        estimates=estimates(tables["published"], workers),
-        quirks=estimates(tables["quirks"], workers),
-        judgements=tuple(judge_components(measured)),
-    )
+        bench.make(part)
+    return {}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
-from sojourn.papers.paper import REAL, SIMULATED
 from sojourn.show import style
 from sojourn.stats import mean_interval
 from sojourn.stats.quorum import phi_table
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.papers.paper import Drawn, Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Drawn
 
 _DELAY = "Delay between nodes (ms)"
 _LATENCY = "Mean latency of a write (ms)"

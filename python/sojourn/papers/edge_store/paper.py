@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.beside import RATIO, beside
+from sojourn.papers.beside import RATIO, REAL, SIMULATED, beside
 from sojourn.papers.edge_store import figures, published, study
 from sojourn.papers.edge_store.study import KEYS
-from sojourn.papers.paper import REAL, SIMULATED, Beside, Paper, Real, records
+from sojourn.papers.outcome import records
+from sojourn.papers.paper import Beside, Paper, Real
 from sojourn.stats.quorum import phi_table
 
 if TYPE_CHECKING:
-    from sojourn.papers.paper import Outcome, Titled
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Titled
     from sojourn.stats import Judgement
 
 ROOM = 0.15

@@ -9,10 +9,9 @@ that losses show as latency.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
+from sojourn.scenario import Scenario
 
 NODES = (3, 4, 5)
 LOSSES = {"low": 0.005, "medium": 0.025, "high": 0.075}
@@ -33,8 +32,6 @@ def scenario(
     outstanding: int = 1,
 ) -> Scenario:
     """One cell of the paper's grid; `loss` by its name, `delay` in milliseconds one way."""
-    from sojourn.scenario import Scenario
-
     store: dict[str, Any] = {
         "nodes": "nodes",
         "clients": "clients",

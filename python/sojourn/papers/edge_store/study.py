@@ -16,7 +16,8 @@ from sojourn.stats.quorum import QuorumModel, phi
 
 if TYPE_CHECKING:
     from sojourn.papers.bench import Bench
-    from sojourn.papers.paper import Cells, Frames, Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Cells, Frames
     from sojourn.stats import Claim
     from sojourn.study import Table
 

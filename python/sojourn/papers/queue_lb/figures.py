@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.papers.paper import Drawn, Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Drawn
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 

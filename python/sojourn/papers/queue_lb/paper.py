@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.paper import Beside, Paper, Real, records
+from sojourn.papers.outcome import records
+from sojourn.papers.paper import Beside, Paper, Real
 from sojourn.papers.queue_lb import analysis, figures, published, scenarios, study
 
 if TYPE_CHECKING:
-    from sojourn.papers.paper import Outcome, Titled
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Titled
 
 _NETWORK = """\
 The paper gives no link rates, queues, UDP rates, lengths or starting times, so the rates are

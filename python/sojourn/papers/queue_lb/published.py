@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import numpy as np
+import pandas as pd
+from scipy import optimize, stats
 
 SCENARIOS = ("4 TCP", "4 UDP", "10 TCP", "10 UDP", "20 TCP", "20 UDP")
 
@@ -113,7 +113,6 @@ class Implied:
 
 def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
     """Values a group for which F's critical value is `f_crit`."""
-    from scipy import optimize, stats
 
     def gap(df: float) -> float:
         return float(stats.f.isf(alpha, groups - 1, df)) - f_crit
@@ -124,9 +123,6 @@ def implied_n(f_crit: float, groups: int, alpha: float = 0.05) -> int:
 
 def implied() -> dict[str, list[Implied]]:
     """Both sets of experiments, scenario by scenario."""
-    import numpy as np
-    from scipy import stats
-
     found: dict[str, list[Implied]] = {}
     for name, (policies, means, lsds) in MEANS.items():
         k = len(policies)
@@ -152,8 +148,6 @@ def implied() -> dict[str, list[Implied]]:
 
 def table() -> pd.DataFrame:
     """The check as a table of the report."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "experiment": name,

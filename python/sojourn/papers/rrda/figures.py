@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from sojourn.papers.beside import REAL
 from sojourn.papers.rrda.scenarios import RATES, READINGS
+from sojourn.papers.rrda.study import beaten, cost
+from sojourn.show import style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.papers.rrda.real import World
-    from sojourn.papers.rrda.study import Outcome
+    from sojourn.papers.outcome import Column, Outcome
+    from sojourn.papers.paper import Drawn
 
 _WORDS = {"clients": "Clients", "cpu": "CPU (share of 4.26 GHz)"}
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> None:
-    from sojourn.show import style
-
     for i, (name, part) in enumerate(frame.groupby(by, sort=False)):
         means = part.groupby(over)[metric].mean()
         axes.plot(
@@ -35,7 +37,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> 
 
 
 def _pairs(
-    outcome: Outcome | World,
+    frame: pd.DataFrame,
     study: str,
     metric: str,
     over: str,
@@ -44,13 +46,10 @@ def _pairs(
     scale: float = 1.0,
 ) -> Figure:
     """One panel a reading."""
-    from sojourn.show import style
-
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.6)
         panels = figure.subplots(1, 2)
         for axes, reading in zip(panels, READINGS, strict=True):
-            frame = outcome.frame
             part = frame[(frame["study"] == study) & (frame["reading"] == reading)].copy()
             part[metric] *= scale
             _lines(axes, part, metric, over, by)
@@ -62,7 +61,40 @@ def _pairs(
     return figure
 
 
-def all_figures(outcome: Outcome | World) -> dict[str, tuple[Figure, str, str]]:
+def simulated(outcome: Outcome) -> Drawn:
+    """The paper's figures."""
+    return _all(outcome.column)
+
+
+def real(outcome: Outcome) -> Drawn:
+    """The same of both columns, and the cost of CPU."""
+    drawn = {
+        f"{name}-{world}": (figure, f"{title}, {world}", caption)
+        for world, column in outcome.columns.items()
+        for name, (figure, title, caption) in _all(column).items()
+    }
+    caption = "As the paper's figure 9: time of the receiving thread and of the handler."
+    table = outcome.columns[REAL].tables["experiments"]
+    return {**drawn, "cpu-overhead": (_cost(cost(table)), "CPU, real", caption)}
+
+
+def _cost(spent: pd.DataFrame) -> Figure:
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 2.6)
+        panels = figure.subplots(1, 2)
+        for axes, reading in zip(panels, READINGS, strict=True):
+            part = spent[spent["reading"] == reading]
+            for i, (policy, line) in enumerate(part.groupby("policy", sort=False)):
+                axes.plot(line["at"], line["cpu"] * 100, color=style.colour(i), label=str(policy))
+            axes.set_title(f"acknowledged when {reading}")
+            axes.set_xlabel("Time (s)")
+            axes.set_ylabel("CPU per Gbit/s (%)")
+            axes.set_ylim(bottom=0)
+        style.legend_above(figure, panels[0], 6)
+    return figure
+
+
+def _all(column: Column) -> Drawn:
     """Every figure with title and caption, by file name."""
     mbit = "Throughput (Mbit/s)"
     pairs = {
@@ -92,30 +124,28 @@ def all_figures(outcome: Outcome | World) -> dict[str, tuple[Figure, str, str]]:
             "As the paper's figure 8.",
         ),
     }
-    there = set(outcome.frame["study"])
+    frame = column.frames["experiments"][""]
+    there = set(frame["study"])
     drawn = {
-        name: (_pairs(outcome, *how), title, caption)
+        name: (_pairs(frame, *how), title, caption)
         for name, (how, title, caption) in pairs.items()
         if how[0] in there
     }
     return {
         **drawn,
         "scenarios": (
-            _scenarios(outcome),
+            _scenarios(column.frames["scenarios"][""]),
             "Rate differences",
             "As the paper's figures 4 (bars) and 5 (lines, the moving average): one run of each.",
         ),
     }
 
 
-def _scenarios(outcome: Outcome | World) -> Figure:
-    from sojourn.show import style
-
+def _scenarios(samples: pd.DataFrame) -> Figure:
     with style.styled():
         figure = style.figure(2 * style.COLUMN, 2.4)
         for axes, name in zip(figure.subplots(1, len(RATES)), RATES, strict=True):
-            frame = outcome.samples
-            run = frame[(frame["scenario"] == name) & (frame["seed"] == 1)]
+            run = samples[(samples["scenario"] == name) & (samples["seed"] == 1)]
             axes.bar(run["epoch"], run["difference"], color=style.colour(0), alpha=0.5)
             axes.plot(run["epoch"], run["average"], color=style.colour(1))
             axes.set_title(name)
@@ -126,10 +156,8 @@ def _scenarios(outcome: Outcome | World) -> Figure:
 
 def grid(outcome: Outcome) -> pd.DataFrame:
     """All policies on the grid."""
-    import pandas as pd
-
-    means = outcome.grid.groupby(["point", "policy"], sort=False).mean(numeric_only=True)
-    beaten = outcome.beaten()
+    means = outcome.frame("grid").groupby(["point", "policy"], sort=False).mean(numeric_only=True)
+    better = beaten(outcome)
     rows = []
     for key, row in means.iterrows():
         point, policy = str(key[0]), str(key[1])  # type: ignore[index]
@@ -142,7 +170,7 @@ def grid(outcome: Outcome) -> pd.DataFrame:
                 "mean MiB": round(row["mean_size"] / 2**20, 1),
                 "p50 ms": round(row["sojourn_p50"] * 1e3, 1),
                 "p99 ms": round(row["sojourn_p99"] * 1e3, 1),
-                "better than elastic": "yes" if policy in beaten[point] else "",
+                "better than elastic": "yes" if policy in better[point] else "",
             }
         )
     return pd.DataFrame(rows)
@@ -150,10 +178,8 @@ def grid(outcome: Outcome) -> pd.DataFrame:
 
 def shapes(outcome: Outcome) -> pd.DataFrame:
     """How often three epochs in a row have one sign, in the three scenarios, over all runs."""
-    import pandas as pd
-
     rows = []
-    for name, part in outcome.samples.groupby("scenario", sort=False):
+    for name, part in outcome.frame("scenarios").groupby("scenario", sort=False):
         shares = {}
         for column in ("difference", "average"):
             runs = [one[column].to_numpy() for _, one in part.groupby("seed")]

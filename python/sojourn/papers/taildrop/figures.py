@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from sojourn.papers.paper import REAL, SIMULATED
+from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.show.multipanel import Losses, Over, panels
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from sojourn.papers.paper import Drawn, Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Drawn
     from sojourn.papers.taildrop.study import Setting
     from sojourn.study import Table
 

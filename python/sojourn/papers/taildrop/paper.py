@@ -9,7 +9,8 @@ from sojourn.papers.taildrop import figures, study
 from sojourn.papers.taildrop.variants import VARIANTS
 
 if TYPE_CHECKING:
-    from sojourn.papers.paper import Outcome, Titled
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Titled
     from sojourn.stats import Judgement
 
 _REDOPT = """\

@@ -19,7 +19,8 @@ from sojourn.tune.verify import Verified, verified
 
 if TYPE_CHECKING:
     from sojourn.papers.bench import Bench
-    from sojourn.papers.paper import Cells, Frames, Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Cells, Frames
     from sojourn.scenario import Scenario
     from sojourn.stats import Judgement
     from sojourn.study import Table

@@ -1,20 +1,20 @@
-"""The study's report: what changes between the readings, then findings, figures, tables."""
+"""The study put together: what changes between the readings, then findings, figures, tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.daqm import differences
+from sojourn.papers.daqm import claims, differences, figures, parts, study
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN
-from sojourn.papers.daqm.study import PAPER, TITLE
+from sojourn.papers.daqm.scenarios import FLOWS
+from sojourn.papers.outcome import records
+from sojourn.papers.paper import Paper
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
-    from matplotlib.figure import Figure
 
-    from sojourn.papers.daqm.study import Outcome
+    from sojourn.papers.outcome import Outcome
+    from sojourn.papers.paper import Drawn, Titled
 
 _BASIS = """\
 Three readings of one study. As published: one CSMA bus, dAQM with its code's quirks, the
@@ -28,7 +28,7 @@ thesis' tables to all printed digits; ns-3's bus and monitor are modelled after 
 host's wall clock that samples queue lengths there is a simulated period of 15 ms here."""
 
 
-def remarks(outcome: Outcome) -> list[str]:
+def _remarks(outcome: Outcome) -> list[str]:
     """What a reader has to know before the verdicts."""
     size = outcome.size
     length = "Shorter and fewer runs than the thesis'" if outcome.quick else "The thesis' lengths"
@@ -50,12 +50,9 @@ def _only(frame: pd.DataFrame, **levels: object) -> pd.DataFrame:
     return frame
 
 
-def _published_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+def _published_figures(outcome: Outcome) -> Drawn:
     """Figures 6 to 16 of the runs as published."""
-    from sojourn.papers.daqm import figures
-    from sojourn.papers.daqm.scenarios import FLOWS
-
-    frame, drawn = outcome.estimates, figures.PUBLISHED
+    frame, drawn = outcome.frame("published", "estimates"), figures.PUBLISHED
     plain = _only(frame, drop_rate=0.0)
     own = plain[
         plain.apply(lambda r: r["rate"] == FLOWS[r["flow"]].rate
@@ -120,12 +117,10 @@ def _number(name: str) -> tuple[int, str]:
     return int(digits), name
 
 
-def _meant_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
+def _meant_figures(outcome: Outcome) -> Drawn:
     """The same kinds of figures on the switch with slowed ports."""
-    from sojourn.papers.daqm import figures
-
-    drawn, tables = figures.MEANT, outcome.tables
-    features, flows, models = (tables[n].frame for n in ("features", "flows", "models"))
+    drawn = figures.MEANT
+    features, flows, models = (outcome.frame(n, "all") for n in ("features", "flows", "models"))
     worst = float(features["load"].max())
     made = {
         "meant-6a": (
@@ -157,7 +152,7 @@ def _meant_figures(outcome: Outcome) -> dict[str, tuple[Figure, str, str]]:
         for offset, flow in enumerate(("http", "ftp")):
             number = first + offset
             made[f"meant-{number}"] = (
-                figures.lines(_only(tables[part].frame, flow=flow), over, label, drawn),
+                figures.lines(_only(outcome.frame(part, "all"), flow=flow), over, label, drawn),
                 f"As meant: {flow.upper()} over {label[0].lower()}{label[1:]}",
                 f"In the kind of the thesis' figure {number}.",
             )
@@ -187,35 +182,27 @@ def _series(outcome: Outcome, load: float) -> dict[str, pd.DataFrame]:
     return found
 
 
-def show(outcome: Outcome) -> list[Path]:
-    """Writes the figures and the report; gives their paths, the report first."""
-    from sojourn.show import paper_page, paper_report
+def _figures(outcome: Outcome) -> Drawn:
+    return {**_published_figures(outcome), **_meant_figures(outcome)}
 
-    drawn = {**_published_figures(outcome), **_meant_figures(outcome)}
-    page = paper_page(
-        title=TITLE,
-        reference=PAPER,
-        judgements=outcome.judgements,
-        results={
-            table.results.name: table.results
-            for table in outcome.tables.values()
-            if table.results is not None
-        },
-        figures=list(drawn.values()),
-        tables=[
-            ("HTTP at a constant rate in all readings", differences.readings(outcome)),
-            ("Orders of the mechanisms, rank correlation", differences.order(outcome)),
-            ("What the published averaging does", differences.averaging(outcome)),
-            ("What the published code's quirks do", differences.quirks(outcome)),
-            ("Every published value and ours", _rounded(outcome.beside)),
-        ],
-        remarks=remarks(outcome),
-        commands=[f"sojourn paper daqm{' --quick' if outcome.quick else ''}"],
-        units=outcome.units,
-    )
-    return paper_report(
-        outcome.folder, page, {name: figure for name, (figure, _, _) in drawn.items()}
-    )
+
+def _tables(outcome: Outcome) -> Titled:
+    published = study.beside(outcome.frame("published", "estimates"))
+    return [
+        ("HTTP at a constant rate in all readings", differences.readings(outcome)),
+        ("Orders of the mechanisms, rank correlation", differences.order(outcome)),
+        ("What the published averaging does", differences.averaging(outcome)),
+        ("What the published code's quirks do", differences.quirks(outcome)),
+        ("Every published value and ours", _rounded(published)),
+    ]
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "seeds": {name: len(table.seeds) for name, table in outcome.tables.items()},
+        "differences": outcome.notes,
+        "published": records(study.beside(outcome.frame("published", "estimates"))),
+    }
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
@@ -224,3 +211,22 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     for column in ("published", "here", "ratio"):
         shown[column] = shown[column].astype(float).round(3)
     return shown[["source", "mechanism", "metric", "published", "here", "ratio"]]
+
+
+PAPER = Paper(
+    name="daqm",
+    title="Derivative-based queue management against five rivals",
+    reference=(
+        "Adaptive In-Network Queue Management based on the Stochasticity of Network Flows, "
+        "bachelor's thesis, University of Groningen, 2023"
+    ),
+    quick=parts.QUICK,
+    full=parts.FULL,
+    measure=study.measure,
+    remarks=_remarks,
+    notes=differences.messages,
+    figures=_figures,
+    tables=_tables,
+    facts=_facts,
+    units={claims.DELIVERED: "bit/s", claims.AGAINST_RED: "1", claims.COMPLETION: "s"},
+)

@@ -1,0 +1,163 @@
+"""What comes of a published study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.papers.beside import REAL, SIMULATED, beside
+from sojourn.scenario.run import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn.papers.paper import Frames, Paper, Real
+    from sojourn.stats import Claim, Judgement
+    from sojourn.study import Table
+
+TOLD = 5
+"""Invalid runs whose reasons are printed; `--json` has all."""
+
+
+@dataclass
+class Column:
+    """What one engine gave."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    """By the names of the parts."""
+    frames: dict[str, Frames] = field(default_factory=dict)
+    judgements: tuple[Judgement, ...] = ()
+    readings: dict[str, tuple[Judgement, ...]] = field(default_factory=dict)
+    """Claims judged under other readings of the paper, by their names; exploratory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a study found."""
+
+    paper: Paper
+    size: Any
+    quick: bool
+    folder: Path
+    columns: Mapping[str, Column]
+    """By engine: `simulated`; in real studies `real`, then `simulated`."""
+    found: Mapping[str, Any]
+    """What the study found besides its tables."""
+    open: tuple[Claim, ...] = ()
+    """Claims that were not judged, because levels that they name were not run."""
+    doubts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Real runs that are not valid, and why."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """How the real runs were made."""
+
+    @property
+    def real(self) -> Real | None:
+        """The real part, if this is its outcome."""
+        return self.paper.real if REAL in self.columns else None
+
+    @property
+    def column(self) -> Column:
+        """The column that gives the verdicts."""
+        return next(iter(self.columns.values()))
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """The verdicts."""
+        return self.column.judgements
+
+    @property
+    def in_simulation(self) -> Mapping[str, Judgement]:
+        """The simulated runs' verdicts by claim."""
+        return {j.claim.id: j for j in self.columns[SIMULATED].judgements}
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables behind the verdicts."""
+        return self.column.tables
+
+    def frame(self, part: str, name: str = "") -> pd.DataFrame:
+        """One of a part's derived tables, from the runs behind the verdicts."""
+        return self.column.frames[part][name]
+
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return self.real.title if self.real else self.paper.title
+
+    @property
+    def command(self) -> str:
+        """The command that makes it."""
+        real = " --real" if self.real else ""
+        return f"sojourn paper {self.paper.name}{real}{' --quick' if self.quick else ''}"
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Units of the metrics that claims speak about."""
+        known = dict(self.paper.units)
+        for column in self.columns.values():
+            for table in column.tables.values():
+                known |= table.units
+        return known
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know besides the verdicts."""
+        if self.real is None:
+            return self.paper.notes(self)
+        here = self.in_simulation
+        lines = [
+            f"{j.claim.id}: {j.verdict} for real, {here[j.claim.id].verdict} simulated"
+            for j in self.judgements
+            if j.claim.id in here and j.verdict != here[j.claim.id].verdict
+        ]
+        if self.open:
+            names = ", ".join(claim.id for claim in self.open)
+            lines.append(f"not judged, because levels that they name were not run: {names}")
+        return [*self.real.notes(self), *lines, *self._invalid()]
+
+    def _invalid(self) -> list[str]:
+        if not self.doubts:
+            return []
+        runs = len({k for t in self.tables.values() for k in t.frame["key"]})
+        lines = [f"{len(self.doubts)} of {runs} real runs are NOT VALID:"]
+        lines += [f"  {run}: {'; '.join(why)}" for run, why in self.doubts.items()][:TOLD]
+        if len(self.doubts) > TOLD:
+            lines.append(f"  and {len(self.doubts) - TOLD} more, which --json names")
+        return lines
+
+    def _claim(self, judgement: Judgement) -> dict[str, Any]:
+        told = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
+        if self.real is not None:
+            other = self.in_simulation.get(judgement.claim.id)
+            told[SIMULATED] = None if other is None else other.to_dict()
+        return told
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every claim with its verdicts and figures, and what they rest on."""
+        told: dict[str, Any] = {
+            "paper": self.paper.name,
+            "title": self.title,
+            "reference": self.paper.reference,
+            "quick": self.quick,
+            "engine": _core.fingerprint(),
+            "folder": str(self.folder),
+            "claims": [self._claim(j) for j in self.judgements],
+        }
+        if self.real is None:
+            return {**told, **self.paper.facts(self)}
+        return {
+            **told,
+            "real": dict(self.about),
+            "not_judged": [claim.id for claim in self.open],
+            "beside": records(beside(self)),
+            "doubts": {run: list(why) for run, why in self.doubts.items()},
+            **self.real.facts(self),
+        }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table's rows as JSON can hold them."""
+    return [{str(k): plain(v) for k, v in row.items()} for row in frame.to_dict("records")]

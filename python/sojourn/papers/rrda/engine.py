@@ -1,0 +1,148 @@
+"""A UDP server with its clients as an engine of studies: simulated, or real in the laboratory.
+
+A plan is what `simulate_server` takes. The tables of a run are `summary`, its totals, and `series`,
+its samples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.papers.rrda.scenarios import CPUS, quota
+
+if TYPE_CHECKING:
+    from sojourn.lab.receivers import Receivers
+    from sojourn.study.engine import Column, RunProgress
+
+UNITS = {
+    "throughput": "bit/s",
+    "exhaustion": "1",
+    "peak_size": "B",
+    "mean_size": "B",
+    "sojourn_p50": "s",
+    "sojourn_p99": "s",
+    "cpu_per_gbit": "s",
+}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server, its buffer and its clients: what a cell of the study runs."""
+
+    told: Mapping[str, Any]
+    name: str = "server"
+
+    @property
+    def plan_json(self) -> str:
+        """What `simulate_server` takes."""
+        return json.dumps(self.told)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return dict(self.told)
+
+
+def _column(name: str, values: Sequence[float | int]) -> Column:
+    whole = all(isinstance(value, int) for value in values)
+    data = array("q" if whole else "d", values).tobytes()
+    return name, UNITS.get(name, ""), "i8" if whole else "f8", data
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run leaves behind."""
+
+    outcome: Mapping[str, Any]
+    real: Mapping[str, Any] | None = None
+    """How a real run was made, and what speaks against it."""
+    trace_hash: str = ""
+    complete: bool = True
+    captures: Sequence[bytes] = ()
+
+    @property
+    def events(self) -> int:
+        """Messages that arrived."""
+        return int(self.outcome["arrived"])
+
+    def table(self, name: str) -> Sequence[Column]:
+        """Returns the totals or the samples; a server has no other tables."""
+        if name == "summary":
+            totals = {k: v for k, v in self.outcome.items() if isinstance(v, int | float)}
+            totals["throughput"] *= 8
+            return [_column(k, [v]) for k, v in totals.items()]
+        samples = self.outcome["samples"]
+        if name != "series" or not samples:
+            return []
+        return [_column(k, [sample[k] for sample in samples]) for k in samples[0]]
+
+
+class Simulated:
+    """Runs servers in virtual time."""
+
+    def fingerprint(self) -> str:
+        """Returns the hash of everything that decides results."""
+        return _core.fingerprint()
+
+    def version(self) -> str:
+        """Returns the version, for people."""
+        return _core.version()
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+        """Runs a server with a seed."""
+        return self._record(json.loads(_core.simulate_server(plan_json, seed)), progress)
+
+    def _record(
+        self, found: dict[str, Any], progress: RunProgress | None, real: Any = None
+    ) -> Record:
+        record = Record(found, real)
+        if progress is not None:
+            progress(1.0, record.events)
+        return record
+
+
+class Real(Simulated):
+    """Runs our transport between two hosts, one run at a time."""
+
+    slots = 1
+
+    def __init__(self, lab: Receivers) -> None:
+        self._lab = lab
+
+    def fingerprint(self) -> str:
+        """Returns the hash of what decides results: the engine, the kernel, how CPU is limited."""
+        parts = (_core.fingerprint(), self._lab.about["kernel"], self._lab.about["quota"], "real")
+        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
+        """Runs a server with a seed: pauses that stand for a quota of CPU become one."""
+        from sojourn.lab.receivers import Wanted
+
+        told = json.loads(plan_json)
+        pauses, cpu = list(told["handler"]["pauses"]), 1.0
+        for share in CPUS:
+            if share < 1 and quota(share) in pauses:
+                pauses.remove(quota(share))
+                cpu = share
+        handler = {**told["handler"], "pauses": pauses}
+        found = self._lab.run({**told, "handler": handler}, Wanted(cpu=cpu), seed)
+        doubts = [{"what": doubt} for doubt in found.pop("doubts")]
+        return self._record(found, progress, {**self._lab.about, "doubts": doubts})
+
+
+@contextmanager
+def engine(asked: Any) -> Iterator[Any]:
+    """Gives the simulator, or for an engine of real parts a laboratory with its privilege."""
+    if asked is None:
+        yield Simulated()
+        return
+    from sojourn.lab.receivers import Receivers
+
+    with Receivers(asked.privilege) as lab:
+        yield Real(lab)
