@@ -21,8 +21,8 @@ pub use backlog::{Backlog, Fault, Id, PacketInfo};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
 use sojourn_units::Nanos;
-use sojourn_units::external::{Code, Spec};
 use sojourn_units::declare::Parameters;
+use sojourn_units::external::{Code, Spec};
 use sojourn_units::words::{Given, Table, Text, Word, WordError};
 use std::sync::{Arc, Mutex, PoisonError};
 
