@@ -7,6 +7,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+use sojourn_units::quantity::format_time;
 use sojourn_units::words::{self, Given, Table, WordError};
 
 /// Calls `$do!` with every policy: its variant, its module, its type, and how it is made.
@@ -26,11 +27,9 @@ macro_rules! every {
             /// By a table of hashes.
             Maglev maglev: maglev::Maglev, |p, _n| maglev::Maglev::new(p);
             /// Fewest bytes sent in the last period.
-            LeastBandwidth least_bandwidth: least_bandwidth::LeastBandwidth,
-                |_p, n| least_bandwidth::LeastBandwidth::new(n);
+            LeastBandwidth least_bandwidth: least_bandwidth::Rates, |_p, n| least_bandwidth::new(n);
             /// Fewest packets sent in the last period.
-            LeastPackets least_packets: least_packets::LeastPackets,
-                |_p, n| least_packets::LeastPackets::new(n);
+            LeastPackets least_packets: least_packets::Rates, |_p, n| least_packets::new(n);
             /// Fewest open connections for the weight.
             LeastConnections least_connections: least_connections::LeastConnections,
                 |_p, _n| least_connections::LeastConnections;
@@ -207,8 +206,9 @@ impl Params {
             Self::Hash(_) | Self::Maglev(_) => unread(Look::Nothing),
             Self::LeastConnections(_) | Self::Jiq(_) => unread(Look::Connections),
             Self::PeakEwma(_) => unread(Look::Latency),
-            Self::LeastBandwidth(p) => (Look::Counters, Fresh::Sampled { period: p.period }),
-            Self::LeastPackets(p) => (Look::Counters, Fresh::Sampled { period: p.period }),
+            Self::LeastBandwidth(p) | Self::LeastPackets(p) => {
+                (Look::Counters, Fresh::Sampled { period: p.period })
+            }
             Self::Qtm(p) => (Look::Backlog, Fresh::Averaged { period: p.period }),
             Self::Iqlb(p) => (Look::Backlog, p.fresh()),
             Self::Jsq(p) => (Look::Backlog, p.fresh()),
@@ -237,8 +237,9 @@ impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Maglev(p) => p.fmt(f),
-            Self::LeastBandwidth(p) => p.fmt(f),
-            Self::LeastPackets(p) => p.fmt(f),
+            Self::LeastBandwidth(p) | Self::LeastPackets(p) => {
+                write!(f, "{} period {}", self.name(), format_time(p.period))
+            }
             Self::Iqlb(p) => p.fmt(f),
             Self::Qtm(p) => p.fmt(f),
             Self::Jsq(p) => p.fmt(f),

@@ -1,12 +1,35 @@
-//! What ports have sent in the last period: the growth of a counter, for policies that compare rates.
+//! The server whose port has sent the least in the last period: policies that compare the growth of a counter.
 
-use super::{Counters, Draws, Pick, Sight};
+use super::{Counters, Draws, Flow, PERIOD, Pick, Policy, Sight, period};
+use serde::{Deserialize, Serialize};
 use sojourn_units::Nanos;
+use sojourn_units::words::{Given, WordError};
+
+/// The polling period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Time from one reading of the counters to the next.
+    pub period: Nanos,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { period: PERIOD }
+    }
+}
+
+impl Params {
+    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
+        Ok(Self { period: period(given, PERIOD, 1)? })
+    }
+}
 
 /// The rates of counters between their last two readings.
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub struct Rates {
     ports: Vec<Port>,
+    count: fn(&Counters) -> u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,18 +40,18 @@ struct Port {
 }
 
 impl Rates {
-    pub fn new(servers: usize) -> Self {
-        Self { ports: vec![Port::default(); servers] }
+    /// The rates of so many servers' ports by the counter `count`.
+    pub fn new(servers: usize, count: fn(&Counters) -> u64) -> Self {
+        Self { ports: vec![Port::default(); servers], count }
     }
+}
 
-    pub fn observe(
-        &mut self,
-        now: Nanos,
-        sight: &Sight<'_, Counters>,
-        count: impl Fn(&Counters) -> u64,
-    ) {
+impl Policy for Rates {
+    type View = Counters;
+
+    fn observe(&mut self, now: Nanos, sight: &Sight<'_, Counters>) {
         for (i, port) in self.ports.iter_mut().enumerate() {
-            let Some(value) = sight.get(i).map(|counters| count(&counters)) else {
+            let Some(value) = sight.get(i).map(|counters| (self.count)(&counters)) else {
                 *port = Port::default();
                 continue;
             };
@@ -45,13 +68,19 @@ impl Rates {
         }
     }
 
-    pub fn choose(&self, sight: &Sight<'_, Counters>, draws: &mut Draws<'_>) -> Option<Pick> {
+    fn choose(
+        &mut self,
+        _now: Nanos,
+        _flow: &Flow,
+        sight: &Sight<'_, Counters>,
+        draws: &mut Draws<'_>,
+    ) -> Option<Pick> {
         sight.least(|i| self.ports[i].rate, draws)
     }
 
-    pub fn state(&self, name: &'static str, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
         for (i, port) in self.ports.iter().enumerate() {
-            visit(i, name, port.rate.unwrap_or(f64::NAN));
+            visit(i, "load", port.rate.unwrap_or(f64::NAN));
         }
     }
 }
