@@ -201,6 +201,7 @@ impl<M: Message> Channels<M> {
             flow: None,
             tag: id,
             forward: true,
+            followed: true,
             ends: (node(nodes[0]), node(nodes[1]), channel.places[0], channel.places[1]),
             accounts: channel.accounts,
             hashes: [0, 1].map(|way| hash(world.seed, channel.identity, count, way)),

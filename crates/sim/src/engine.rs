@@ -255,8 +255,10 @@ impl<'a> Engine<'a> {
     fn take_segment(&mut self, packet: &Packet, body: &Body<Cargo>, segment: &Segment) {
         let Some(taken) = self.world.take_segment(packet, body, segment) else { return };
         let (app, connection) = (taken.app, taken.connection);
-        let progress = Change::Progress { delivered: taken.delivered, room: taken.room };
-        self.tell(app, connection, progress);
+        if taken.followed {
+            let progress = Change::Progress { delivered: taken.delivered, room: taken.room };
+            self.tell(app, connection, progress);
+        }
         if let Some(gone) = self.world.flush(connection.slot) {
             self.tell(app, connection, gone);
         }

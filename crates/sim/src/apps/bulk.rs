@@ -40,7 +40,7 @@ impl App for Bulk {
             slot
         } else {
             let stop = flow.stop;
-            let slot = world.connect(id);
+            let slot = world.connect(id, false);
             world.connections.end(slot).write_unlimited();
             if stop != NEVER {
                 world.set_timer(id, stop);

@@ -174,7 +174,7 @@ impl App for Stream {
         }
         let slot = match world.flows[id as usize].current {
             Some(slot) => slot,
-            None => world.connect(id),
+            None => world.connect(id, true),
         };
         self.write_due(world, id, slot);
         if world.flush(slot).is_some() {

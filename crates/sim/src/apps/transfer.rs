@@ -63,7 +63,7 @@ impl App for Transfer {
             self.job = self.transfers.after(start).map(|job| (job.at, job.bytes));
         }
         let Some((_, bytes)) = self.job else { return };
-        let slot = world.connect(id);
+        let slot = world.connect(id, false);
         world.offer(slot, bytes);
     }
 

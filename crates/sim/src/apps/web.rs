@@ -141,7 +141,7 @@ impl Web {
         let client = world.flows[id as usize].nodes.1;
         let Some(object) = self.objects[slot as usize] else { return };
         let (server, down, up) = self.servers[object.server as usize];
-        let connection = world.open(id, (slot, false), (client, server, up, down));
+        let connection = world.open(id, (slot, false, false), (client, server, up, down));
         world.offer(connection, object.request);
     }
 
@@ -165,7 +165,7 @@ impl Web {
         let client = world.flows[id as usize].nodes.1;
         let Some(object) = self.objects[slot as usize] else { return };
         let (server, down, up) = self.servers[object.server as usize];
-        let connection = world.open(id, (slot, true), (server, client, down, up));
+        let connection = world.open(id, (slot, true, false), (server, client, down, up));
         world.offer(connection, object.bytes);
     }
 

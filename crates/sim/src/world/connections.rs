@@ -28,7 +28,8 @@ pub struct Handle {
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A segment was taken. What the owner writes now goes out with the answer.
+    /// A segment was taken. What the owner writes now goes out with the answer. Told of connections
+    /// that their owner follows.
     Progress {
         /// Payload that has come to this end, in order, since the connection was opened.
         delivered: u64,
@@ -57,6 +58,8 @@ pub struct Opening<'a> {
     pub tag: u32,
     /// Whether the opener's data go from the flow's sender to its receiver.
     pub forward: bool,
+    /// Whether the owner is told of [`Change::Progress`].
+    pub followed: bool,
     /// The opener's node, the other's, the path and the way back.
     pub ends: (Node, Node, Place, Place),
     /// Ledgers of the packets of both ends.
@@ -79,6 +82,7 @@ pub(super) struct End {
     pub(super) flow: Option<u32>,
     pub(super) tag: u32,
     pub(super) forward: bool,
+    pub(super) followed: bool,
     pub(super) cut: bool,
     pub(super) tos: u8,
     /// Number of the connection in the run; 0 if the slot is free.
@@ -208,6 +212,7 @@ impl Connections {
                 flow: opening.flow,
                 tag: opening.tag,
                 forward: opening.forward,
+                followed: opening.followed,
                 cut: opening.cut,
                 tos: opening.tos,
                 number,

@@ -21,6 +21,8 @@ pub struct Taken {
     pub delivered: u64,
     /// Whether more data were acknowledged.
     pub room: bool,
+    /// Whether its owner is told of this.
+    pub followed: bool,
     /// What its owner is told when the answer is sent.
     pub after: Option<Change>,
 }
@@ -31,7 +33,7 @@ impl World<'_> {
     pub fn open(
         &mut self,
         id: u32,
-        (tag, forward): (u32, bool),
+        (tag, forward, followed): (u32, bool, bool),
         ends: (Node, Node, Place, Place),
     ) -> u32 {
         let flow = &mut self.flows[id as usize];
@@ -49,6 +51,7 @@ impl World<'_> {
             flow: Some(id),
             tag,
             forward,
+            followed,
             ends,
             accounts,
             hashes: ways.map(|way| hash(self.seed, id, count, way)),
@@ -65,12 +68,13 @@ impl World<'_> {
         slot
     }
 
-    /// A flow begins, or begins again, on a connection of its own from its sender to its receiver.
-    pub fn connect(&mut self, id: u32) -> u32 {
+    /// A flow begins, or begins again, on a connection of its own from its sender to its receiver; it
+    /// may follow the progress there.
+    pub fn connect(&mut self, id: u32, followed: bool) -> u32 {
         let flow = &self.flows[id as usize];
         let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
         self.groups[flow.group as usize].begin(self.now);
-        let slot = self.open(id, (0, true), ends);
+        let slot = self.open(id, (0, true, followed), ends);
         self.flows[id as usize].current = Some(slot);
         slot
     }
@@ -86,7 +90,7 @@ impl World<'_> {
     }
 
     /// The timer of an end is due. Returns what happened to its connection.
-    pub fn end_due(&mut self, slot: u32) -> Option<(u32, Handle, Change)> {
+    pub(crate) fn end_due(&mut self, slot: u32) -> Option<(u32, Handle, Change)> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
         match end.tcp.deadline() {
@@ -117,7 +121,7 @@ impl World<'_> {
     /// Sends all that an end has to send, and sets its timer. Returns what became of its connection
     /// if that is gone.
     #[must_use]
-    pub fn flush(&mut self, slot: u32) -> Option<Change> {
+    pub(crate) fn flush(&mut self, slot: u32) -> Option<Change> {
         let now = self.now;
         let end = &mut self.connections.ends[slot as usize];
         while let Some(segment) = end.tcp.poll_transmit(now) {
@@ -154,7 +158,8 @@ impl World<'_> {
     }
 
     /// An end takes a segment that has reached its host, unless it is of another connection.
-    pub fn take_segment(
+    #[inline]
+    pub(crate) fn take_segment(
         &mut self,
         packet: &Packet,
         body: &Body<Cargo>,
@@ -167,11 +172,11 @@ impl World<'_> {
             return None;
         }
         end.tcp.on_segment(now, segment, packet.is_ce());
-        let (app, connection) = (end.app, end.handle(slot));
+        let (app, connection, followed) = (end.app, end.handle(slot), end.followed);
         let delivered = end.tcp.bytes_delivered();
         let Some(flow) = end.flow else {
             let after = Some(Change::Settled);
-            return Some(Taken { app, connection, delivered, room: false, after });
+            return Some(Taken { app, connection, delivered, room: false, followed, after });
         };
         end.follow_window(now);
         let flow = &mut self.flows[flow as usize];
@@ -208,7 +213,7 @@ impl World<'_> {
             end.tcp.close();
         }
         let after = complete.then_some(Change::Complete);
-        Some(Taken { app, connection, delivered, room, after })
+        Some(Taken { app, connection, delivered, room, followed, after })
     }
 
     /// One end of a connection is closed: if the other is too, the connection is gone.
