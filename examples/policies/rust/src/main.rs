@@ -67,11 +67,11 @@ impl Factory for Ramps {
     }
 }
 
-/// A packet of 1000 bytes that knows its number.
+/// A packet of 1000 bytes.
 #[derive(Clone, Copy, Debug)]
-struct Numbered(u32);
+struct Plain;
 
-impl Packet for Numbered {
+impl Packet for Plain {
     fn len(&self) -> u32 {
         1000
     }
@@ -103,12 +103,12 @@ impl Packet for Numbered {
 #[derive(Default)]
 struct Drops(usize);
 
-impl Sink<Numbered> for Drops {
-    fn dropped(&mut self, _packet: Numbered, _reason: DropReason, _queued: bool) {
+impl Sink<Plain> for Drops {
+    fn dropped(&mut self, _packet: Plain, _reason: DropReason, _queued: bool) {
         self.0 += 1;
     }
-    fn marked(&mut self, _packet: &Numbered, _reason: MarkReason) {}
-    fn tcp(&self, _packet: &Numbered) -> Option<TcpView> {
+    fn marked(&mut self, _packet: &Plain, _reason: MarkReason) {}
+    fn tcp(&self, _packet: &Plain) -> Option<TcpView> {
         None
     }
 }
@@ -131,11 +131,11 @@ impl sojourn_queue::Draws for Seed {
 
 fn main() {
     let params = Params::bound("ramp", Arc::new(Ramps { room: 50 }));
-    let mut queue = AnyParams::External(params).build::<Numbered>(EPOCH);
+    let mut queue = AnyParams::External(params).build::<Plain>(EPOCH);
     let (mut draws, mut drops, mut sent) = (Seed(1), Drops::default(), 0);
-    for n in 0..1000 {
+    for n in 0..1000u32 {
         let now = EPOCH + 1000 * Nanos::from(n);
-        queue.enqueue(now, Numbered(n), &mut draws, &mut drops);
+        queue.enqueue(now, Plain, &mut draws, &mut drops);
         if n % 2 == 0 && matches!(queue.dequeue(now, &mut draws, &mut drops), Dequeue::Packet(_)) {
             sent += 1;
         }
