@@ -20,7 +20,6 @@ KNOWN = {
     "crates/traffic": {"crate::client"},
     "crates/vectors": {"crate::header"},
     "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
-    "python/sojourn/study": {"sojourn.study.summaries"},
 }
 
 
