@@ -31,6 +31,7 @@ pub struct Path(pub Vec<Segment>);
 
 impl Path {
     /// A place below this one.
+    #[must_use]
     pub fn join(&self, step: impl Into<Segment>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());

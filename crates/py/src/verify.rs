@@ -1,6 +1,8 @@
 //! Replay of recorded decisions.
 
-use crate::own::{Faults, Loaded, queue::Factory, queue_params};
+use crate::own::Faults;
+use crate::own::loaded::Loaded;
+use crate::own::queue::{Factory, queue_params};
 use crate::parse::json;
 use pyo3::prelude::*;
 use sojourn_queue::external::Params;

@@ -100,6 +100,7 @@ impl Wire {
         capture_size=1 << 30,
     ))]
     #[expect(clippy::needless_pass_by_value, reason = "Python hands over a list of its own")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python class")]
     fn new(
         py: Python<'_>,
         plan_json: &str,

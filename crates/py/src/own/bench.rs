@@ -1,6 +1,8 @@
 //! A user's queue by itself, to be driven step by step: what `sojourn check` tries it with.
 
-use super::{Faults, Loaded, queue::Factory};
+use super::faults::Faults;
+use super::loaded::Loaded;
+use super::queue::{Factory, queue_params};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sojourn_link::StreamDraws;
@@ -113,7 +115,7 @@ impl QueueBench {
     #[pyo3(signature = (queue_json, sources_json, seed=1, /))]
     fn new(py: Python<'_>, queue_json: &str, sources_json: &str, seed: u64) -> PyResult<Self> {
         let fail = |e: serde_json::Error| PyValueError::new_err(e.to_string());
-        let mut params = super::queue_params(queue_json)?;
+        let mut params = queue_params(queue_json)?;
         let sources = serde_json::from_str(sources_json).map_err(fail)?;
         let faults = Arc::new(Faults::default());
         let loaded = Loaded::new(py, &params.spec, &sources, &faults)?;

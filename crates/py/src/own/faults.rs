@@ -1,5 +1,6 @@
 //! What goes wrong in a user's policy: the first fault ends the run, and says where it happened.
 
+use super::package::package;
 use crate::errors::PolicyError;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -48,7 +49,7 @@ impl Faults {
         let text = error.to_string();
         // With its traceback, which tells the user's line.
         let value = error.into_value(py);
-        let told = super::package(py)
+        let told = package(py)
             .and_then(|package| package.call_method1("explain", (value,)))
             .and_then(|text| text.extract());
         told.unwrap_or(text)

@@ -1,6 +1,6 @@
 //! A queue discipline in Python.
 
-use super::Loaded;
+use super::loaded::{Loaded, params as params_object};
 use super::views::{Draws, Packet, Queue, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -212,7 +212,7 @@ impl Policy for PyPolicy {
                         "the class has no method `change`, so its parameters stay as they are",
                     ));
                 }
-                let params = super::params(py, &params.spec.params, &others(py, params)?)?;
+                let params = params_object(py, &params.spec.params, &others(py, params)?)?;
                 object.call_method1("change", (params,)).map(|_| ())
             };
             change().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
@@ -261,5 +261,14 @@ impl Policy for PyPolicy {
             Asked { method, packet: None } => method.to_owned(),
         };
         self.loaded.faults.report(&self.loaded.name, &place, now, &fault.0);
+    }
+}
+
+/// A queue's parameters from their JSON, which must be those of an external one.
+pub(crate) fn queue_params(json: &str) -> PyResult<Params> {
+    let fail = |why: String| pyo3::exceptions::PyValueError::new_err(why);
+    match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {
+        sojourn_queue::Params::External(params) => Ok(params),
+        other => Err(fail(format!("`{}` is no policy of a user's", other.name()))),
     }
 }
