@@ -64,3 +64,7 @@ def setup(app):
     from myst_parser.parsers.sphinx_ import MystParser
 
     app.add_source_parser(MystParser)
+
+
+# Attributes of several classes are called `bytes`, as the type in annotations is.
+suppress_warnings = ["ref.python"]
