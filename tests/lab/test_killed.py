@@ -140,6 +140,7 @@ wanted.run(1, progress, WireEngine())
 """
 
 
+@pytest.mark.slow
 def test_a_real_store_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     """Nodes, clients and the wire; the folder of the run goes with the next one."""
     from sojourn.temporary import place

@@ -98,6 +98,7 @@ def _names(record: LabRecord) -> list[str]:
     return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).namelist()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
 def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     wanted = scenario(
@@ -123,6 +124,7 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     assert found["store.unconverged"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
 def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() -> None:
     wanted = scenario(
@@ -180,6 +182,7 @@ def _file(record: LabRecord, name: str) -> str:
     return zipfile.ZipFile(io.BytesIO(record.files["programs.zip"])).read(name).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
 def test_a_client_asks_its_own_data_centre_only_and_all_nodes_are_looked_at() -> None:
     between = {"from": "e1", "to": "w1", "rate": "1gbit", "netem": "delay 5ms"}
@@ -338,6 +341,7 @@ def certificates(folder: Path) -> None:
     openssl("req", "-x509", *KEY, "x.key", "-out", "stranger.pem", "-days", "2", "-subj", "/CN=x")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
 @pytest.mark.needs("openssl")
 def test_a_store_that_runs_already_is_measured_and_left_as_it_was(tmp_path: Path) -> None:

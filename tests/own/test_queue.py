@@ -364,6 +364,7 @@ def test_a_python_queue_passes_200_000_packets_a_second(write: Callable[..., Pat
     assert max(rates) > 100_000
 
 
+@pytest.mark.slow
 def test_the_rust_example_builds_outside_the_workspace(tmp_path: Path) -> None:
     import os
     import subprocess

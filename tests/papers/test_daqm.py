@@ -211,6 +211,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return PAPER.run(tmp_path_factory.mktemp("daqm"), size=TINY)
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_verdict(outcome: Outcome, listed: list[Part]) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
@@ -221,6 +222,7 @@ def test_every_claim_has_a_verdict(outcome: Outcome, listed: list[Part]) -> None
     assert {row["source"] for row in data["published"]} >= {"table 4", "HTTP CBR"}
 
 
+@pytest.mark.slow
 def test_as_described_nothing_is_congested(outcome: Outcome) -> None:
     """Ports of 2 Gbit/s carry what 100 clients offer without a drop."""
     described = outcome.frame("described")
@@ -229,6 +231,7 @@ def test_as_described_nothing_is_congested(outcome: Outcome) -> None:
     assert described[claims.SOJOURN].max() < 1e-3
 
 
+@pytest.mark.slow
 def test_measuring_discards_only_as_published(outcome: Outcome) -> None:
     """The quirk is in the ledger where it is on, and nowhere else."""
     discarded = outcome.frame("quirks", "estimates").groupby("quirks")["discarded"].max()
@@ -240,6 +243,7 @@ def test_measuring_discards_only_as_published(outcome: Outcome) -> None:
     assert set(features["mechanism"]) == set(SIXTEEN) > set(EIGHT)
 
 
+@pytest.mark.slow
 def test_the_report_is_written(outcome: Outcome) -> None:
     """One page, and figures of all kinds in three formats."""
     written = show(outcome)

@@ -51,6 +51,7 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert "sojourn paper edge-store --real --quick" in page
 
 
+@pytest.mark.slow
 def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     try:
         from sojourn.lab.cassandra import artefacts, java

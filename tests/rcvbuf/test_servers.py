@@ -18,6 +18,7 @@ CEILING = 16 << 20
         pytest.param("unbound", marks=pytest.mark.needs("unbound")),
     ],
 )
+@pytest.mark.slow
 def test_a_tenth_of_the_drops(name: str) -> None:
     found = repetitions(name, 5)
     without = sum(one.dropped for one in found if not one.tuned)

@@ -163,6 +163,7 @@ def test_follows_new_sockets_and_forks(server: Server, tmp_path: Path) -> None:
         until(lambda: tuner.over)
 
 
+@pytest.mark.slow
 def test_by_port_survives_restarts(tmp_path: Path) -> None:
     """Killed and started again a hundred times while it is tuned: it always gets its port."""
     port = free_port()
