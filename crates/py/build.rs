@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The crates whose code a run executes.
-const DECIDING: [&str; 13] = [
+const DECIDING: [&str; 14] = [
     "units",
     "random",
     "measure",
@@ -19,6 +19,7 @@ const DECIDING: [&str; 13] = [
     "tcp",
     "traffic",
     "plan",
+    "network",
     "sim",
 ];
 const SHARED: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
@@ -64,6 +65,10 @@ fn main() -> io::Result<()> {
         files.push(folder.join("Cargo.toml"));
         sources(&folder.join("src"), &mut files)?;
     }
+    // The calls into policies that users write in Python.
+    let own = root.join("crates/py/src/own");
+    println!("cargo::rerun-if-changed={}", own.display());
+    sources(&own, &mut files)?;
     // Names relative to the root and with `/`, contents with `\n`: the same on every platform.
     let mut named: Vec<(String, Vec<u8>)> = Vec::new();
     for path in files {
