@@ -71,7 +71,7 @@ test: dev ## all lints and types, and the tests without the long ones; one failu
 
 .PHONY: test-all
 test-all: setup ## the same with all tests, those of real programs and long studies included
-	@SOJOURN_LONG=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check
 
 .PHONY: check
 check:
