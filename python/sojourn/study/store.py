@@ -345,14 +345,11 @@ class Store:
 
     def about(self, key: str) -> dict[str, Any]:
         """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
-        row = self._row(key, ["about", "plan"])
-        return {"key": key, **json.loads(row["about"]), "plan": json.loads(row["plan"])}
-
-    def _row(self, key: str, names: Sequence[str]) -> dict[str, Any]:
         table = self._part(key, batches.RUNS)
-        if table is None:
+        if table is None or not table.num_rows:
             raise ResultsError(self.folder, f"there is no run {key}")
-        return {name: table.column(name)[0].as_py() for name in names}
+        about, plan = (json.loads(table.column(name)[0].as_py()) for name in ("about", "plan"))
+        return {"key": key, **about, "plan": plan}
 
     def _part(self, key: str, name: str) -> pa.Table | None:
         """Return the rows of a run in a table; None if it has none there."""
