@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from sojourn.show import page_of, paper_page, paper_report, report
+from sojourn.show import page_of, paper_report, report
 from sojourn.show.figures import over
 from sojourn.show.html import toml
+from sojourn.show.html.paper import page as paper_page
 from sojourn.show.html.render import data, render
 from sojourn.stats import MeanIn, Region, judge
 from sojourn.study import ResultsError

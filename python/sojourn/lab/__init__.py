@@ -9,46 +9,6 @@ What stands in `sandbox.inside` runs there and imports nothing but the standard 
 network is configured (pyroute2, the extra `sojourn[lab]`).
 """
 
-from __future__ import annotations
+from sojourn import lazy
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sojourn.lab.errors import LabError, RequestFailed, SandboxDied, Unavailable
-    from sojourn.lab.machine.settings import Settings
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.process import Process
-    from sojourn.lab.sandbox.sandbox import Sandbox
-
-__all__ = [
-    "Host",
-    "LabError",
-    "Process",
-    "RequestFailed",
-    "Sandbox",
-    "SandboxDied",
-    "Settings",
-    "Unavailable",
-]
-
-_HOME = {
-    "Host": "sandbox.host",
-    "LabError": "errors",
-    "Process": "sandbox.process",
-    "RequestFailed": "errors",
-    "Sandbox": "sandbox.sandbox",
-    "SandboxDied": "errors",
-    "Settings": "machine.settings",
-    "Unavailable": "errors",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"sojourn.lab.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy.exports(__name__)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sojourn.papers.beside import rows, verdicts
-from sojourn.show import paper_page, paper_report
+from sojourn.show import paper_report
+from sojourn.show.html.paper import page as paper_page
 from sojourn.study import quantities
 
 if TYPE_CHECKING:

@@ -1,0 +1,12 @@
+from sojourn.own import ACCEPT as ACCEPT
+from sojourn.own import DROP as DROP
+from sojourn.own import MARK as MARK
+from sojourn.own import codel_control_law as codel_control_law
+from sojourn.own import codel_invsqrt as codel_invsqrt
+from sojourn.own import queue as queue
+from sojourn.scenario import Run as Run
+from sojourn.scenario import Scenario as Scenario
+from sojourn.scenario import ScenarioError as ScenarioError
+from sojourn.study import Study as Study
+
+__version__: str

@@ -1,0 +1,29 @@
+"""Packages whose names are imported when they are first used.
+
+The package's stub (`__init__.pyi`) states once which module has each name, a line each: type
+checkers read it, and `exports` makes the package's functions from it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_LINE = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Returns `__getattr__`, `__dir__` and `__all__` of a package that has a stub."""
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
+    home = {name: module for module, name in _LINE.findall(stub.read_text("utf-8"))}
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(home[name]), name)
+
+    return get, lambda: sorted(home), sorted(home)

@@ -1,0 +1,16 @@
+from sojourn.study.comparison import Comparison as Comparison
+from sojourn.study.comparison import Entry as Entry
+from sojourn.study.comparison import compare as compare
+from sojourn.study.contrast import Contrast as Contrast
+from sojourn.study.contrast import Contrasts as Contrasts
+from sojourn.study.errors import ClusterError as ClusterError
+from sojourn.study.errors import ResultsError as ResultsError
+from sojourn.study.errors import StudyError as StudyError
+from sojourn.study.errors import StudyInterrupted as StudyInterrupted
+from sojourn.study.file import load as load
+from sojourn.study.progress import Progress as Progress
+from sojourn.study.results import Results as Results
+from sojourn.study.results import StoredRun as StoredRun
+from sojourn.study.results import replay as replay
+from sojourn.study.study import Study as Study
+from sojourn.study.table import Table as Table
