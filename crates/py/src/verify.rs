@@ -2,10 +2,10 @@
 
 use crate::own::Faults;
 use crate::own::loaded::Loaded;
-use crate::own::queue::{Factory, queue_params};
+use crate::own::queue::{code, queue_params};
 use crate::parse::json;
 use pyo3::prelude::*;
-use sojourn_queue::external::Params;
+use sojourn_queue::external::{Factory, Params};
 use sojourn_units::external::Code;
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ pub(crate) fn verify_own(
     text: &str,
     make: Py<PyAny>,
 ) -> PyResult<String> {
-    let mut own = Own { make, faults: Arc::new(Faults::default()), factory: None };
+    let mut own = Own { make, faults: Arc::new(Faults::default()), code: Code::default() };
     json(&py.detach(|| sojourn_vectors::replay_own(name, text, &mut own)))
 }
 
 struct Own {
     make: Py<PyAny>,
     faults: Arc<Faults>,
-    factory: Option<Arc<Factory>>,
+    code: Code<dyn Factory>,
 }
 
 impl sojourn_vectors::Own for Own {
@@ -47,15 +47,11 @@ impl sojourn_vectors::Own for Own {
                 .and_then(|made| made.extract())
                 .map_err(told)?;
             let mut params = queue_params(&queue).map_err(told)?;
-            if self.factory.is_none() {
-                let sources = serde_json::from_str(&sources).map_err(|e| e.to_string())?;
-                let loaded = Loaded::new(py, &params.spec, &sources, &self.faults);
-                let loaded = loaded.map_err(told)?;
-                self.factory = Some(Arc::new(Factory::new(loaded)));
+            if self.code.get().is_none() {
+                let loaded = Loaded::alone(py, &params.spec, &sources, &self.faults);
+                self.code = code(loaded.map_err(told)?);
             }
-            if let Some(factory) = &self.factory {
-                params.code = Code::new(factory.clone());
-            }
+            params.code = self.code.clone();
             Ok(params)
         })
     }

@@ -37,6 +37,18 @@ pub struct Spec {
     pub params: BTreeMap<String, Value>,
 }
 
+/// Why a policy cannot go on: it broke its contract, or its own code failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
 /// The code that a spec is bound to, `F` being the family's factory. It is no part of a plan's data:
 /// it is neither written nor compared.
 pub struct Code<F: ?Sized>(Option<Arc<F>>);

@@ -1,19 +1,27 @@
 """A policy tried with random schedules: its contract, and the shortest schedule that breaks it.
 
 A schedule is a list of steps, each a tuple of plain values whose first is what is done. A trial
-of a family executes it against a fresh instance and says how each step ended, or raises `Broken`.
+of a family executes it against fresh instances, and says how each step ended or raises `Broken`.
+Every family's policies decide alike when a schedule is repeated, and when it goes on with a copy.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from sojourn import _core
 
 Step = tuple[str | int, ...]
 Schedule = list[Step]
+Note = Callable[[str], None]
+
+START = 1_000_000_000
+"""Nanoseconds on the clock when a schedule begins."""
 
 
 class Broken(Exception):
@@ -25,17 +33,107 @@ class Broken(Exception):
         """Which rule: a shrunk schedule must break the same."""
 
 
+class Bench(Protocol):
+    """A policy by itself, to be driven step by step; its calls raise `PolicyError`."""
+
+    def copy(self) -> Self:
+        """Return a bench in the same state, independent of this one."""
+
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Bench)
+
+
+class Play(ABC, Generic[B]):
+    """A policy in the middle of a schedule.
+
+    A copy of it has copies of all attributes that can be copied.
+    """
+
+    def __init__(self, make: Callable[[], B], note: Note) -> None:
+        self.bench = guarded(make)
+        self.note = note
+        self.now = START
+        self.history: list[Any] = []
+        """What was decided so far."""
+
+    @abstractmethod
+    def step(self, step: Step) -> None:
+        """Execute one step of a schedule; raises `Broken`."""
+
+    def end(self) -> None:
+        """Do what ends every schedule; raises `Broken`."""
+
+    def copied(self) -> Self:
+        """Return the same with a copy of the policy."""
+        other = object.__new__(type(self))
+        other.__dict__.update(
+            (name, guarded(value.copy) if hasattr(value, "copy") else value)
+            for name, value in vars(self).items()
+        )
+        other.note = _silent
+        return other
+
+    def call(self, what: str, call: Callable[[], T], told: Callable[[T], str]) -> T:
+        """Make a call of the bench, note it with its outcome, and keep it in the history."""
+        head = f"{(self.now - START) / 1e6:.3f} ms: {what}"
+        try:
+            result = call()
+        except _core.PolicyError as error:
+            self.note(f"{head}: {error}")
+            raise Broken("fault", str(error)) from None
+        self.note(f"{head} → {told(result)}")
+        self.history.append(result)
+        return result
+
+
+def guarded(make: Callable[[], T]) -> T:
+    """Return what `make` makes; a fault of the policy breaks the contract."""
+    try:
+        return make()
+    except _core.PolicyError as error:
+        raise Broken("fault", str(error)) from None
+
+
+def _silent(_: str) -> None:
+    pass
+
+
 class Trial(Protocol):
     """How a family's policies are tried."""
 
     def schedule(self, draws: random.Random) -> Schedule:
         """Return a random schedule."""
 
-    def run(self, schedule: Sequence[Step], note: Callable[[str], None]) -> None:
-        """Execute a schedule and tell each step with its outcome; raises `Broken`."""
-
     def simpler(self, step: Step) -> list[Step]:
         """Return simpler steps to try in place of one."""
+
+    def play(self, note: Note) -> Play[Any]:
+        """Return a fresh policy, whose steps are noted; raises `Broken`."""
+
+
+def _execute(trial: Trial, schedule: Sequence[Step], note: Note) -> None:
+    """Execute a schedule twice, once from a copy made on the way; raises `Broken`."""
+    whole = trial.play(note)
+    half, middle = None, len(schedule) // 2
+    for number, step in enumerate(schedule):
+        if number == middle:
+            half = whole.copied()
+        whole.step(step)
+    whole.end()
+    _repeat(trial.play(_silent), schedule, whole, "again", AGAIN)
+    if half is not None:
+        _repeat(half, schedule[middle:], whole, "copy", COPY)
+
+
+def _repeat(
+    play: Play[Any], schedule: Sequence[Step], whole: Play[Any], rule: str, message: str
+) -> None:
+    for step in schedule:
+        play.step(step)
+    play.end()
+    if play.history != whole.history:
+        raise Broken(rule, message)
 
 
 @dataclass(frozen=True)
@@ -77,11 +175,9 @@ def check(
     return Outcome(schedules, steps, time.perf_counter() - begin, None)
 
 
-def _broken(
-    trial: Trial, schedule: Sequence[Step], note: Callable[[str], None] | None = None
-) -> Broken | None:
+def _broken(trial: Trial, schedule: Sequence[Step], note: Note = _silent) -> Broken | None:
     try:
-        trial.run(schedule, note or (lambda _: None))
+        _execute(trial, schedule, note)
     except Broken as broken:
         return broken
     return None
@@ -91,6 +187,8 @@ AGAIN = (
     "the same schedule gave other decisions the second time: draw from `draws`, and keep no state "
     "outside the instance"
 )
+
+COPY = "a copy of the policy (copy.deepcopy) decided otherwise than the original"
 
 SHRINKING = 10.0
 """Seconds after which the shortest schedule so far is good enough."""

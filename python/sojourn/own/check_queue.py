@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.own.check import AGAIN, Broken, Schedule, Step
+from sojourn.own.check import START, Broken, Note, Play, Schedule, Step
 from sojourn.own.text import queue_params
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 LENGTHS = (60, 130, 590, 1514)
 PATIENCE = 100
 """How often a queue may ask to wait at the end, before it is held to keep its packets for ever."""
-START = 1_000_000_000
+Outcome = tuple[Any, ...]
+"""The packet that left, the time to wait for, packets dropped and marked."""
 
 
 class QueueTrial:
@@ -25,7 +26,7 @@ class QueueTrial:
 
     def __init__(self, own: Own) -> None:
         self.queue = json.dumps(queue_params(own))
-        self.sources = json.dumps({own.sources.digest: own.sources.as_dict()})
+        self.sources = own.sources_json
 
     def schedule(self, draws: random.Random) -> Schedule:
         """Bursts, times from none to long, more or fewer arrivals than departures."""
@@ -52,53 +53,19 @@ class QueueTrial:
             ("enqueue", gap, length, flow, 0),
         ]
 
-    def run(self, schedule: Sequence[Step], note: Callable[[str], None]) -> None:
-        """Execute a schedule twice, once from a copy made on the way."""
-        whole = _Play(self, note)
-        half = None
-        for number, step in enumerate(schedule):
-            if number == len(schedule) // 2:
-                half = whole.copied()
-            whole.step(step)
-        whole.drain()
-        for name, play, rest in (
-            ("again", _Play(self), schedule),
-            ("copy", half, schedule[len(schedule) // 2 :]),
-        ):
-            if play is None:
-                continue
-            for step in rest:
-                play.step(step)
-            play.drain()
-            if play.history != whole.history:
-                what = (
-                    AGAIN
-                    if name == "again"
-                    else "a copy of the policy (copy.deepcopy) decided otherwise than the original"
-                )
-                raise Broken(name, what)
+    def play(self, note: Note) -> _Play:
+        """Return an empty queue."""
+        return _Play(self, note)
 
 
-class _Play:
-    """A queue with the times and flows of a schedule."""
+class _Play(Play[_core.QueueBench]):
+    """A queue with the flows of a schedule."""
 
-    def __init__(self, trial: QueueTrial, note: Callable[[str], None] = lambda _: None) -> None:
-        self.bench = _guarded(lambda: _core.QueueBench(trial.queue, trial.sources))
-        self.note = note
-        self.now, self.number, self.calls = START, 0, 0
+    def __init__(self, trial: QueueTrial, note: Note) -> None:
+        super().__init__(lambda: _core.QueueBench(trial.queue, trial.sources), note)
+        self.number = 0
         self.flows: dict[int, int] = {}
         self.last: dict[int, int] = {}
-        self.history: list[tuple[Any, ...]] = []
-
-    def copied(self) -> _Play:
-        """The same with a copy of the queue."""
-        other = object.__new__(_Play)
-        other.__dict__.update(self.__dict__)
-        other.bench = _guarded(self.bench.copy)
-        other.note = lambda _: None
-        other.flows, other.last = dict(self.flows), dict(self.last)
-        other.history = list(self.history)
-        return other
 
     def step(self, step: Step) -> None:
         """One step of a schedule."""
@@ -137,7 +104,7 @@ class _Play:
             self.last[flow] = left
         return None if wait is None else int(wait)
 
-    def drain(self) -> None:
+    def end(self) -> None:
         """Empty the queue: no packet may stay for ever."""
         waits = 0
         while len(self.bench) > 0:
@@ -152,26 +119,11 @@ class _Play:
                     "patience", f"{len(self.bench)} packets are queued, and it only asks to wait"
                 )
 
-    def _call(self, what: str, call: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        head = f"{(self.now - START) / 1e6:.3f} ms: {what}"
-        try:
-            result = call()
-        except _core.PolicyError as error:
-            self.note(f"{head}: {error}")
-            raise Broken("fault", str(error)) from None
-        self.note(f"{head} → {_told(what, result, len(self.bench))}")
-        self.history.append(result)
-        return result
+    def _call(self, what: str, call: Callable[[], Outcome]) -> Outcome:
+        return self.call(what, call, lambda result: _told(what, result, len(self.bench)))
 
 
-def _guarded(make: Callable[[], _core.QueueBench]) -> _core.QueueBench:
-    try:
-        return make()
-    except _core.PolicyError as error:
-        raise Broken("fault", str(error)) from None
-
-
-def _told(what: str, result: tuple[Any, ...], left: int) -> str:
+def _told(what: str, result: Outcome, left: int) -> str:
     number, wait, dropped, marked = result
     parts = []
     if what == "dequeue":

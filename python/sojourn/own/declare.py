@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -54,8 +54,8 @@ class Declaration:
     name: str
     words: tuple[Word, ...]
     summary: str
-    period: int = 0
-    """Nanoseconds between calls of `on_timer`; none if 0."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What its decorator takes beside parameters, such as a queue's `period` in nanoseconds."""
 
     @property
     def noun(self) -> str:
@@ -94,21 +94,26 @@ def queue(name: str, *, period: str | None = None, **defaults: Default) -> Calla
     The class has `__init__(params, draws)`, `enqueue(now, packet, queue)` and
     `dequeue(now, queue)`. With `period="16ms"`, `on_timer(now, queue)` is called that often.
     """
-    return _declare("queue", name, defaults, period)
+    every = 0 if period is None else _core.parse_quantity("time", period)
+    return _declare("queue", name, defaults, {"period": every}, ("on_timer",) if every else ())
 
 
 def _declare(
-    family: str, name: str, defaults: Mapping[str, Default], period: str | None = None
+    family: str,
+    name: str,
+    defaults: Mapping[str, Default],
+    options: Mapping[str, Any],
+    needs: tuple[str, ...] = (),
 ) -> Callable[[C], C]:
+    """Return a decorator that declares a class; `needs` are optional methods that it must have."""
     if not _NAME.fullmatch(name):
         raise OwnError(f"a policy's name has small letters, digits and `_`; found {name!r}")
     words = tuple(_word(key, default) for key, default in defaults.items())
-    every = 0 if period is None else _core.parse_quantity("time", period)
 
     def declared(cls: C) -> C:
-        _check_methods(FAMILIES[family], cls, timed=every > 0)
+        _check_methods(FAMILIES[family], cls, needs)
         summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-        setattr(cls, ATTRIBUTE, Declaration(family, name, words, summary, every))
+        setattr(cls, ATTRIBUTE, Declaration(family, name, words, summary, options))
         return cls
 
     return declared
@@ -145,12 +150,11 @@ def _kind(text: str) -> str:
     return "name"
 
 
-def _check_methods(family: Family, cls: type, *, timed: bool) -> None:
+def _check_methods(family: Family, cls: type, needs: tuple[str, ...]) -> None:
     if not inspect.isclass(cls):
         raise OwnError(f"a {family.noun} is a class, not {cls!r}")
     wanted = {"__init__": ("params", "draws"), **family.methods}
-    if timed:
-        wanted["on_timer"] = family.optional["on_timer"]
+    wanted |= {name: family.optional[name] for name in needs}
     for name, arguments in (wanted | dict(family.optional)).items():
         method = getattr(cls, name, None)
         head = f"{name}({', '.join(('self', *arguments))})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sojourn import _core
@@ -17,7 +18,7 @@ class Recorded:
     def __init__(self, text: str) -> None:
         self.text = text
         self.own = own("queue", text)
-        self.sources = json.dumps({self.own.sources.digest: self.own.sources.as_dict()})
+        self.sources = self.own.sources_json
 
     def maker(self) -> Callable[[str, int], tuple[str, str]]:
         """Gives a scenario's parameters for `tc`'s words; what they do not say stays as it is."""
@@ -30,9 +31,7 @@ class Recorded:
             except _core.WordError as error:
                 raise OwnError(f"the recording is of `{words}`: {error}") from None
             values.update(json.loads(given))
-            found = type(self.own)(
-                self.own.policy, self.own.sources, self.own.declaration, dict(values)
-            )
+            found = replace(self.own, values=dict(values))
             return json.dumps(queue_params(found, mtu)), self.sources
 
         return make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +37,16 @@ class Own:
     def spec(self) -> Json:
         """What names it in a plan."""
         return {"policy": self.policy, "source": self.sources.digest, "params": self.values}
+
+    @property
+    def texts(self) -> dict[str, dict[str, str]]:
+        """Its sources by their digest, as a plan has them."""
+        return {self.sources.digest: self.sources.as_dict()}
+
+    @property
+    def sources_json(self) -> str:
+        """Its sources as the engine takes them for a policy by itself."""
+        return json.dumps(self.texts)
 
 
 def read_file(name: str) -> bytes:
@@ -93,18 +104,17 @@ def queue_params(own: Own, mtu: int = 1514) -> Json:
         unit = "bytes" if word.kind == "size" else "packets"
         if word.kind not in ("size", "packets", "integer") or not 0 < limit < 2**32:
             raise OwnError("`limit` is a number of packets or a size above 0, such as 1000p or 1mb")
-    period = own.declaration.period
     return {
         "name": "external",
         "spec": own.spec,
         "limit": limit,
         "unit": unit,
-        "period": period,
+        "period": own.declaration.options["period"],
         "mtu": mtu,
     }
 
 
-FORMS = {"queue": queue_params}
+FORMS: dict[str, Callable[[Own], Json]] = {"queue": queue_params}
 """What a plan has of a policy, by family."""
 
 

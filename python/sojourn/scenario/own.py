@@ -35,7 +35,7 @@ def entry(
     place = place_of(text)
     try:
         found = own_text.own(family, text, reader(source, here_first=here_first))
-        return own_text.FORMS[family](found), {found.sources.digest: found.sources.as_dict()}
+        return own_text.FORMS[family](found), found.texts
     except _core.WordError as error:
         raise Unusable(
             error.message,

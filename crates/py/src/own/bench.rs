@@ -2,8 +2,7 @@
 
 use super::faults::Faults;
 use super::loaded::Loaded;
-use super::queue::{Factory, queue_params};
-use pyo3::exceptions::PyValueError;
+use super::queue::{code, queue_params};
 use pyo3::prelude::*;
 use sojourn_link::StreamDraws;
 use sojourn_queue::external::External;
@@ -11,7 +10,6 @@ use sojourn_queue::{
     Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink, TcpView, View,
 };
 use sojourn_random::Key;
-use sojourn_units::external::Code;
 use sojourn_units::{EPOCH, Nanos};
 use std::sync::Arc;
 
@@ -114,12 +112,9 @@ impl QueueBench {
     #[new]
     #[pyo3(signature = (queue_json, sources_json, seed=1, /))]
     fn new(py: Python<'_>, queue_json: &str, sources_json: &str, seed: u64) -> PyResult<Self> {
-        let fail = |e: serde_json::Error| PyValueError::new_err(e.to_string());
         let mut params = queue_params(queue_json)?;
-        let sources = serde_json::from_str(sources_json).map_err(fail)?;
         let faults = Arc::new(Faults::default());
-        let loaded = Loaded::new(py, &params.spec, &sources, &faults)?;
-        params.code = Code::new(Arc::new(Factory::new(loaded)));
+        params.code = code(Loaded::alone(py, &params.spec, sources_json, &faults)?);
         let draws = StreamDraws(Key::new(seed, "check").stream("queue"));
         Ok(Self { queue: External::new(params, EPOCH), draws, faults })
     }

@@ -35,6 +35,18 @@ impl Loaded {
         Ok(Self { name: spec.policy.clone(), class: class.unbind(), faults: faults.clone() })
     }
 
+    /// A policy outside a plan, its sources as JSON.
+    pub(crate) fn alone(
+        py: Python<'_>,
+        spec: &Spec,
+        sources_json: &str,
+        faults: &Arc<Faults>,
+    ) -> PyResult<Self> {
+        let sources = serde_json::from_str(sources_json)
+            .map_err(|e| PlanError::new_err(format!("not sources: {e}")))?;
+        Self::new(py, spec, &sources, faults)
+    }
+
     /// An instance of the class.
     pub(crate) fn instance<'py>(
         &self,

@@ -11,8 +11,7 @@ mod words;
 pub(crate) use faults::Faults;
 use loaded::Loaded;
 use pyo3::prelude::*;
-use sojourn_plan::Plan;
-use sojourn_units::external::Code;
+use sojourn_plan::{External, Plan};
 use std::sync::Arc;
 pub(crate) use words::{parse_own, policy_values};
 
@@ -23,11 +22,13 @@ pub(crate) fn bind(py: Python<'_>, plan: &mut Plan) -> PyResult<Option<Arc<Fault
         return Ok(None);
     }
     let faults = Arc::new(Faults::default());
-    for link in &mut plan.links {
-        if let sojourn_queue::Params::External(params) = &mut link.params.queue {
-            let loaded = Loaded::new(py, &params.spec, &plan.sources, &faults)?;
-            params.code = Code::new(Arc::new(queue::Factory::new(loaded)));
+    let sources = std::mem::take(&mut plan.sources);
+    for external in plan.externals() {
+        let loaded = Loaded::new(py, external.spec(), &sources, &faults)?;
+        match external {
+            External::Queue(params) => params.code = queue::code(loaded),
         }
     }
+    plan.sources = sources;
     Ok(Some(faults))
 }

@@ -9,17 +9,17 @@ use sojourn_queue::external::{
 };
 use sojourn_queue::{DropReason, MarkReason};
 use sojourn_units::Nanos;
+use sojourn_units::external::Code;
 use std::sync::Arc;
 
 /// Makes a queue's policies of a class.
-pub(crate) struct Factory {
+struct Factory {
     loaded: Arc<Loaded>,
 }
 
-impl Factory {
-    pub(crate) fn new(loaded: Loaded) -> Self {
-        Self { loaded: Arc::new(loaded) }
-    }
+/// The code of a queue discipline by its class.
+pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
+    Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
 }
 
 fn others<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyDict>> {

@@ -3,6 +3,7 @@
 use crate::discipline::{DropReason, MarkReason};
 use crate::packet::{Ecn, Packet};
 use sojourn_units::Nanos;
+use sojourn_units::external::Fault;
 
 /// A packet of one queue. It is valid while the packet is in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,10 +68,6 @@ impl PacketInfo {
         }
     }
 }
-
-/// What a policy did wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(pub String);
 
 /// A fault with this message.
 pub(super) fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {

@@ -17,11 +17,12 @@ use crate::discipline::{
 use crate::limit::Unit;
 use crate::packet::{Headers, Packet};
 use backlog::Action;
-pub use backlog::{Backlog, Fault, Id, PacketInfo};
+pub use backlog::{Backlog, Id, PacketInfo};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
+pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
 use sojourn_units::words::{Given, Table, Text, Word, WordError};
 use std::sync::{Arc, Mutex, PoisonError};

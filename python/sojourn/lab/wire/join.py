@@ -108,7 +108,7 @@ def _queue(text: str, mtu: int, rate: int | None, sources: dict[str, Json]) -> J
     if not is_own(text):
         return dict(json.loads(_core.parse_queue(text, mtu, 1000, rate)))
     found = own("queue", text)
-    sources[found.sources.digest] = found.sources.as_dict()
+    sources |= found.texts
     return queue_params(found, mtu)
 
 

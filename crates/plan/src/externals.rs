@@ -1,0 +1,33 @@
+//! Policies from outside the engine that a plan names, wherever they stand in it.
+
+use crate::Plan;
+use sojourn_units::external::Spec;
+
+/// A policy from outside the engine, to be bound to its code, by family.
+#[derive(Debug)]
+pub enum External<'a> {
+    /// A queue discipline.
+    Queue(&'a mut sojourn_queue::external::Params),
+}
+
+impl External<'_> {
+    /// Which policy, with which parameters.
+    pub fn spec(&self) -> &Spec {
+        match self {
+            Self::Queue(params) => &params.spec,
+        }
+    }
+}
+
+impl Plan {
+    /// Returns all policies from outside the engine, in the order of the plan.
+    pub fn externals(&mut self) -> Vec<External<'_>> {
+        let mut found = Vec::new();
+        for link in &mut self.links {
+            if let sojourn_queue::Params::External(params) = &mut link.params.queue {
+                found.push(External::Queue(params));
+            }
+        }
+        found
+    }
+}
