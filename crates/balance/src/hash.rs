@@ -3,22 +3,39 @@
 //! Nothing is kept, and several balancers agree without talking. When a server comes or goes nearly
 //! all flows would be sent elsewhere; see [`maglev`](super::maglev) for what to do about that.
 
-use super::{Draws, Flow, Pick, Policy, Reason, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::params;
 use sojourn_units::words::Table;
 
-/// The words of `hash`.
-pub const TABLE: Table = Table {
-    name: "hash",
-    summary: "by the hash of the flow's addresses, protocol and ports, as ECMP",
-    source: "RFC 2992",
-    words: &[],
-};
+params! {
+    /// Nothing to set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// Nothing to set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "hash",
+        summary: "by the hash of the flow's addresses, protocol and ports, as ECMP",
+        source: "RFC 2992",
+        words: Self::WORDS,
+    };
+
+    type Policy = Hash;
+
+    fn needs(&self) -> Needs {
+        Needs::of(Look::Nothing)
+    }
+
+    fn build(&self, _servers: usize) -> Hash {
+        Hash
+    }
+}
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -27,13 +44,7 @@ pub struct Hash;
 impl Policy for Hash {
     type View = ();
 
-    fn choose(
-        &mut self,
-        _now: u64,
-        flow: &Flow,
-        sight: &Sight<'_, ()>,
-        _draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { flow, sight, .. }: Ask<'_, ()>) -> Option<Pick> {
         let up = sight.up().count() as u64;
         let nth = flow.hash.checked_rem(up)?;
         sight.up().nth(nth as usize).map(|i| (i, Reason::Hashed))

@@ -5,33 +5,28 @@
 //! happens when all queues are above the threshold: here `full` does, by default the shortest one.
 //! A queue without a known limit is never above it.
 
-use super::{Backlog, Draws, Flow, Fresh, Pick, Policy, Reason, Sight, period, period_word};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::Backlog;
+use crate::needs::{Fresh, Look, Needs, period};
+use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Kind, Meaning, Table, Word, WordError};
+use sojourn_units::declare::{Choices, Param, Parameters, probability};
+use sojourn_units::words::{Kind, Meaning, Table, Value};
+use sojourn_units::{Nanos, choices, params};
 
-/// The words of `iqlb`.
-pub const TABLE: Table = Table {
-    name: "iqlb",
-    summary: "the shortest queue below a threshold, as it is when the flow begins",
-    source: "queue-length load balancing (the queue-lb paper), equation 1",
-    words: &[
-        Word {
-            name: "threshold",
-            kind: Kind::Probability,
-            default: "0.8",
-            doc: "Share of a queue's limit from which on it gets no new flow.",
-        },
-        Word {
-            name: "full",
-            kind: Kind::Named { of: FULL },
-            default: "shortest",
-            doc: "What happens when all queues are above the threshold.",
-        },
-        period_word("0s"),
-    ],
-};
+choices! {
+    /// What happens when all queues are above the threshold.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Full {
+        /// The shortest queue of all.
+        Shortest = "shortest",
+        /// Any server, by draw.
+        Random = "random",
+        /// None: the flow is turned away.
+        Refuse = "refuse",
+    }
+}
 
 const FULL: &[Meaning] = &[
     Meaning { name: "shortest", doc: "The shortest queue of all." },
@@ -39,68 +34,41 @@ const FULL: &[Meaning] = &[
     Meaning { name: "refuse", doc: "None: the flow is turned away." },
 ];
 
-/// What happens when all queues are above the threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Full {
-    /// The shortest queue of all.
-    #[default]
-    Shortest,
-    /// Any server, by draw.
-    Random,
-    /// None: the flow is turned away.
-    Refuse,
-}
-
-impl Full {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Shortest => "shortest",
-            Self::Random => "random",
-            Self::Refuse => "refuse",
-        }
+params! {
+    /// Threshold and age of the information.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Share of a queue's limit from which on it gets no new flow.
+        threshold: f64 = probability("0.8"),
+        /// What happens when all queues are above the threshold.
+        full: Full = Param::word(
+            Kind::Named { of: FULL },
+            "shortest",
+            |value| Full::named(value.text()).ok_or_else(|| "is not known".to_owned()),
+            |full| Some(Value::Text(full.name().to_owned())),
+        ),
+        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        period: Nanos = period(),
     }
 }
 
-/// Threshold and age of the information.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Share of a queue's limit from which on it gets no new flow.
-    pub threshold: f64,
-    /// What happens when all queues are above it.
-    pub full: Full,
-    /// Time from one reading to the next; 0 for one at each choice.
-    pub period: Nanos,
-}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "iqlb",
+        summary: "the shortest queue below a threshold, as it is when the flow begins",
+        source: "queue-length load balancing (the queue-lb paper), equation 1",
+        words: Self::WORDS,
+    };
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { threshold: 0.8, full: Full::Shortest, period: 0 }
-    }
-}
+    type Policy = Iqlb;
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        let full = match given.text("full") {
-            Some("random") => Full::Random,
-            Some("refuse") => Full::Refuse,
-            _ => Full::Shortest,
-        };
-        let threshold = given.real("threshold").unwrap_or(default.threshold);
-        Ok(Self { threshold, full, period: period(given, default.period, 0)? })
+    fn needs(&self) -> Needs {
+        Needs { limits: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
     }
 
-    pub(super) fn fresh(&self) -> Fresh {
-        Fresh::every(self.period)
-    }
-}
-
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { threshold, full, period } = self;
-        write!(f, "iqlb threshold {threshold} full {} period {}", full.name(), format_time(*period))
+    fn build(&self, _servers: usize) -> Iqlb {
+        Iqlb { params: *self }
     }
 }
 
@@ -110,23 +78,10 @@ pub struct Iqlb {
     params: Params,
 }
 
-impl Iqlb {
-    /// A new one.
-    pub fn new(params: Params) -> Self {
-        Self { params }
-    }
-}
-
 impl Policy for Iqlb {
     type View = Backlog;
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Backlog>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
         let packets = |i| sight.get(i).map(|backlog| backlog.packets);
         let below =
             |i| sight.get(i).filter(|b| b.limit.is_none() || b.occupancy() < self.params.threshold);

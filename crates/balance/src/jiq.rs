@@ -3,24 +3,41 @@
 //! A server whose last flow has ended goes to the end of a list; a new flow takes the first of the list,
 //! and only if it is empty a server is drawn. Nothing has to be asked when a flow begins.
 
-use super::{Connections, Draws, Flow, Pick, Policy, Reason, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
+use crate::sight::{Connections, Sight};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 use std::collections::VecDeque;
 
-/// The words of `jiq`.
-pub const TABLE: Table = Table {
-    name: "jiq",
-    summary: "a server without open connections, else one at random",
-    source: "Lu et al., Join-Idle-Queue, Performance Evaluation 68 (2011)",
-    words: &[],
-};
+params! {
+    /// Nothing to set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// Nothing to set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "jiq",
+        summary: "a server without open connections, else one at random",
+        source: "Lu et al., Join-Idle-Queue, Performance Evaluation 68 (2011)",
+        words: Self::WORDS,
+    };
+
+    type Policy = Jiq;
+
+    fn needs(&self) -> Needs {
+        Needs::of(Look::Connections)
+    }
+
+    fn build(&self, servers: usize) -> Jiq {
+        Jiq { idle: VecDeque::with_capacity(servers) }
+    }
+}
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -30,11 +47,6 @@ pub struct Jiq {
 }
 
 impl Jiq {
-    /// A new one for so many servers.
-    pub fn new(servers: usize) -> Self {
-        Self { idle: VecDeque::with_capacity(servers) }
-    }
-
     fn report(&mut self, server: usize, sight: &Sight<'_, Connections>) {
         let idle = sight.get(server).is_some_and(|seen| seen.open == 0);
         if idle && sight.is_up(server) && !self.idle.contains(&server) {
@@ -46,13 +58,7 @@ impl Jiq {
 impl Policy for Jiq {
     type View = Connections;
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Connections>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
         while let Some(server) = self.idle.pop_front() {
             // One that was drawn meanwhile is idle no more.
             if sight.get(server).is_some_and(|seen| seen.open == 0) {

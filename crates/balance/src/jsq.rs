@@ -4,41 +4,41 @@
 //! the mean in heavy traffic; with old lengths all flows of a period join the same queue (Mitzenmacher,
 //! "How useful is old information?").
 
-use super::{Backlog, Draws, Flow, Fresh, Pick, Policy, Sight, period, period_word};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::Backlog;
+use crate::needs::{Fresh, Look, Needs, period};
+use crate::pick::Pick;
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
-/// The words of `jsq`.
-pub const TABLE: Table = Table {
-    name: "jsq",
-    summary: "join the shortest queue",
-    source: "Winston 1977; Mitzenmacher 2000 on its use of old lengths",
-    words: &[period_word("0s")],
-};
-
-/// Age of the information.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Time from one reading to the next; 0 for one at each choice.
-    pub period: Nanos,
-}
-
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        Ok(Self { period: period(given, 0, 0)? })
-    }
-
-    pub(super) fn fresh(self) -> Fresh {
-        Fresh::every(self.period)
+params! {
+    /// Age of the information.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        period: Nanos = period(),
     }
 }
 
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "jsq period {}", format_time(self.period))
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "jsq",
+        summary: "join the shortest queue",
+        source: "Winston 1977; Mitzenmacher 2000 on its use of old lengths",
+        words: Self::WORDS,
+    };
+
+    type Policy = Jsq;
+
+    fn needs(&self) -> Needs {
+        Needs::read(Look::Backlog, Fresh::every(self.period))
+    }
+
+    fn build(&self, _servers: usize) -> Jsq {
+        Jsq
     }
 }
 
@@ -49,13 +49,7 @@ pub struct Jsq;
 impl Policy for Jsq {
     type View = Backlog;
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Backlog>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
         sight.least(|i| sight.get(i).map(|backlog| backlog.packets), draws)
     }
 }

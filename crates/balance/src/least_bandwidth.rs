@@ -7,19 +7,39 @@
 //! begin within a period go to the same server, which is then the busiest one: with flows shorter than
 //! the period, the policy herds. Once all ports are saturated, the slowest one has the least load.
 
-use super::period_word;
-pub use super::rates::{Params, Rates};
+use crate::contract::PolicyParams;
+use crate::needs::{Fresh, Look, Needs, span};
+use crate::rates::Rates;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
-/// The words of `least-bandwidth`.
-pub const TABLE: Table = Table {
-    name: "least-bandwidth",
-    summary: "the server whose port has sent the fewest bytes in the last period (LBW)",
-    source: "queue-length load balancing (the queue-lb paper), reconstructed",
-    words: &[period_word("1s")],
-};
+params! {
+    /// The polling period.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Time from one reading of the counters to the next.
+        period: Nanos = span("1s"),
+    }
+}
 
-/// A new policy for so many servers.
-pub fn new(servers: usize) -> Rates {
-    Rates::new(servers, |counters| counters.bytes)
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "least-bandwidth",
+        summary: "the server whose port has sent the fewest bytes in the last period (LBW)",
+        source: "queue-length load balancing (the queue-lb paper), reconstructed",
+        words: Self::WORDS,
+    };
+
+    type Policy = Rates;
+
+    fn needs(&self) -> Needs {
+        Needs::read(Look::Counters, Fresh::Sampled { period: self.period })
+    }
+
+    fn build(&self, servers: usize) -> Rates {
+        Rates::new(servers, |counters| counters.bytes)
+    }
 }

@@ -5,69 +5,63 @@
 //! gets floor or ceil(M/N) places, and when one goes few other places change hands. With weights a
 //! server takes turns in proportion, as Envoy has it.
 
-use super::{Draws, Flow, Pick, Policy, Reason, Sight, mix};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::mix;
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
+use crate::sight::Sight;
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Param, Parameters};
+use sojourn_units::params;
+use sojourn_units::words::{Kind, Table, Value};
 
 /// The largest table.
 const MOST: u64 = 5_000_011;
 
-/// The words of `maglev`.
-pub const TABLE: Table = Table {
-    name: "maglev",
-    summary: "by a table of hashes in which few flows change servers when one goes",
-    source: "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's",
-    words: &[Word {
-        name: "table",
-        kind: Kind::Integer { min: 2, max: MOST },
-        default: "65537",
-        doc: "Places in the table, a prime; much more than there are servers.",
-    }],
-};
-
-/// Size of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Places in the table; a prime.
-    pub table: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { table: 65_537 }
+params! {
+    /// Size of the table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Places in the table, a prime; much more than there are servers.
+        table: u64 = Param::word(
+            Kind::Integer { min: 2, max: MOST },
+            "65537",
+            |value| prime(value.integer()),
+            |table| Some(Value::Text(table.to_string())),
+        ),
     }
 }
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let params = Self { table: given.integer("table").unwrap_or(Self::default().table) };
-        if let Err(message) = params.check() {
-            return Err(given.error("table", message));
-        }
-        Ok(params)
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "maglev",
+        summary: "by a table of hashes in which few flows change servers when one goes",
+        source: "Eisenbud et al., NSDI 2016, section 3.4; weights as Envoy's",
+        words: Self::WORDS,
+    };
+
+    type Policy = Maglev;
+
+    fn needs(&self) -> Needs {
+        Needs::weighted(Look::Nothing)
     }
 
-    pub(super) fn check(self) -> Result<(), String> {
-        if self.table < 2 || self.table > MOST {
-            return Err(format!("`table` must be from 2 to {MOST}; found {}", self.table));
-        }
-        if is_prime(self.table) {
-            return Ok(());
-        }
-        let next = (self.table..=MOST).find(|&n| is_prime(n)).unwrap_or(MOST);
-        Err(format!("`table` must be a prime, or places would be out of reach: {next} is the next"))
-    }
-}
-
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "maglev table {}", self.table)
+    fn build(&self, _servers: usize) -> Maglev {
+        Maglev { table: vec![FREE; self.table as usize] }
     }
 }
 
 fn is_prime(n: u64) -> bool {
     n >= 2 && (2..=n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+}
+
+fn prime(n: u64) -> Result<u64, String> {
+    if is_prime(n) {
+        return Ok(n);
+    }
+    let next = (n..=MOST).find(|&n| is_prime(n)).unwrap_or(MOST);
+    Err(format!("must be a prime, or places would be out of reach: {next} is the next"))
 }
 
 /// No server.
@@ -77,22 +71,6 @@ const FREE: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Maglev {
     table: Vec<u16>,
-}
-
-impl Maglev {
-    /// A new one.
-    pub fn new(params: Params) -> Self {
-        Self { table: vec![FREE; params.table as usize] }
-    }
-
-    /// How many places each of `servers` servers has.
-    pub fn shares(&self, servers: usize) -> Vec<usize> {
-        let mut shares = vec![0; servers];
-        for &server in self.table.iter().filter(|&&server| server != FREE) {
-            shares[server as usize] += 1;
-        }
-        shares
-    }
 }
 
 /// A server's way through the table.
@@ -105,16 +83,21 @@ struct Claimant {
     spent: u64,
 }
 
+impl Maglev {
+    /// How many places each of `servers` servers has.
+    pub fn shares(&self, servers: usize) -> Vec<usize> {
+        let mut shares = vec![0; servers];
+        for &server in self.table.iter().filter(|&&server| server != FREE) {
+            shares[server as usize] += 1;
+        }
+        shares
+    }
+}
+
 impl Policy for Maglev {
     type View = ();
 
-    fn choose(
-        &mut self,
-        _now: u64,
-        flow: &Flow,
-        _sight: &Sight<'_, ()>,
-        _draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { flow, .. }: Ask<'_, ()>) -> Option<Pick> {
         let place = flow.hash % self.table.len() as u64;
         let server = self.table[place as usize];
         (server != FREE).then_some((usize::from(server), Reason::Hashed))

@@ -5,87 +5,47 @@
 //! immediately, good news has to last. While a server is silent its average decays, so that it is tried
 //! again. Finagle's and Linkerd's default; the definition is tower's.
 
-use super::power_of_d::draw_front;
-use super::{Connections, Draws, Flow, Pick, Policy, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs, span};
+use crate::pick::Pick;
+use crate::sight::{Connections, Sight};
+use crate::urn::{Urn, drawn};
 use serde::{Deserialize, Serialize};
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Nanos, SECOND};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
-/// The words of `peak-ewma`.
-pub const TABLE: Table = Table {
-    name: "peak-ewma",
-    summary: "of servers drawn, the one with the least latency times open requests",
-    source: "tower::load::PeakEwma; Finagle",
-    words: &[
-        Word {
-            name: "decay",
-            kind: Kind::Time,
-            default: "10s",
-            doc: "Time in which an old latency loses all but 1/e of its weight.",
-        },
-        Word {
-            name: "default",
-            kind: Kind::Time,
-            default: "1s",
-            doc: "Latency of a server that none is known of.",
-        },
-        Word {
-            name: "d",
-            kind: Kind::Integer { min: 1, max: 16 },
-            default: "2",
-            doc: "Servers drawn for each flow.",
-        },
-    ],
-};
-
-/// How latencies are averaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Time constant of the average.
-    pub decay: Nanos,
-    /// Latency of a server that none is known of.
-    pub default: Nanos,
-    /// Servers drawn for each flow.
-    pub d: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { decay: 10 * SECOND, default: SECOND, d: 2 }
+params! {
+    /// How latencies are averaged.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Time in which an old latency loses all but 1/e of its weight.
+        decay: Nanos = span("10s"),
+        /// Latency of a server that none is known of.
+        default: Nanos = span("1s"),
+        /// Servers drawn for each flow.
+        d: u64 = drawn(),
     }
 }
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        let span = |word: &'static str, default: Nanos| {
-            let value = given.time(word).unwrap_or(default);
-            if value == 0 || value > super::LONGEST {
-                return Err(given.error(word, format!("`{word}` must be above 0s, up to 1h")));
-            }
-            Ok(value)
-        };
-        Ok(Self {
-            decay: span("decay", default.decay)?,
-            default: span("default", default.default)?,
-            d: given.integer("d").unwrap_or(default.d),
-        })
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "peak-ewma",
+        summary: "of servers drawn, the one with the least latency times open requests",
+        source: "tower::load::PeakEwma; Finagle",
+        words: Self::WORDS,
+    };
+
+    type Policy = PeakEwma;
+
+    fn needs(&self) -> Needs {
+        Needs::weighted(Look::Latency)
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.decay == 0 || !(1..=16).contains(&self.d) {
-            return Err("`decay` must be above 0s, `d` from 1 to 16".to_owned());
-        }
-        Ok(())
-    }
-}
-
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (decay, default) = (format_time(self.decay), format_time(self.default));
-        write!(f, "peak-ewma decay {decay} default {default} d {}", self.d)
+    fn build(&self, servers: usize) -> PeakEwma {
+        let unknown = Latency { at: None, value: self.default as f64 };
+        PeakEwma { params: *self, latency: vec![unknown; servers], urn: Urn::new(servers) }
     }
 }
 
@@ -96,51 +56,37 @@ struct Latency {
     value: f64,
 }
 
+impl Latency {
+    /// The weight that the average of `at` has by `now`.
+    fn weight(at: Nanos, now: Nanos, decay: Nanos) -> f64 {
+        libm::exp(-(now.saturating_sub(at) as f64 / decay as f64))
+    }
+
+    /// What is left of it by `now`.
+    fn decayed(self, now: Nanos, decay: Nanos) -> f64 {
+        self.value * self.at.map_or(1.0, |at| Self::weight(at, now, decay))
+    }
+}
+
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct PeakEwma {
     params: Params,
     latency: Vec<Latency>,
-    urn: Vec<usize>,
-}
-
-impl PeakEwma {
-    /// A new one for so many servers.
-    pub fn new(params: Params, servers: usize) -> Self {
-        let unknown = Latency { at: None, value: params.default as f64 };
-        Self { params, latency: vec![unknown; servers], urn: Vec::with_capacity(servers) }
-    }
-
-    /// What is left of a server's latency by `now`.
-    fn decayed(&self, server: usize, now: Nanos) -> f64 {
-        let Latency { at, value } = self.latency[server];
-        value * at.map_or(1.0, |at| self.weight(at, now))
-    }
-
-    fn weight(&self, at: Nanos, now: Nanos) -> f64 {
-        libm::exp(-(now.saturating_sub(at) as f64 / self.params.decay as f64))
-    }
+    urn: Urn,
 }
 
 impl Policy for PeakEwma {
     type View = Connections;
 
-    fn choose(
-        &mut self,
-        now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Connections>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
-        self.urn.clear();
-        self.urn.extend(sight.up());
-        let d = (self.params.d as usize).min(self.urn.len());
-        draw_front(&mut self.urn, d, draws);
+    fn choose(&mut self, Ask { now, sight, draws, .. }: Ask<'_, Connections>) -> Option<Pick> {
+        let Self { params, latency, urn } = self;
         let cost = |i| {
-            let open = sight.get(i)?.open;
-            Some(self.decayed(i, now) * (f64::from(open) + 1.0) / f64::from(sight.weight(i)))
+            let open = f64::from(sight.get(i)?.open) + 1.0;
+            Some(latency[i].decayed(now, params.decay) * open / f64::from(sight.weight(i)))
         };
-        sight.least_of(self.urn[..d].iter().copied(), cost, draws)
+        let drawn = urn.draw(&sight, params.d, draws);
+        sight.least_of(drawn.iter().copied(), cost, draws)
     }
 
     fn finished(
@@ -154,7 +100,7 @@ impl Policy for PeakEwma {
         let Latency { at, value } = self.latency[server];
         let value = match at {
             Some(at) if sample <= value => {
-                let w = self.weight(at, now);
+                let w = Latency::weight(at, now, self.params.decay);
                 value * w + sample * (1.0 - w)
             }
             _ => sample,

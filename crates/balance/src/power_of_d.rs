@@ -6,81 +6,51 @@
 //! make all flows herd; with memory they do, for what is remembered is the shortest as it was. The fraction of queues with at least k jobs tends to
 //! `rho^((d^k - 1)/(d - 1))` (memory 0, many servers).
 
-use super::{Backlog, Draws, Flow, Fresh, Pick, Policy, Sight, period, period_word};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::Backlog;
+use crate::needs::{Fresh, Look, Needs, period};
+use crate::pick::Pick;
+use crate::urn::{MOST, Urn, drawn};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, integer};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
-/// The most servers that may be drawn, or remembered.
-const MOST: u64 = 16;
-
-/// The words of `power-of-d`.
-pub const TABLE: Table = Table {
-    name: "power-of-d",
-    summary: "the shortest of d queues drawn at random and of those remembered",
-    source: "Mitzenmacher 2001; Ghorbani et al. 2017 (DRILL)",
-    words: &[
-        Word {
-            name: "d",
-            kind: Kind::Integer { min: 1, max: MOST },
-            default: "2",
-            doc: "Servers drawn for each flow, all different.",
-        },
-        Word {
-            name: "memory",
-            kind: Kind::Integer { min: 0, max: MOST },
-            default: "1",
-            doc: "Servers remembered as the least loaded ones of those looked at before.",
-        },
-        period_word("0s"),
-    ],
-};
-
-/// How many choices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Servers drawn for each flow.
-    pub d: u64,
-    /// Servers remembered.
-    pub memory: u64,
-    /// Time from one reading to the next; 0 for one at each choice.
-    pub period: Nanos,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { d: 2, memory: 1, period: 0 }
+params! {
+    /// How many choices.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Servers drawn for each flow, all different.
+        d: u64 = drawn(),
+        /// Servers remembered as the least loaded ones of those looked at before.
+        memory: u64 = integer(0, MOST, "1"),
+        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        period: Nanos = period(),
     }
 }
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        Ok(Self {
-            d: given.integer("d").unwrap_or(default.d),
-            memory: given.integer("memory").unwrap_or(default.memory),
-            period: period(given, default.period, 0)?,
-        })
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "power-of-d",
+        summary: "the shortest of d queues drawn at random and of those remembered",
+        source: "Mitzenmacher 2001; Ghorbani et al. 2017 (DRILL)",
+        words: Self::WORDS,
+    };
+
+    type Policy = PowerOfD;
+
+    fn needs(&self) -> Needs {
+        Needs::read(Look::Backlog, Fresh::every(self.period))
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.d == 0 || self.d > MOST || self.memory > MOST {
-            return Err(format!("`d` must be from 1 to {MOST}, `memory` from 0 to {MOST}"));
+    fn build(&self, servers: usize) -> PowerOfD {
+        PowerOfD {
+            params: *self,
+            remembered: Vec::with_capacity(self.memory as usize),
+            looked: Vec::with_capacity((self.d + self.memory) as usize),
+            urn: Urn::new(servers),
         }
-        Ok(())
-    }
-
-    pub(super) fn fresh(&self) -> Fresh {
-        Fresh::every(self.period)
-    }
-}
-
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { d, memory, period } = self;
-        write!(f, "power-of-d d {d} memory {memory} period {}", format_time(*period))
     }
 }
 
@@ -92,50 +62,15 @@ pub struct PowerOfD {
     remembered: Vec<usize>,
     /// Those looked at for one flow.
     looked: Vec<usize>,
-    /// All that are up, for drawing without putting back.
-    urn: Vec<usize>,
-}
-
-impl PowerOfD {
-    /// A new one for so many servers.
-    pub fn new(params: Params, servers: usize) -> Self {
-        Self {
-            params,
-            remembered: Vec::with_capacity(params.memory as usize),
-            looked: Vec::with_capacity((params.d + params.memory) as usize),
-            urn: Vec::with_capacity(servers),
-        }
-    }
-}
-
-/// Draws `d` of the urn's elements into its front.
-pub(super) fn draw_front(urn: &mut [usize], d: usize, draws: &mut Draws<'_>) {
-    let n = urn.len();
-    // Drawing all of them needs no draw.
-    for k in 0..d.min(n.saturating_sub(1)) {
-        if d >= n {
-            break;
-        }
-        urn.swap(k, k + draws((n - k) as u64) as usize);
-    }
+    urn: Urn,
 }
 
 impl Policy for PowerOfD {
     type View = Backlog;
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Backlog>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
-        self.urn.clear();
-        self.urn.extend(sight.up());
-        let d = (self.params.d as usize).min(self.urn.len());
-        draw_front(&mut self.urn, d, draws);
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
         self.looked.clear();
-        self.looked.extend_from_slice(&self.urn[..d]);
+        self.looked.extend_from_slice(self.urn.draw(&sight, self.params.d, draws));
         for &server in &self.remembered {
             if sight.is_up(server) && !self.looked.contains(&server) {
                 self.looked.push(server);

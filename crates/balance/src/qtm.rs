@@ -6,55 +6,44 @@
 //! are broken at random. It has no threshold. All flows that begin within a period go to the same
 //! server: with flows shorter than the period, the policy herds.
 
-use super::{Backlog, Draws, Flow, PERIOD, Pick, Policy, Sight, period, period_word};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::Backlog;
+use crate::needs::{Fresh, Look, Needs, span};
+use crate::pick::Pick;
+use crate::sight::Sight;
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::declare::{Parameters, probability};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 
-/// The words of `qtm`.
-pub const TABLE: Table = Table {
-    name: "qtm",
-    summary: "the shortest average queue, sampled once a period",
-    source: "queue-length load balancing (the queue-lb paper), equation 2",
-    words: &[
-        Word {
-            name: "weight",
-            kind: Kind::Probability,
-            default: "0.5",
-            doc: "Weight of a new sample in the average.",
-        },
-        period_word("1s"),
-    ],
-};
-
-/// Weight and period of the average.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Weight of a new sample.
-    pub weight: f64,
-    /// Time from one sample to the next.
-    pub period: Nanos,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { weight: 0.5, period: PERIOD }
+params! {
+    /// Weight and period of the average.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Weight of a new sample in the average.
+        weight: f64 = probability("0.5"),
+        /// Time from one sample to the next.
+        period: Nanos = span("1s"),
     }
 }
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        let weight = given.real("weight").unwrap_or(default.weight);
-        Ok(Self { weight, period: period(given, default.period, 1)? })
-    }
-}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "qtm",
+        summary: "the shortest average queue, sampled once a period",
+        source: "queue-length load balancing (the queue-lb paper), equation 2",
+        words: Self::WORDS,
+    };
 
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "qtm weight {} period {}", self.weight, format_time(self.period))
+    type Policy = Qtm;
+
+    fn needs(&self) -> Needs {
+        Needs::read(Look::Backlog, Fresh::Averaged { period: self.period })
+    }
+
+    fn build(&self, servers: usize) -> Qtm {
+        Qtm { params: *self, average: vec![None; servers] }
     }
 }
 
@@ -64,13 +53,6 @@ pub struct Qtm {
     params: Params,
     /// Average packets of each queue; none while it has never been read.
     average: Vec<Option<f64>>,
-}
-
-impl Qtm {
-    /// A new one for so many servers.
-    pub fn new(params: Params, servers: usize) -> Self {
-        Self { params, average: vec![None; servers] }
-    }
 }
 
 impl Policy for Qtm {
@@ -85,13 +67,7 @@ impl Policy for Qtm {
         }
     }
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Backlog>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
         sight.least(|i| self.average[i], draws)
     }
 

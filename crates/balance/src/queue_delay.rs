@@ -4,46 +4,46 @@
 //! A full frame of the new flow is counted in, so that of two empty queues the faster one is taken. A
 //! port whose rate is not known counts as one of its server's weight in Mbit/s.
 
-use super::{Backlog, Draws, Flow, Fresh, Pick, Policy, Sight, period, period_word};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::facts::Backlog;
+use crate::needs::{Fresh, Look, Needs, period};
+use crate::pick::Pick;
 use serde::{Deserialize, Serialize};
-use sojourn_units::quantity::format_time;
-use sojourn_units::words::{Given, Table, WordError};
-use sojourn_units::{Nanos, Rate};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, Rate, params};
 
-/// The words of `queue-delay`.
-pub const TABLE: Table = Table {
-    name: "queue-delay",
-    summary: "the queue with the least backlog over rate: the shortest wait",
-    source: "shortest expected delay; Banawan and Zahorjan 1989",
-    words: &[period_word("0s")],
-};
+params! {
+    /// Age of the information.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Time from one reading to the next; with 0s readings are taken for each choice.
+        period: Nanos = period(),
+    }
+}
+
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "queue-delay",
+        summary: "the queue with the least backlog over rate: the shortest wait",
+        source: "shortest expected delay; Banawan and Zahorjan 1989",
+        words: Self::WORDS,
+    };
+
+    type Policy = QueueDelay;
+
+    fn needs(&self) -> Needs {
+        Needs { rates: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
+    }
+
+    fn build(&self, _servers: usize) -> QueueDelay {
+        QueueDelay
+    }
+}
 
 /// A full Ethernet frame.
 const FRAME: u64 = 1514;
-
-/// Age of the information.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Time from one reading to the next; 0 for one at each choice.
-    pub period: Nanos,
-}
-
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        Ok(Self { period: period(given, 0, 0)? })
-    }
-
-    pub(super) fn fresh(self) -> Fresh {
-        Fresh::every(self.period)
-    }
-}
-
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "queue-delay period {}", format_time(self.period))
-    }
-}
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -52,13 +52,7 @@ pub struct QueueDelay;
 impl Policy for QueueDelay {
     type View = Backlog;
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Backlog>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Backlog>) -> Option<Pick> {
         let delay = |i| {
             let seen: Backlog = sight.get(i)?;
             let assumed = u64::from(sight.weight(i)) * 1_000_000;

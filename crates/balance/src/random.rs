@@ -3,22 +3,39 @@
 //! The baseline: it needs to know nothing, and cannot herd. The fullest of n queues lies far above the
 //! mean (balls into bins).
 
-use super::{Draws, Flow, Pick, Policy, Reason, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::params;
 use sojourn_units::words::Table;
 
-/// The words of `random`.
-pub const TABLE: Table = Table {
-    name: "random",
-    summary: "a server at random, in proportion to the weights",
-    source: "",
-    words: &[],
-};
+params! {
+    /// Nothing to set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// Nothing to set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "random",
+        summary: "a server at random, in proportion to the weights",
+        source: "",
+        words: Self::WORDS,
+    };
+
+    type Policy = Random;
+
+    fn needs(&self) -> Needs {
+        Needs::weighted(Look::Nothing)
+    }
+
+    fn build(&self, _servers: usize) -> Random {
+        Random
+    }
+}
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -27,13 +44,7 @@ pub struct Random;
 impl Policy for Random {
     type View = ();
 
-    fn choose(
-        &mut self,
-        _now: u64,
-        _flow: &Flow,
-        sight: &Sight<'_, ()>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, ()>) -> Option<Pick> {
         let total: u64 = sight.up().map(|i| u64::from(sight.weight(i))).sum();
         let only = sight.up().nth(1).is_none();
         let mut left = if total == 0 || only { 0 } else { draws(total) };

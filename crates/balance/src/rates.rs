@@ -1,29 +1,10 @@
 //! The server whose port has sent the least in the last period: policies that compare the growth of a counter.
 
-use super::{Counters, Draws, Flow, PERIOD, Pick, Policy, Sight, period};
-use serde::{Deserialize, Serialize};
+use crate::contract::{Ask, Policy};
+use crate::facts::Counters;
+use crate::pick::Pick;
+use crate::sight::Sight;
 use sojourn_units::Nanos;
-use sojourn_units::words::{Given, WordError};
-
-/// The polling period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Time from one reading of the counters to the next.
-    pub period: Nanos,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { period: PERIOD }
-    }
-}
-
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        Ok(Self { period: period(given, PERIOD, 1)? })
-    }
-}
 
 /// The rates of counters between their last two readings.
 #[derive(Clone, Debug)]
@@ -68,13 +49,7 @@ impl Policy for Rates {
         }
     }
 
-    fn choose(
-        &mut self,
-        _now: Nanos,
-        _flow: &Flow,
-        sight: &Sight<'_, Counters>,
-        draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, draws, .. }: Ask<'_, Counters>) -> Option<Pick> {
         sight.least(|i| self.ports[i].rate, draws)
     }
 

@@ -2,22 +2,39 @@
 //!
 //! Flows are spread evenly, whatever the servers, their links and the flows' sizes are.
 
-use super::{Draws, Flow, Pick, Policy, Reason, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::params;
 use sojourn_units::words::Table;
 
-/// The words of `round-robin`.
-pub const TABLE: Table = Table {
-    name: "round-robin",
-    summary: "one server after the other, all alike",
-    source: "",
-    words: &[],
-};
+params! {
+    /// Nothing to set.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// Nothing to set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "round-robin",
+        summary: "one server after the other, all alike",
+        source: "",
+        words: Self::WORDS,
+    };
+
+    type Policy = RoundRobin;
+
+    fn needs(&self) -> Needs {
+        Needs::of(Look::Nothing)
+    }
+
+    fn build(&self, _servers: usize) -> RoundRobin {
+        RoundRobin::default()
+    }
+}
 
 /// The policy.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +45,7 @@ pub struct RoundRobin {
 impl Policy for RoundRobin {
     type View = ();
 
-    fn choose(
-        &mut self,
-        _now: u64,
-        _flow: &Flow,
-        sight: &Sight<'_, ()>,
-        _draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, .. }: Ask<'_, ()>) -> Option<Pick> {
         let server = sight.up().find(|&i| i >= self.next).or_else(|| sight.up().next())?;
         self.next = server + 1;
         Some((server, Reason::Turn))

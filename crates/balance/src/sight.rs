@@ -1,10 +1,26 @@
 //! What a policy sees of its servers: the part that its type allows.
 
-use super::{Backlog, Counters, Draws, Known, Reason};
+use crate::facts::{Backlog, Counters, Server};
+use crate::pick::{Draws, Pick, Reason};
+use sojourn_units::Nanos;
 use std::marker::PhantomData;
 
-/// A server's index, and why it was picked.
-pub type Pick = (usize, Reason);
+/// What is known of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) server: Server,
+    pub(crate) up: bool,
+    pub(crate) open: u32,
+    pub(crate) backlog: Option<(Nanos, Backlog)>,
+    pub(crate) counters: Option<(Nanos, Counters)>,
+}
+
+impl Known {
+    /// A server that is up and of which nothing is known.
+    pub(crate) fn new(server: Server) -> Self {
+        Self { server, up: true, open: 0, backlog: None, counters: None }
+    }
+}
 
 /// A part of what is known of a server; `None` if it was never read.
 pub trait View: Copy {
@@ -56,7 +72,7 @@ pub struct Sight<'a, V> {
 }
 
 impl<'a, V: View> Sight<'a, V> {
-    pub(super) fn new(servers: &'a [Known]) -> Self {
+    pub(crate) fn new(servers: &'a [Known]) -> Self {
         Self { servers, view: PhantomData }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
+use crate::facts::mix;
 use proptest::prelude::*;
-use sojourn_units::{MILLISECOND, SECOND};
+use sojourn_units::{MILLISECOND, Nanos, Rate, SECOND};
 
 const ALL: [&str; 20] = [
     "random",
@@ -188,8 +189,8 @@ proptest! {
             6 => Params::LeastPackets(least_packets::Params { period }),
             _ => Params::Jsq(jsq::Params { period }),
         };
-        prop_assert_eq!(Params::parse(&params.to_string()).unwrap(), params);
         prop_assert_eq!(params.check(), Ok(()));
+        prop_assert_eq!(Params::parse(&params.to_string()).unwrap(), params);
     }
 
     /// No text makes the reader panic, and what it accepts reads back.

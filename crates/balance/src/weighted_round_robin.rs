@@ -4,22 +4,40 @@
 //! with most credit is chosen and pays the sum of all weights. With weights 5, 1, 1 the turns are
 //! a a b a c a a, not a a a a a b c. In every full round each server has as many turns as its weight.
 
-use super::{Draws, Flow, Pick, Policy, Reason, Sight};
+use crate::contract::{Ask, Policy, PolicyParams};
+use crate::needs::{Look, Needs};
+use crate::pick::{Pick, Reason};
+use crate::sight::Sight;
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::params;
 use sojourn_units::words::Table;
 
-/// The words of `weighted-round-robin`.
-pub const TABLE: Table = Table {
-    name: "weighted-round-robin",
-    summary: "turns in proportion to the servers' weights, spread out",
-    source: "nginx, ngx_http_upstream_round_robin.c",
-    words: &[],
-};
+params! {
+    /// Nothing to set: the weights are the servers'.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// Nothing to set: the weights are the servers'.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "weighted-round-robin",
+        summary: "turns in proportion to the servers' weights, spread out",
+        source: "nginx, ngx_http_upstream_round_robin.c",
+        words: Self::WORDS,
+    };
+
+    type Policy = WeightedRoundRobin;
+
+    fn needs(&self) -> Needs {
+        Needs::weighted(Look::Nothing)
+    }
+
+    fn build(&self, servers: usize) -> WeightedRoundRobin {
+        WeightedRoundRobin { credit: vec![0; servers] }
+    }
+}
 
 /// The policy.
 #[derive(Clone, Debug)]
@@ -27,23 +45,10 @@ pub struct WeightedRoundRobin {
     credit: Vec<i64>,
 }
 
-impl WeightedRoundRobin {
-    /// A new one for so many servers.
-    pub fn new(servers: usize) -> Self {
-        Self { credit: vec![0; servers] }
-    }
-}
-
 impl Policy for WeightedRoundRobin {
     type View = ();
 
-    fn choose(
-        &mut self,
-        _now: u64,
-        _flow: &Flow,
-        sight: &Sight<'_, ()>,
-        _draws: &mut Draws<'_>,
-    ) -> Option<Pick> {
+    fn choose(&mut self, Ask { sight, .. }: Ask<'_, ()>) -> Option<Pick> {
         let (mut best, mut total) = (None, 0);
         for i in sight.up() {
             let weight = i64::from(sight.weight(i));

@@ -18,106 +18,66 @@
 //!
 //! Growth is by a quarter at least (hysteresis); giving back needs a quarter to be free.
 
-use super::{Decision, Memory, Observation, Reason, floor_word, ordered, size, span, within};
+use crate::contract::{PolicyParams, Sizing, bytes, span, within};
+use crate::observation::{Decision, Memory, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::quantity::{format_size, format_time};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
+use sojourn_units::declare::{Parameters, probability};
+use sojourn_units::words::Table;
+use sojourn_units::{Bytes, Nanos, params};
 
-/// The words of `elastic`.
-pub const TABLE: Table = Table {
-    name: "elastic",
-    summary: "a receive buffer that grows on demand, gives back, and feeds no standing queue",
-    source: "ours",
-    words: &[
-        floor_word("64kb"),
-        Word { name: "ceiling", kind: Kind::Size, default: "256mb", doc: "Greatest size." },
-        Word {
-            name: "share",
-            kind: Kind::Probability,
-            default: "0.1",
-            doc: "Share of all memory that the size may reach, where the memory is known.",
-        },
-        Word {
-            name: "target",
-            kind: Kind::Time,
-            default: "100ms",
-            doc: "Work left in the buffer of a handler that does not catch up.",
-        },
-        Word {
-            name: "patience",
-            kind: Kind::Time,
-            default: "3s",
-            doc: "Time to catch up, after which growth ends.",
-        },
-        Word {
-            name: "window",
-            kind: Kind::Time,
-            default: "10s",
-            doc: "What the peak of one or two windows does not need is given back.",
-        },
-    ],
-};
-
-/// Bounds and times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Least size, and the first, in bytes.
-    pub floor: Bytes,
-    /// Greatest size in bytes.
-    pub ceiling: Bytes,
-    /// Share of all memory that the size may reach.
-    pub share: f64,
-    /// Work left in the buffer of a handler that does not catch up.
-    pub target: Nanos,
-    /// Time to catch up, after which growth ends.
-    pub patience: Nanos,
-    /// What the peak of one or two windows does not need is given back.
-    pub window: Nanos,
+params! {
+    /// Bounds and times.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Least size, and the first.
+        floor: Bytes = bytes("64kb"),
+        /// Greatest size.
+        ceiling: Bytes = bytes("256mb"),
+        /// Share of all memory that the size may reach, where the memory is known.
+        share: f64 = probability("0.1"),
+        /// Work left in the buffer of a handler that does not catch up.
+        target: Nanos = span("100ms"),
+        /// Time to catch up, after which growth ends.
+        patience: Nanos = span("3s"),
+        /// What the peak of one or two windows does not need is given back.
+        window: Nanos = span("10s"),
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            floor: 64 << 10,
-            ceiling: 256 << 20,
-            share: 0.1,
-            target: 100 * MILLISECOND,
-            patience: 3 * SECOND,
-            window: 10 * SECOND,
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "elastic",
+        summary: "a receive buffer that grows on demand, gives back, and feeds no standing queue",
+        source: "ours",
+        words: Self::WORDS,
+    };
+
+    type Policy = Elastic;
+
+    fn build(&self) -> Elastic {
+        Elastic {
+            params: *self,
+            last: None,
+            busy: (0, 0),
+            work: Peak::default(),
+            caught_up: 0,
+            standing: false,
+            held: Peak::default(),
+            step: Peak::default(),
+            window_end: 0,
         }
     }
-}
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        let params = Self {
-            floor: size(given, "floor", default.floor)?,
-            ceiling: size(given, "ceiling", default.ceiling)?,
-            share: given.real("share").unwrap_or(default.share),
-            target: span(given, "target", default.target)?,
-            patience: span(given, "patience", default.patience)?,
-            window: span(given, "window", default.window)?,
-        };
-        ordered(given, ("floor", params.floor), ("ceiling", params.ceiling))?;
-        Ok(params)
+    fn sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("floor", self.floor), ("ceiling", self.ceiling)]
     }
-}
 
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "elastic floor {} ceiling {} share {} target {} patience {} window {}",
-            format_size(self.floor),
-            format_size(self.ceiling),
-            self.share,
-            format_time(self.target),
-            format_time(self.patience),
-            format_time(self.window)
-        )
+    fn potential(&self, size: Bytes, reason: Reason) -> Bytes {
+        match reason {
+            Reason::Standing | Reason::Pressure | Reason::Bound => size,
+            _ => self.ceiling,
+        }
     }
 }
 
@@ -174,25 +134,10 @@ pub struct Elastic {
     window_end: Nanos,
 }
 
-impl Elastic {
-    /// A new one.
-    pub fn new(params: Params) -> Self {
-        Self {
-            params,
-            last: None,
-            busy: (0, 0),
-            work: Peak::default(),
-            caught_up: 0,
-            standing: false,
-            held: Peak::default(),
-            step: Peak::default(),
-            window_end: 0,
-        }
-    }
-
+impl Sizing for Elastic {
     /// Grows, gives back, or neither.
     #[inline]
-    pub fn observe(&mut self, seen: &Observation) -> Decision {
+    fn observe(&mut self, seen: &Observation) -> Decision {
         let wanted = seen.occupied.saturating_add(seen.needed);
         let last = self.last.unwrap_or_else(|| {
             self.caught_up = seen.now;
@@ -227,6 +172,15 @@ impl Elastic {
         Decision { size, reason }
     }
 
+    fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("work", self.work.value() as f64);
+        visit("peak", self.held.value() as f64);
+        visit("step", self.step.value() as f64);
+        visit("standing", f64::from(u8::from(self.standing)));
+    }
+}
+
+impl Elastic {
     /// Work of one `target`, as far as it is known; at least the floor.
     fn enough(&self) -> Bytes {
         self.work.value().max(self.params.floor)
@@ -305,13 +259,6 @@ impl Elastic {
             self.work.turn();
         }
         self.window_end = now.saturating_add(self.params.window);
-    }
-
-    pub(super) fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("work", self.work.value() as f64);
-        visit("peak", self.held.value() as f64);
-        visit("step", self.step.value() as f64);
-        visit("standing", f64::from(u8::from(self.standing)));
     }
 }
 

@@ -18,129 +18,63 @@
 //! Its weaknesses are the paper's own: blind to pauses shorter than k epochs; below alpha = 1/2 it
 //! gives back less than it took; an idle buffer keeps its size; under overload it parks data.
 
-use super::{Decision, Observation, Reason, floor_word, ordered, size, span, within};
+use crate::contract::{PolicyParams, Sizing, bytes, span, within};
+use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::quantity::{format_size, format_time};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Bytes, MILLISECOND, Nanos};
+use sojourn_units::declare::{Param, Parameters, integer, probability, real};
+use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::{Bytes, Nanos, params};
 
-/// The words of `rrda`.
-pub const TABLE: Table = Table {
-    name: "rrda",
-    summary: "a receive buffer sized by arrivals less processing, and by the memory in use",
-    source: "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed",
-    words: &[
-        Word {
-            name: "initial",
-            kind: Kind::Size,
-            default: "1mb",
-            doc: "Size of a buffer that begins.",
-        },
-        floor_word("64kb"),
-        Word {
-            name: "ceiling",
-            kind: Kind::Size,
-            default: "1gb",
-            doc: "Greatest size; the paper knows none.",
-        },
-        Word { name: "epoch", kind: Kind::Time, default: "100ms", doc: "Time between decisions." },
-        Word {
-            name: "k",
-            kind: Kind::Integer { min: 1, max: 1000 },
-            default: "3",
-            doc: "Epochs in a row whose difference must have one sign.",
-        },
-        Word {
-            name: "beta",
-            kind: Kind::Real { min: 0.0, max: 1e6 },
-            default: "16",
-            doc: "Epochs of the difference that the size is moved by.",
-        },
-        Word {
-            name: "omega",
-            kind: Kind::Probability,
-            default: "0.5",
-            doc: "Weight of the newest epoch in the moving average.",
-        },
-        Word {
-            name: "alpha",
-            kind: Kind::Probability,
-            default: "",
-            doc: "Share of memory in use, instead of what is observed.",
-        },
-    ],
-};
-
-/// The paper's constants and our bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Size of a buffer that begins, in bytes.
-    pub initial: Bytes,
-    /// Least size in bytes.
-    pub floor: Bytes,
-    /// Greatest size in bytes.
-    pub ceiling: Bytes,
-    /// Time between decisions.
-    pub epoch: Nanos,
-    /// Epochs in a row whose difference must have one sign.
-    pub k: u32,
-    /// Epochs of the difference that the size is moved by.
-    pub beta: f64,
-    /// Weight of the newest epoch in the moving average.
-    pub omega: f64,
-    /// Share of memory in use, instead of what is observed.
-    pub alpha: Option<f64>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            initial: 1 << 20,
-            floor: 64 << 10,
-            ceiling: 1 << 30,
-            epoch: 100 * MILLISECOND,
-            k: 3,
-            beta: 16.0,
-            omega: 0.5,
-            alpha: None,
-        }
+params! {
+    /// The paper's constants and our bounds.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Size of a buffer that begins.
+        initial: Bytes = bytes("1mb"),
+        /// Least size.
+        floor: Bytes = bytes("64kb"),
+        /// Greatest size; the paper knows none.
+        ceiling: Bytes = bytes("1gb"),
+        /// Time between decisions.
+        epoch: Nanos = span("100ms"),
+        /// Epochs in a row whose difference must have one sign.
+        k: u32 = integer(1, 1000, "3"),
+        /// Epochs of the difference that the size is moved by.
+        beta: f64 = real(0.0, 1e6, "16"),
+        /// Weight of the newest epoch in the moving average.
+        omega: f64 = probability("0.5"),
+        /// Share of memory in use, instead of what is observed.
+        alpha: Option<f64> = Param::word(
+            Kind::Probability,
+            "",
+            |value| Ok(Some(value.real())),
+            |alpha| alpha.map(|alpha| Value::Text(alpha.to_string())),
+        )
+        .initially(|()| None),
     }
 }
 
-impl Params {
-    pub(super) fn read(given: &Given) -> Result<Self, WordError> {
-        let default = Self::default();
-        let params = Self {
-            initial: size(given, "initial", default.initial)?,
-            floor: size(given, "floor", default.floor)?,
-            ceiling: size(given, "ceiling", default.ceiling)?,
-            epoch: span(given, "epoch", default.epoch)?,
-            k: given.integer("k").map_or(default.k, |k| k as u32),
-            beta: given.real("beta").unwrap_or(default.beta),
-            omega: given.real("omega").unwrap_or(default.omega),
-            alpha: given.real("alpha"),
-        };
-        ordered(given, ("floor", params.floor), ("initial", params.initial))?;
-        ordered(given, ("initial", params.initial), ("ceiling", params.ceiling))?;
-        Ok(params)
-    }
-}
+impl PolicyParams for Params {
+    const TABLE: Table = Table {
+        name: "rrda",
+        summary: "a receive buffer sized by arrivals less processing, and by the memory in use",
+        source: "Liu, Zhang, Zhou, Xue: RRDA, equations 1 to 6; reconstructed",
+        words: Self::WORDS,
+    };
 
-impl std::fmt::Display for Params {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "rrda initial {} floor {} ceiling {} epoch {} k {} beta {} omega {}",
-            format_size(self.initial),
-            format_size(self.floor),
-            format_size(self.ceiling),
-            format_time(self.epoch),
-            self.k,
-            self.beta,
-            self.omega
-        )?;
-        self.alpha.map_or(Ok(()), |alpha| write!(f, " alpha {alpha}"))
+    type Policy = Rrda;
+
+    fn build(&self) -> Rrda {
+        Rrda { params: *self, start: None, average: 0.0, run: 0, moves: (0, 0) }
+    }
+
+    fn sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("floor", self.floor), ("initial", self.initial), ("ceiling", self.ceiling)]
+    }
+
+    fn initial(&self) -> Bytes {
+        self.initial
     }
 }
 
@@ -168,16 +102,11 @@ pub struct Rrda {
     moves: (u64, u64),
 }
 
-impl Rrda {
-    /// A new one.
-    pub fn new(params: Params) -> Self {
-        Self { params, start: None, average: 0.0, run: 0, moves: (0, 0) }
-    }
-
+impl Sizing for Rrda {
     /// Closes the epochs that are over. An observation late by several epochs spreads what happened
     /// evenly over them.
     #[inline]
-    pub fn observe(&mut self, seen: &Observation) -> Decision {
+    fn observe(&mut self, seen: &Observation) -> Decision {
         let here = Start { at: seen.now, occupied: seen.occupied, discarded: seen.discarded };
         let start = *self.start.get_or_insert(here);
         let epochs = seen.now.saturating_sub(start.at) / self.params.epoch;
@@ -201,8 +130,17 @@ impl Rrda {
         Decision { size: bounded, reason }
     }
 
+    fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("average", self.average);
+        visit("run", f64::from(self.run));
+        visit("grown", self.moves.0 as f64);
+        visit("shrunk", self.moves.1 as f64);
+    }
+}
+
+impl Rrda {
     fn alpha(&self, seen: &Observation) -> f64 {
-        let observed = || seen.memory.map_or(0.5, super::Memory::utilisation);
+        let observed = || seen.memory.map_or(0.5, Memory::utilisation);
         self.params.alpha.unwrap_or_else(observed)
     }
 
@@ -222,17 +160,10 @@ impl Rrda {
         // Casts to integers saturate; within a byte they round down.
         if self.run > 0 {
             self.moves.0 += 1;
-            size.saturating_add(((1.0 - alpha) * step) as u64).min(super::GREATEST)
+            size.saturating_add(((1.0 - alpha) * step) as u64).min(GREATEST)
         } else {
             self.moves.1 += 1;
             size.saturating_sub((alpha * step) as u64)
         }
-    }
-
-    pub(super) fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("average", self.average);
-        visit("run", f64::from(self.run));
-        visit("grown", self.moves.0 as f64);
-        visit("shrunk", self.moves.1 as f64);
     }
 }

@@ -4,7 +4,8 @@
 //! accepted + discarded and accepted = processed + stored + set aside + abandoned, in packets and in
 //! bytes.
 
-use super::{Memory, Observation, Params, Policy, Reason};
+use crate::family::{Params, Policy};
+use crate::observation::{Memory, Observation, Reason};
 use sojourn_measure::Count;
 use sojourn_units::{Bytes, Nanos};
 use std::collections::VecDeque;
@@ -57,8 +58,8 @@ impl<T> Store<T> {
     pub fn new(params: Params, each: bool) -> Self {
         let size = params.initial();
         Self {
-            params,
             policy: Policy::new(&params),
+            params,
             each,
             size,
             reason: Reason::Hold,
@@ -72,8 +73,8 @@ impl<T> Store<T> {
 
     /// Another policy from now on; what is stored stays.
     pub fn set_policy(&mut self, now: Nanos, params: Params) {
-        self.params = params;
         self.policy = Policy::new(&params);
+        self.params = params;
         self.ask(now, 0);
     }
 
@@ -147,17 +148,7 @@ impl<T> Store<T> {
 
     /// What the buffer could hold at once if it were asked for: what a sender may be told.
     pub fn potential(&self) -> Bytes {
-        let most = match self.params {
-            Params::OnDemand(p) => p.budget,
-            Params::Elastic(_)
-                if matches!(self.reason, Reason::Standing | Reason::Pressure | Reason::Bound) =>
-            {
-                self.size
-            }
-            Params::Elastic(p) => p.ceiling,
-            Params::Static(_) | Params::Rrda(_) => self.size,
-        };
-        most.max(self.size)
+        self.params.potential(self.size, self.reason)
     }
 
     /// The packet that is to be taken next.

@@ -1,10 +1,11 @@
 use super::*;
 use proptest::prelude::*;
-use sojourn_units::{MILLISECOND, SECOND};
+use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 
 fn policy(text: &str) -> (Params, Policy) {
     let params = Params::parse(text).unwrap();
-    (params, Policy::new(&params))
+    let policy = Policy::new(&params);
+    (params, policy)
 }
 
 const ALL: [&str; 6] = [
@@ -102,7 +103,7 @@ fn defaults_are_those_of_the_tables() {
         Params::Rrda(rrda::Params::default()),
         Params::Elastic(elastic::Params::default()),
     ];
-    for (table, default) in tables().into_iter().zip(defaults) {
+    for (table, default) in tables().iter().zip(defaults) {
         assert_eq!(Params::parse(table.name).unwrap(), default);
         assert_eq!(default.name(), table.name);
         let mut written = table.name.to_owned();

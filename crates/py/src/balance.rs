@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use sojourn_balance::{self, Backlog, Counters, Fresh, Limit, MOST_SERVERS, Params, Reading};
 use sojourn_random::Stream;
 use sojourn_units::Rate;
+use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 
 fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
@@ -103,8 +104,8 @@ impl Balancer {
             names.push(name);
         }
         Ok(Self {
-            params,
             inner: sojourn_balance::Balancer::new(&params, &known),
+            params,
             names,
             draws: Stream::new(seed, "balancer", "choice"),
             last: None,

@@ -4,6 +4,7 @@ use crate::errors::word_error;
 use crate::parse::json;
 use pyo3::prelude::*;
 use sojourn_buffer::{Memory, Observation, Params, Policy, Reason};
+use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
 
 fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
@@ -37,7 +38,8 @@ impl BufferPolicy {
     fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
         let params = read(py, text)?;
         let policy = Policy::new(&params);
-        Ok(Self { params, policy, size: params.initial(), reason: Reason::Hold })
+        let size = params.initial();
+        Ok(Self { params, policy, size, reason: Reason::Hold })
     }
 
     /// The policy's name.

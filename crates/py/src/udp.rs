@@ -16,6 +16,7 @@ use sojourn_recv::serve::{Running, Settings};
 use sojourn_recv::server::Limits;
 use sojourn_recv::work::{self, Work};
 use sojourn_units::SECOND;
+use sojourn_units::declare::Choices;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

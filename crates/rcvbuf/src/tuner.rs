@@ -10,6 +10,7 @@ use crate::target::{Target, Who};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sojourn_buffer::Params;
+use sojourn_units::declare::Choices;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::net::SocketAddr;

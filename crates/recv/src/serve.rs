@@ -38,7 +38,7 @@ pub trait Handler: Send {
 }
 
 /// What a server is set up with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Where it listens.
     pub bind: SocketAddr,
@@ -239,7 +239,7 @@ impl Running {
     pub fn start(settings: &Settings, handler: impl Handler + 'static) -> io::Result<Self> {
         let socket = Socket::bind(settings.bind, settings.kernel_buffer)?;
         let address = socket.address()?;
-        let server = Server::new(settings.limits, settings.policy, random()?);
+        let server = Server::new(settings.limits, settings.policy.clone(), random()?);
         let shared = Arc::new(Shared {
             socket,
             core: Mutex::new(Core { server, sojourn: Histogram::new(), idle: false }),

@@ -274,7 +274,7 @@ impl<'a> Server<'a> {
             draws: key.child(u64::from(i)).stream("client"),
         };
         let socket = |i: u32| Socket {
-            store: Store::new(*policy, params.ask == 0),
+            store: Store::new(policy.clone(), params.ask == 0),
             handler: Handler::new(&params.handler, Key::new(seed, "handler").child(u64::from(i))),
             at_work: None,
         };

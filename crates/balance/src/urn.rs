@@ -1,0 +1,43 @@
+//! Servers drawn without putting back.
+
+use crate::pick::Draws;
+use crate::sight::{Sight, View};
+use sojourn_units::declare::{Param, integer};
+
+/// The most servers that may be drawn, or remembered.
+pub(crate) const MOST: u64 = 16;
+
+/// The number of servers drawn for each flow.
+pub(crate) const fn drawn() -> Param<u64> {
+    integer(1, MOST, "2")
+}
+
+/// Room for the servers that are up.
+#[derive(Clone, Debug)]
+pub(crate) struct Urn(Vec<usize>);
+
+impl Urn {
+    /// Room for so many servers.
+    pub(crate) fn new(servers: usize) -> Self {
+        Self(Vec::with_capacity(servers))
+    }
+
+    /// Draws `d` different servers that are up; all of them, without a draw, if they are no more.
+    pub(crate) fn draw<V: View>(
+        &mut self,
+        sight: &Sight<'_, V>,
+        d: u64,
+        draws: &mut Draws<'_>,
+    ) -> &[usize] {
+        self.0.clear();
+        self.0.extend(sight.up());
+        let (n, d) = (self.0.len(), d as usize);
+        if d >= n {
+            return &self.0;
+        }
+        for k in 0..d {
+            self.0.swap(k, k + draws((n - k) as u64) as usize);
+        }
+        &self.0[..d]
+    }
+}
