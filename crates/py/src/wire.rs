@@ -194,6 +194,12 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 impl Wire {
     fn ready(links: Links, faults: Option<Arc<Faults>>) -> PyResult<Self> {
         let (handle, inbox) = connect()?;
+        if let Some(faults) = &faults {
+            let handle = handle.clone();
+            faults.on_fault(move || {
+                handle.stop();
+            });
+        }
         Ok(Self { parts: Mutex::new(Some((links, inbox))), handle, faults })
     }
 }

@@ -64,6 +64,13 @@ impl Wire {
             let device = Device { rate: params.rate, ..Device::default() };
             params.queue = QueueParams::parse(text, &device).map_err(|e| format!("queue: {e}"))?;
         }
+        match (&mut params.queue, &change.params) {
+            (_, None) => {}
+            (QueueParams::External(old), Some(QueueParams::External(new))) => {
+                old.replace(new).map_err(|e| format!("queue: {e}"))?;
+            }
+            (old, Some(new)) => *old = new.clone(),
+        }
         params.check()?;
         self.net.set(self.now, id as u32, &params).map_err(|e| e.to_string())?;
         self.take_arrivals();

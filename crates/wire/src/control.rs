@@ -7,6 +7,7 @@ use crate::record::Snapshot;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
+use sojourn_queue::Params;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -26,6 +27,9 @@ pub struct Change {
     /// The queue in tc's words: other parameters of the same discipline.
     #[serde(default)]
     pub queue: Option<String>,
+    /// The queue's parameters as a plan has them, where words do not name it.
+    #[serde(default)]
+    pub params: Option<Params>,
 }
 
 /// A request, with where its answer goes.

@@ -12,7 +12,6 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from sojourn.lab.errors import LabError
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
 from sojourn.lab.validity import Doubt, doubts
@@ -167,7 +166,7 @@ class Run:
 
         def tick(now: int) -> bool:
             if not wire.process.running:
-                raise LabError(f"the wire ended too early{wire.process.complaint()}")
+                raise wire.failure("the wire ended too early")
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
         before = ProcessorTime.now()
@@ -180,7 +179,7 @@ class Run:
         offloads = {host.name: switched_on(host, DEVICE) for host in self.hosts.values()}
         tell.close()  # programs have taken leave of each other
         if wire.process.wait(END_SECONDS) != 0:
-            raise LabError(f"the wire failed{wire.process.complaint()}")
+            raise wire.failure("the wire failed")
         return self._record(sandbox, collected, wire, lost, offloads, stolen)
 
     def nodes(self) -> list[int]:

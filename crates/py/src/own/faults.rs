@@ -7,13 +7,14 @@ use pyo3::prelude::*;
 use sojourn_units::time::seconds;
 use sojourn_units::{EPOCH, Nanos};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The first fault of a run's policies.
 #[derive(Default)]
 pub(crate) struct Faults {
     any: AtomicBool,
     first: Mutex<Option<PyErr>>,
+    stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Faults {
@@ -22,9 +23,17 @@ impl Faults {
         self.any.load(Ordering::Relaxed)
     }
 
+    /// Has `stop` called at each fault, for a run that does not look at [`Faults::any`].
+    pub(crate) fn on_fault(&self, stop: impl Fn() + Send + Sync + 'static) {
+        let _ = self.stop.set(Box::new(stop));
+    }
+
     fn keep(&self, error: PyErr) {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.any.store(true, Ordering::Relaxed);
+        if let Some(stop) = self.stop.get() {
+            stop();
+        }
     }
 
     /// A policy broke its contract or raised an exception: `name` is its name, `place` what it was

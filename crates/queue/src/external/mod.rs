@@ -204,6 +204,23 @@ impl Params {
             code: Code::new(factory),
         }
     }
+
+    /// Replaces the parameters by others of the same policy.
+    ///
+    /// # Errors
+    /// If `params` are another policy's, or those of another version of its source.
+    pub fn replace(&mut self, params: &Self) -> Result<(), String> {
+        let (old, new) = (&self.spec, &params.spec);
+        if old.policy != new.policy {
+            return Err(format!("{} cannot be changed into {}", old.policy, new.policy));
+        }
+        if old.source != new.source {
+            return Err(format!("the source of {} differs from the one that runs", new.policy));
+        }
+        let (mtu, code) = (self.mtu, std::mem::take(&mut self.code));
+        *self = Self { mtu, code, ..params.clone() };
+        Ok(())
+    }
 }
 
 impl Parameters for Params {

@@ -149,7 +149,7 @@ class StoreRun:
         self.write(clients)
         self._tell.close()
         if self.wire.process.wait(END_SECONDS) != 0:
-            raise LabError(f"the wire failed{self.wire.process.complaint()}")
+            raise self.wire.failure("the wire failed")
         coordinated: Counter[str] = Counter()
         for answer in answers:
             coordinated.update(answer["coordinated"])
@@ -310,7 +310,7 @@ class StoreRun:
     def tick(self, faults: deque[tuple[int, bool, int]], now: int) -> None:
         """Looks after all parts, and lets happen what is due; `now` counts from the run's start."""
         if not self.wire.process.running:
-            raise LabError(f"the wire ended too early{self.wire.process.complaint()}")
+            raise self.wire.failure("the wire ended too early")
         while faults and faults[0][0] <= time.monotonic_ns():
             _, up, number = faults.popleft()
             if up:

@@ -24,6 +24,8 @@ from typing import Any, Self
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.journal import default_folder
+from sojourn.own.sources import is_own
+from sojourn.own.text import own, queue_params
 
 PREFIX, SUFFIX = "wire-", ".sock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")
@@ -244,7 +246,9 @@ class Client:
                 answer = self.next()
 
     def set(self, link: str, **changes: Any) -> None:
-        """Changes a link."""
+        """Changes a link; a queue of the user's own is read here, where its file is."""
+        if is_own(str(changes.get("queue", ""))):
+            changes["params"] = queue_params(own("queue", changes.pop("queue")))
         self.ask("set", link=link, **changes)
 
     def stop(self) -> None:

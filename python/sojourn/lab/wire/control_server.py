@@ -32,6 +32,8 @@ CLIENTS = 32
 """Connections at once; who comes then is told and let go."""
 RATE, BURST = 200.0, 400.0
 """Requests a second of one connection; what comes faster waits."""
+KEYS = ("rate", "netem", "queue", "params")
+"""Of a link that can be set; `params` are a queue's as a plan has them."""
 EVERY = (0.05, 3600.0)
 """Seconds between the lines of a watch."""
 BEHIND = 10.0
@@ -204,7 +206,7 @@ class _Connection:
                 _only(request, "links", "every")
                 await self._watch(request, echo)
             case "set":
-                _only(request, "link", "rate", "netem", "queue")
+                _only(request, "link", *KEYS)
                 self._set(request)
                 await self.say(echo)
             case "stop":
@@ -263,7 +265,7 @@ class _Connection:
             gone.cancel()
 
     def _set(self, request: Json) -> None:
-        change = {key: request[key] for key in ("link", "rate", "netem", "queue") if key in request}
+        change = {key: request[key] for key in ("link", *KEYS) if key in request}
         if not isinstance(change.get("link"), str):
             raise Bad("`link` is the name of a link")
         if len(change) == 1:

@@ -207,6 +207,8 @@ class Joined:
             over.wait()
             thread.join()
         (end,) = result
+        if isinstance(end, _core.PolicyError):
+            raise end
         if isinstance(end, BaseException):
             raise LabError(f"the wire failed: {end}") from end
         return _outcome(end)

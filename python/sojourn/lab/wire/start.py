@@ -10,8 +10,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from sojourn._core import PolicyError
+from sojourn.lab.errors import LabError
 from sojourn.lab.programs.plan import address
-from sojourn.lab.wire.wiring import READY
+from sojourn.lab.wire.wiring import FAULT, READY
 from sojourn.temporary import nameless
 
 if TYPE_CHECKING:
@@ -35,6 +37,13 @@ class WireProcess:
     captures: Sequence[IO[bytes]]
     realtime: bool
     """Whether it runs before all others."""
+
+    def failure(self, what: str) -> Exception:
+        """The error that it ended with, or `what` with its last words."""
+        complaint = self.process.complaint()
+        if self.process.code == FAULT:
+            return PolicyError(self.process.errors().decode())
+        return LabError(f"{what}{complaint}")
 
 
 def start_wire(

@@ -34,6 +34,8 @@ LINGER = 60_000_000_000
 """Nanoseconds for which packets are carried on after the run's end, at most."""
 FOREVER = 1 << 60
 """The same where other links come behind."""
+FAULT = 3
+"""Exit status of the process if a policy of the user's own failed."""
 MAGIC = b"sojourn wire 1\n"
 TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 
@@ -133,7 +135,11 @@ def main(argv: Sequence[str]) -> int:
             listener = stack.enter_context(socket.socket(fileno=given["control"]))
             about = describe(given["plan"], given["name"])
             stack.enter_context(ControlServer(turns, listener, about))
-        outcomes = turns.run(linger)
+        try:
+            outcomes = turns.run(linger)
+        except _core.PolicyError as error:
+            sys.stderr.write(str(error))
+            return FAULT
     measured = wires.index(wire)
     if len(outcomes) <= measured:
         return 1  # whoever started it has gone
