@@ -16,7 +16,6 @@ GRAPHS = {f"crates/{name}": graph for name, graph in cycles.crates().items()} | 
 KNOWN = {
     "crates/rcvbuf": {"crate::tuner"},
     "crates/recv": {"crate::spare"},
-    "crates/traffic": {"crate::client"},
     "crates/vectors": {"crate::header"},
     "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
 }

@@ -14,69 +14,47 @@
 
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
-use sojourn_units::quantity::{format_size, format_time};
-use sojourn_units::words::{self, Kind, Table, Word, WordError};
-use sojourn_units::{MICROSECOND, Nanos};
+use sojourn_units::declare::{Param, Parameters, integer, time};
+use sojourn_units::words::{self, Kind, Table, Text, Value, WordError};
+use sojourn_units::{Nanos, SECOND, params, quantity};
 
 /// The words of `csma`.
 pub const TABLE: Table = Table {
     name: "csma",
     summary: "a shared medium: carrier sense, random backoff, no collisions",
     source: "ns-3, CSMA model: CsmaChannel, CsmaNetDevice, Backoff",
-    words: &[
-        Word { name: "slot", kind: Kind::Time, default: "1us", doc: "Length of a backoff slot." },
-        Word {
-            name: "maxslots",
-            kind: Kind::Integer { min: 1, max: 1 << 20 },
-            default: "1000",
-            doc: "A backoff is at least one slot and shorter than this many, or one.",
-        },
-        Word {
-            name: "ceiling",
-            kind: Kind::Integer { min: 1, max: 20 },
-            default: "10",
-            doc: "Attempts after which the bound on the backoff, 2^attempts - 1 slots, grows no more.",
-        },
-        Word {
-            name: "retries",
-            kind: Kind::Integer { min: 0, max: u32::MAX as u64 },
-            default: "1000",
-            doc: "Backoffs of one frame before it is given up.",
-        },
-        Word {
-            name: "gap",
-            kind: Kind::Size,
-            default: "12",
-            doc: "Bytes whose transmission time a station waits after a frame of its own.",
-        },
-    ],
+    words: Params::WORDS,
 };
 
-/// How stations share a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Length of a backoff slot.
-    pub slot: Nanos,
-    /// A backoff is shorter than this many slots, or one.
-    pub max_slots: u32,
-    /// Attempts after which the backoff's bound grows no more.
-    pub ceiling: u32,
-    /// Backoffs of one frame before it is given up.
-    pub retries: u32,
-    /// Bytes whose transmission time a station waits after a frame of its own.
-    pub gap: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { slot: MICROSECOND, max_slots: 1000, ceiling: 10, retries: 1000, gap: 12 }
+params! {
+    /// How stations share a medium.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Length of a backoff slot.
+        slot: Nanos = time("1us").check(|slot| match slot {
+            1..=SECOND => Ok(()),
+            _ => Err("must be above 0, up to 1s"),
+        }),
+        /// A backoff is at least one slot and shorter than this many, or one.
+        max_slots as "maxslots": u32 = integer(1, 1 << 20, "1000"),
+        /// Attempts after which the bound on the backoff, 2^attempts - 1 slots, grows no more.
+        ceiling: u32 = integer(1, 20, "10"),
+        /// Backoffs of one frame before it is given up.
+        retries: u32 = integer(0, u32::MAX as u64, "1000"),
+        /// Bytes whose transmission time a station waits after a frame of its own.
+        gap: u32 = Param::word(Kind::Size, "12", gap, |bytes| Some(Value::Integer((*bytes).into()))),
     }
 }
 
-/// Bounds that keep backoffs within a clock's range.
-const LONGEST_SLOT: Nanos = sojourn_units::SECOND;
-const MOST_GAP: u64 = 1 << 20;
+fn gap(value: &Value) -> Result<u32, String> {
+    const MOST: u64 = 1 << 20;
+    let bytes = value.integer();
+    if bytes > MOST {
+        return Err(format!("must be at most {}", quantity::format_size(MOST)));
+    }
+    Ok(bytes as u32)
+}
 
 impl Params {
     /// Reads a description such as `csma slot 1us retries 1000`.
@@ -85,22 +63,8 @@ impl Params {
     /// Where and why it cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (_, given) = words::describe("way to share a medium", &[&TABLE], text)?;
-        let default = Self::default();
-        let small = |word, default: u32| given.integer(word).map_or(default, |n| n as u32);
-        let params = Self {
-            slot: given.time("slot").unwrap_or(default.slot),
-            max_slots: small("maxslots", default.max_slots),
-            ceiling: small("ceiling", default.ceiling),
-            retries: small("retries", default.retries),
-            gap: given.integer("gap").map_or(default.gap, |n| n.min(MOST_GAP + 1) as u32),
-        };
-        if params.slot == 0 || params.slot > LONGEST_SLOT {
-            return Err(given.error("slot", "`slot` must be above 0, up to 1s"));
-        }
-        if u64::from(params.gap) > MOST_GAP {
-            let most = format_size(MOST_GAP);
-            return Err(given.error("gap", format!("`gap` must be at most {most}")));
-        }
+        let mut params = Self::default();
+        params.set(&given)?;
         Ok(params)
     }
 
@@ -124,15 +88,7 @@ impl Params {
 
 impl std::fmt::Display for Params {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "csma slot {} maxslots {} ceiling {} retries {} gap {}",
-            format_time(self.slot),
-            self.max_slots,
-            self.ceiling,
-            self.retries,
-            self.gap
-        )
+        f.write_str(&self.write(Text::new(TABLE.name)).done())
     }
 }
 

@@ -4,8 +4,9 @@ use crate::params::{
     Chance, Impairments, Jitter, JitterDistribution, LONGEST, Loss, Params, Reorder,
 };
 use sojourn_units::Nanos;
+use sojourn_units::declare::Choices;
 use sojourn_units::quantity::{format_time, parse_time};
-use sojourn_units::words::{self, Kind, Table, Token, Word, WordError};
+use sojourn_units::words::{self, Kind, Table, Text, Token, Word, WordError};
 
 /// The words, for help; values may follow each other as netem's manual page says.
 pub const TABLE: Table = Table {
@@ -245,16 +246,15 @@ fn read_delay(netem: &mut Netem, reader: &mut Reader<'_>) -> Result<(), WordErro
     }
     if let Some(word) = reader.next_if(|word| word == "distribution") {
         let token = reader.needed("distribution", "a name", "normal")?;
-        let known = JitterDistribution::ALL.iter().find(|(name, _)| *name == token.text);
-        let names = || JitterDistribution::ALL.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let Some((_, distribution)) = known else {
-            return Err(token.error(format!("unknown distribution `{}`", token.text), names()));
+        let Some(distribution) = JitterDistribution::named(token.text) else {
+            let names = JitterDistribution::NAMES.iter().map(|name| (*name).to_owned()).collect();
+            return Err(token.error(format!("unknown distribution `{}`", token.text), names));
         };
         let Some(jitter) = &mut jitter else {
             let why = "`distribution` needs the variation's span: delay TIME JITTER".to_owned();
             return Err(word.error(why, Vec::new()));
         };
-        jitter.distribution = *distribution;
+        jitter.distribution = distribution;
     }
     // A variation of nothing is none, and must not cost a heap.
     netem.impairments.jitter = jitter.filter(|jitter| jitter.span > 0);
@@ -326,58 +326,46 @@ impl Params {
 impl std::fmt::Display for Netem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let i = &self.impairments;
-        let mut words: Vec<String> = Vec::new();
-        let chance = |word: &str, probability: f64, correlation: f64| {
-            let mut text = format!("{word} {}", format_percent(probability));
-            if correlation > 0.0 {
-                text.push(' ');
-                text.push_str(&format_percent(correlation));
-            }
-            text
+        let correlated = |text: Text, correlation: f64| {
+            if correlation > 0.0 { text.flag(&format_percent(correlation)) } else { text }
         };
+        let chance = |text: Text, word: &str, probability: f64, correlation: f64| {
+            correlated(text.value(word, format_percent(probability)), correlation)
+        };
+        let mut text = Text::new("");
         if self.delay > 0 || i.jitter.is_some() {
-            let mut text = format!("delay {}", format_time(self.delay));
-            if let Some(jitter) = i.jitter {
-                text.push(' ');
-                text.push_str(&format_time(jitter.span));
-                if jitter.correlation > 0.0 {
-                    text.push(' ');
-                    text.push_str(&format_percent(jitter.correlation));
-                }
-                let name = JitterDistribution::ALL.iter().find(|(_, d)| *d == jitter.distribution);
-                match name {
-                    Some((name, _)) if *name != "uniform" => {
-                        text.push_str(" distribution ");
-                        text.push_str(name);
-                    }
-                    _ => {}
-                }
-            }
-            words.push(text);
+            text = text.value("delay", format_time(self.delay));
         }
-        match i.loss {
-            Loss::None => {}
+        if let Some(Jitter { span, correlation, distribution }) = i.jitter {
+            text = correlated(text.flag(&format_time(span)), correlation);
+            if distribution != JitterDistribution::default() {
+                text = text.value("distribution", distribution.name());
+            }
+        }
+        text = match i.loss {
+            Loss::None => text,
             Loss::Random { probability, correlation } => {
-                words.push(chance("loss", probability, correlation));
+                chance(text, "loss", probability, correlation)
             }
             Loss::Gemodel { p, r, bad_loss, good_loss } => {
                 let numbers = [p, r, bad_loss, good_loss].map(format_percent).join(" ");
-                words.push(format!("loss gemodel {numbers}"));
+                text.value("loss gemodel", numbers)
             }
-        }
-        for (word, what) in [("duplicate", i.duplicate), ("corrupt", i.corrupt)] {
-            if what.probability > 0.0 {
-                words.push(chance(word, what.probability, what.correlation));
+        };
+        for (word, Chance { probability, correlation }) in
+            [("duplicate", i.duplicate), ("corrupt", i.corrupt)]
+        {
+            if probability > 0.0 {
+                text = chance(text, word, probability, correlation);
             }
         }
         if let Some(Reorder { probability, correlation, gap }) = i.reorder {
-            words.push(chance("reorder", probability, correlation));
-            words.push(format!("gap {gap}"));
+            text = chance(text, "reorder", probability, correlation).value("gap", gap);
         }
         if i.keep_order {
-            words.push("keeporder".to_owned());
+            text = text.flag("keeporder");
         }
-        f.write_str(&words.join(" "))
+        f.write_str(text.done().trim_start())
     }
 }
 
@@ -479,7 +467,7 @@ mod tests {
     fn any_netem() -> impl Strategy<Value = Netem> {
         let span = || 1u64..1 << 50;
         let jitter = (span(), 0.0f64..=1.0, 0usize..4).prop_map(|(span, correlation, index)| {
-            Jitter { span, correlation, distribution: JitterDistribution::ALL[index].1 }
+            Jitter { span, correlation, distribution: JitterDistribution::ALL[index] }
         });
         let loss = prop_oneof![
             Just(Loss::None),

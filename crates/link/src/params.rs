@@ -2,7 +2,7 @@
 
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
-use sojourn_units::{Nanos, Rate};
+use sojourn_units::{Nanos, Rate, choices};
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,30 +159,22 @@ pub struct Jitter {
     pub distribution: JitterDistribution,
 }
 
-/// The distributions that iproute2 ships for netem, as the formulas behind its tables; values beyond
-/// 4 units are cut there, as in the tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JitterDistribution {
-    /// Uniform in (-1, 1).
-    #[default]
-    Uniform,
-    /// Normal with deviation 1.
-    Normal,
-    /// Pareto of shape 3, centred and scaled: 4/3 (U^(-1/3) - 3/2).
-    Pareto,
-    /// One quarter normal and three quarters Pareto, of the same draw.
-    Paretonormal,
-}
-
-impl JitterDistribution {
-    /// All of them with their words.
-    pub const ALL: [(&'static str, Self); 4] = [
-        ("uniform", Self::Uniform),
-        ("normal", Self::Normal),
-        ("pareto", Self::Pareto),
-        ("paretonormal", Self::Paretonormal),
-    ];
+choices! {
+    /// The distributions that iproute2 ships for netem, as the formulas behind its tables; values beyond
+    /// 4 units are cut there, as in the tables.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum JitterDistribution {
+        /// Uniform in (-1, 1).
+        #[default]
+        Uniform = "uniform",
+        /// Normal with deviation 1.
+        Normal = "normal",
+        /// Pareto of shape 3, centred and scaled: 4/3 (U^(-1/3) - 3/2).
+        Pareto = "pareto",
+        /// One quarter normal and three quarters Pareto, of the same draw.
+        Paretonormal = "paretonormal",
+    }
 }
 
 /// A packet overtakes those in flight: it goes without any delay.

@@ -73,8 +73,8 @@ fn presets() -> Vec<Value> {
             "{} B of voice every {} ms, Ie {}, Bpl {}",
             c.voice,
             c.interval / sojourn_units::MILLISECOND,
-            c.ie,
-            c.bpl
+            c.impairment.ie,
+            c.impairment.bpl
         );
         row("voip", c.name, &format!("voip codec {}", c.name), &words, "G.113 Appendix I")
     });

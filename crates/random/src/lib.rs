@@ -8,5 +8,5 @@ pub mod normal;
 pub mod philox;
 pub mod stream;
 
-pub use distribution::{Distribution, DistributionError, Unit};
+pub use distribution::{Distribution, Unit};
 pub use stream::{Key, Stream};

@@ -1,52 +1,78 @@
-//! Any application, by name.
+//! Any application: one type over all of them, and over their sources of packets.
 
-use crate::length::MAX_PAYLOAD;
-use crate::spurts::Spurts;
-use crate::{Emission, bulk, cbr, client, packets, replay, transfer, voip, web};
+use crate::Emission;
+use crate::application::{AppParams, Carrier, Source};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
 use sojourn_units::Nanos;
-use sojourn_units::words::{self, Table, WordError};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{self, Given, Table, Text, WordError};
 use std::fmt;
 
-/// An application and its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "snake_case")]
-pub enum App {
-    /// `bulk`.
-    Bulk(bulk::Params),
-    /// `transfer`.
-    Transfer(transfer::Params),
-    /// `cbr`.
-    Cbr(cbr::Params),
-    /// `packets`.
-    Packets(packets::Params),
-    /// `replay`.
-    Replay(replay::Params),
-    /// `voip`.
-    Voip(voip::Params),
-    /// `web`.
-    Web(web::Params),
+macro_rules! family {
+    ($($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
+        /// An application and its parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "name", rename_all = "snake_case")]
+        pub enum App {
+            $(
+                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+                $(#[$serde])?
+                $Name(crate::$module::Params),
+            )*
+        }
+
+        const TABLES: &[&Table] = &[$(&<crate::$module::Params as AppParams>::TABLE,)*];
+
+        impl App {
+            /// The application of `table`; it may be a name for another.
+            fn read(table: &Table, given: &Given) -> Result<Self, WordError> {
+                $(
+                    if let Some(params) = read_as(table, given) {
+                        return params.map(Self::$Name);
+                    }
+                )*
+                unreachable!("`{}` is of no application", table.name)
+            }
+
+            /// Returns the packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
+            pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
+                match self {
+                    $(Self::$Name(params) => params.source(key, start).map(PacketSource::$Name),)*
+                }
+            }
+        }
+
+        /// A flow that sends packets on its own schedule.
+        #[derive(Clone, Debug)]
+        pub enum PacketSource {
+            $(
+                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+                $Name(<crate::$module::Params as AppParams>::Source),
+            )*
+        }
+
+        impl PacketSource {
+            /// Returns the next packet; times never decrease.
+            #[inline]
+            pub fn next_packet(&mut self) -> Emission {
+                match self {
+                    $(Self::$Name(source) => source.next_packet(),)*
+                }
+            }
+        }
+    };
 }
 
-const TABLES: &[&Table] = &[
-    &bulk::TABLE,
-    &transfer::TABLE,
-    &cbr::TABLE,
-    &packets::TABLE,
-    &replay::TABLE,
-    &voip::TABLE,
-    &client::TABLE,
-    &web::TABLE,
-];
+applications!(family!);
 
-/// What may carry an application's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
+macro_rules! each {
+    (($self:expr, $params:ident => $body:expr)
+    $($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
+        match $self {
+            $(App::$Name($params) => $body,)*
+        }
+    };
 }
 
 /// The words of every application.
@@ -54,182 +80,110 @@ pub fn tables() -> &'static [&'static Table] {
     TABLES
 }
 
+fn read_as<A: AppParams>(table: &Table, given: &Given) -> Option<Result<A, WordError>> {
+    (table.name == A::TABLE.name).then(|| {
+        if let Some((word, example)) = A::REQUIRED
+            && given.find(word).is_none_or(|value| *value == words::Value::Text(String::new()))
+        {
+            let name = table.name;
+            return Err(given.error(word, format!("`{name}` needs `{word}`, such as `{example}`")));
+        }
+        let mut params = A::initial(given);
+        params.set(given)?;
+        params.settle(given)?;
+        Ok(params)
+    })
+}
+
+fn sends<A: AppParams>(_: &A) -> bool {
+    A::Source::SENDS
+}
+
+fn table_of<A: AppParams>(_: &A) -> &'static Table {
+    &A::TABLE
+}
+
 impl App {
     /// Reads a description such as `cbr rate 250kbit size 573`.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The first problem, and its place.
     pub fn parse(text: &str) -> Result<Self, WordError> {
-        let (table, given) = words::describe("application", TABLES, text)?;
-        Ok(match table.name {
-            "transfer" => Self::Transfer(transfer::Params::read(&given)?),
-            "cbr" => Self::Cbr(cbr::Params::read(&given)?),
-            "packets" => Self::Packets(packets::Params::read(&given)?),
-            "voip" => Self::Voip(voip::Params::read(&given)?),
-            "replay" => Self::Replay(replay::Params::read(&given)?),
-            "client" => client::read(&given)?,
-            "web" => Self::Web(web::Params::read(&given)?),
-            _ => Self::Bulk(bulk::Params {}),
-        })
+        let app = Self::described(text)?;
+        match applications!(each! (&app, params => params.stands_for())) {
+            Some(other) => {
+                Self::parse(&other).map_err(|error| WordError { at: 0..text.len(), ..error })
+            }
+            None => Ok(app),
+        }
     }
 
-    /// What may carry the application that `text` describes, the usual carrier first.
+    /// The application that a description names, which may be a name for another.
+    fn described(text: &str) -> Result<Self, WordError> {
+        let (table, given) = words::describe("application", TABLES, text)?;
+        Self::read(table, &given)
+    }
+
+    /// Returns the carriers of the application that `text` describes, the usual one first.
     ///
     /// # Errors
     /// As [`App::parse`].
     pub fn carriers(text: &str) -> Result<&'static [Carrier], WordError> {
-        let (table, given) = words::describe("application", TABLES, text)?;
-        let usual = match table.name {
-            "client" => client::carrier(&given),
-            _ if Self::parse(text)?.sends_packets() => Carrier::Udp,
-            _ => return Ok(&[Carrier::Tcp]),
-        };
-        Ok(match usual {
-            Carrier::Tcp => &[Carrier::Tcp, Carrier::Udp],
-            Carrier::Udp => &[Carrier::Udp, Carrier::Tcp],
-        })
+        Ok(applications!(each! (&Self::described(text)?, params => params.carriers())))
     }
 
-    /// Says what is wrong with parameters that do not come from a text, if anything is.
+    /// Checks parameters that do not come from a text.
     ///
     /// # Errors
     /// A distribution without sense, a packet without bytes.
     pub fn check(&self) -> Result<(), String> {
-        let spurts =
-            |spurts: &Option<Spurts>| spurts.map(|s| vec![s.on, s.off]).unwrap_or_default();
-        let (distributions, length) = match self {
-            Self::Bulk(_) => (Vec::new(), 1),
-            Self::Transfer(params) => (vec![params.size, params.think], 1),
-            Self::Cbr(params) => (spurts(&params.spurts), params.length),
-            Self::Packets(params) => (vec![params.interval, params.length], 1),
-            Self::Replay(params) => {
-                params.check().map_err(|why| format!("`replay`: {why}"))?;
-                (Vec::new(), 1)
-            }
-            Self::Voip(params) => (spurts(&params.spurts), params.payload),
-            Self::Web(params) => {
-                let web::Params { pages, inter_page, objects, inter_object, size, .. } = *params;
-                let mut all = vec![pages, inter_page, objects, inter_object, size];
-                all.extend(params.inter_session);
-                (all, params.packet)
-            }
-        };
-        if length == 0 {
-            return Err(format!("`{}`: a packet has at least one byte", self.name()));
-        }
-        for distribution in distributions {
-            let text = || distribution.format(Unit::Number);
-            distribution.check().map_err(|why| format!("`{}`: {}: {why}", self.name(), text()))?;
+        let named = |why: String| format!("`{}`: {why}", self.name());
+        applications!(each! (self, params => params.check())).map_err(named)?;
+        for law in applications!(each! (self, params => params.distributions())) {
+            let text = || law.format(Unit::Number);
+            law.check().map_err(|why| named(format!("{}: {why}", text())))?;
         }
         Ok(())
     }
 
-    /// Its words.
+    /// Returns its words.
     pub fn table(&self) -> &'static Table {
-        match self {
-            Self::Bulk(_) => &bulk::TABLE,
-            Self::Transfer(_) => &transfer::TABLE,
-            Self::Cbr(_) => &cbr::TABLE,
-            Self::Packets(_) => &packets::TABLE,
-            Self::Replay(_) => &replay::TABLE,
-            Self::Voip(_) => &voip::TABLE,
-            Self::Web(_) => &web::TABLE,
-        }
+        applications!(each! (self, params => table_of(params)))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         self.table().name
     }
 
     /// Whether it sends packets on its own schedule, rather than data by a transport's.
     pub fn sends_packets(&self) -> bool {
-        matches!(self, Self::Cbr(_) | Self::Packets(_) | Self::Replay(_) | Self::Voip(_))
+        applications!(each! (self, params => sends(params)))
     }
 
-    /// The longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
+    /// Returns the longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
     pub fn longest_payload(&self) -> u32 {
-        match self {
-            Self::Cbr(params) => params.counts.payload(params.length),
-            Self::Packets(params) => {
-                // Nothing is drawn that is exceeded with less than 2^-53.
-                let longest = params.length.exceeded_with(f64::EPSILON / 4.0);
-                let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
-                params.counts.payload(libm::ceil(longest) as u32).max(1)
-            }
-            Self::Replay(params) => params.longest_payload(),
-            Self::Voip(params) => params.payload,
-            Self::Bulk(_) | Self::Transfer(_) | Self::Web(_) => 0,
-        }
+        applications!(each! (self, params => params.longest_payload()))
     }
 
     /// Whether a flow of it ends by itself.
     pub fn ends(&self) -> bool {
-        match self {
-            Self::Transfer(params) => params.repeat.is_some(),
-            Self::Replay(params) => params.repeat.is_some(),
-            Self::Bulk(_) | Self::Cbr(_) | Self::Packets(_) | Self::Voip(_) | Self::Web(_) => false,
-        }
-    }
-
-    /// The packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
-    pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
-        match self {
-            Self::Cbr(params) => Some(PacketSource::Cbr(cbr::Cbr::new(params, key, start))),
-            Self::Packets(params) => {
-                Some(PacketSource::Packets(packets::Packets::new(params, key, start)))
-            }
-            Self::Replay(params) => Some(PacketSource::Replay(replay::Replay::new(params, start))),
-            Self::Voip(params) => Some(PacketSource::Voip(voip::Voip::new(params, key, start))),
-            Self::Bulk(_) | Self::Transfer(_) | Self::Web(_) => None,
-        }
+        applications!(each! (self, params => params.ends()))
     }
 }
 
 /// The description that [`App::parse`] reads back, every word with its value.
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&match self {
-            Self::Bulk(_) => "bulk".to_owned(),
-            Self::Transfer(params) => params.write(),
-            Self::Cbr(params) => params.write(),
-            Self::Packets(params) => params.write(),
-            Self::Replay(params) => params.write(),
-            Self::Voip(params) => params.write(),
-            Self::Web(params) => params.write(),
-        })
-    }
-}
-
-/// A flow that sends packets on its own schedule.
-#[derive(Clone, Debug)]
-pub enum PacketSource {
-    /// `cbr`.
-    Cbr(cbr::Cbr),
-    /// `packets`.
-    Packets(packets::Packets),
-    /// `replay`.
-    Replay(replay::Replay),
-    /// `voip`.
-    Voip(voip::Voip),
-}
-
-impl PacketSource {
-    /// The next packet; times never decrease.
-    #[inline]
-    pub fn next_packet(&mut self) -> Emission {
-        match self {
-            Self::Cbr(source) => source.next_packet(),
-            Self::Packets(source) => source.next_packet(),
-            Self::Replay(source) => source.next_packet(),
-            Self::Voip(source) => source.next_packet(),
-        }
+        let text = Text::new(self.name());
+        f.write_str(&applications!(each! (self, params => params.write(text))).done())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::length::MAX_PAYLOAD;
     use proptest::prelude::*;
 
     const TEXTS: &[&str] = &[
@@ -264,6 +218,18 @@ mod tests {
             assert_eq!(App::parse(&app.to_string()).as_ref(), Ok(&app), "{text} -> {app}");
             assert_eq!(app.packet_source(Key::new(1, "x"), 1).is_some(), app.sends_packets());
         }
+    }
+
+    #[test]
+    fn plans_hold_nothing_but_the_parameters() {
+        for text in TEXTS {
+            let json = serde_json::to_value(App::parse(text).unwrap()).unwrap();
+            let mut more = json.clone();
+            more["more"] = 1.into();
+            assert_eq!(serde_json::from_value::<App>(json).unwrap(), App::parse(text).unwrap());
+            assert!(serde_json::from_value::<App>(more).is_err(), "{text}");
+        }
+        assert!(serde_json::from_str::<App>(r#"{"name":"client"}"#).is_err());
     }
 
     #[test]

@@ -1,17 +1,26 @@
 //! `bulk`: there is always data to send.
 
+use crate::application::AppParams;
 use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::params;
 use sojourn_units::words::Table;
+use std::convert::Infallible;
 
-/// The words of `bulk`.
-pub const TABLE: Table = Table {
-    name: "bulk",
-    summary: "an endless transfer: there is always data to send",
-    source: "RFC 7928, section 2",
-    words: &[],
-};
+params! {
+    /// It has no parameters; a group's `stop` ends it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {}
+}
 
-/// It has no parameters; a group's `stop` ends it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "bulk",
+        summary: "an endless transfer: there is always data to send",
+        source: "RFC 7928, section 2",
+        words: Params::WORDS,
+    };
+
+    type Source = Infallible;
+}

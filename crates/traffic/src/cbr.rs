@@ -5,26 +5,38 @@
 //! with one half.
 
 use crate::Emission;
-use crate::length::Counts;
+use crate::application::{AppParams, Source, check_length};
+use crate::kinds::within;
+use crate::length::{Counts, Length, MAX_PAYLOAD, UDP_HEADERS};
 use crate::spurts::{Activity, Begin, Phase, Spurts};
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Key, Stream, Unit};
+use sojourn_random::{Distribution, Key, Stream};
+use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Nanos, Rate, SECOND, quantity};
-use std::fmt::Write;
+use sojourn_units::{Nanos, Rate, SECOND, params};
 
-/// The words of `cbr`.
-pub const TABLE: Table = Table {
-    name: "cbr",
-    summary: "packets of one length at a constant rate",
-    source: "",
-    words: &[
-        Word {
-            name: "rate",
-            kind: Kind::Rate,
-            default: "",
-            doc: "Rate while sending, counted in Ethernet frames with `size`, in payload with `payload`.",
-        },
+/// Spurts over which a packet may be spread, at most.
+const LONGEST_FILL: f64 = 1e6;
+
+params! {
+    /// Parameters of a constant rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Rate while sending, counted in Ethernet frames with `size`, in payload with `payload`.
+        rate: Rate = rate("").initially(|()| Rate::new(1).expect("above 0")),
+        /// Length of a packet.
+        #[serde(flatten)]
+        size: Length<u32> = length(),
+        /// Each interval varies uniformly by this part of itself.
+        jitter: f64 = probability("0%"),
+        /// Spurts and silences; it sends always if `None`.
+        spurts: Option<Spurts> = spurts(),
+    }
+}
+
+const fn length() -> Param<Length<u32>> {
+    const WORDS: &[Word] = &[
         Word {
             name: "size",
             kind: Kind::Size,
@@ -37,12 +49,28 @@ pub const TABLE: Table = Table {
             default: "",
             doc: "Length of the UDP payload, instead of `size`.",
         },
-        Word {
-            name: "jitter",
-            kind: Kind::Probability,
-            default: "0%",
-            doc: "Each interval varies uniformly by this part of itself.",
-        },
+    ];
+    let set = |size: &mut Length<u32>, given: &Given| {
+        let Some(counts) = Counts::given(given)? else { return Ok(()) };
+        let bytes = given.integer(counts.word()).unwrap_or(0);
+        let length = match counts {
+            Counts::Frame => within::<{ UDP_HEADERS + 1 }, { MAX_PAYLOAD + UDP_HEADERS }>(bytes),
+            Counts::Payload => within::<1, MAX_PAYLOAD>(bytes),
+        };
+        let wrong = |why| given.error(counts.word(), format!("`{}` {why}", counts.word()));
+        *size = Length { length: length.map_err(wrong)?, counts };
+        Ok(())
+    };
+    group(
+        WORDS,
+        |()| Length { length: 1514, counts: Counts::Frame },
+        set,
+        |size, text| text.value(size.counts.word(), size.length),
+    )
+}
+
+const fn spurts() -> Param<Option<Spurts>> {
+    const WORDS: &[Word] = &[
         Word {
             name: "on",
             kind: Kind::Name,
@@ -57,99 +85,68 @@ pub const TABLE: Table = Table {
         },
         Word {
             name: "begin",
-            kind: Kind::Choice { of: &["on", "off"] },
+            kind: Kind::Choice { of: Begin::NAMES },
             default: "on",
             doc: "Whether it begins with a spurt or a silence.",
         },
         Word {
             name: "phase",
-            kind: Kind::Choice { of: &["restart", "resume"] },
+            kind: Kind::Choice { of: Phase::NAMES },
             default: "restart",
             doc: "Each spurt opens with a packet, or goes on where the last one stopped; then the mean rate is exactly `rate` times the share of time on.",
         },
-    ],
-};
-
-/// Spurts over which a packet may be spread, at most.
-const LONGEST_FILL: f64 = 1e6;
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Rate while sending.
-    pub rate: Rate,
-    /// Length of a packet in bytes.
-    pub length: u32,
-    /// What rate and length count.
-    pub counts: Counts,
-    /// Relative half-width of an interval's variation.
-    pub jitter: f64,
-    /// Spurts and silences; it sends always if `None`.
-    pub spurts: Option<Spurts>,
+    ];
+    group(
+        WORDS,
+        |()| None,
+        |spurts, given| Spurts::set(spurts, given, "on", "off"),
+        |spurts, text| Spurts::write(*spurts, text, "on", "off"),
+    )
 }
 
 impl Params {
-    /// A steady source of frames.
-    pub fn steady(rate: Rate, frame: u32) -> Self {
-        Self { rate, length: frame, counts: Counts::Frame, jitter: 0.0, spurts: None }
-    }
-
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let Some(rate) = given.rate("rate") else {
-            return Err(given.error("rate", "`cbr` needs `rate`, such as `cbr rate 250kbit`"));
-        };
-        let mut params = Self::steady(rate, 1514);
-        if let Some(counts) = Counts::given(given)? {
-            params.counts = counts;
-            params.length = counts.length(given)?;
-        }
-        params.jitter = given.real("jitter").unwrap_or(0.0);
-        params.spurts = Spurts::read(given, "on", "off")?;
-        if let Some(spurts) = &mut params.spurts {
-            if given.text("begin") == Some("off") {
-                spurts.begin = Begin::Off;
-            }
-            if given.text("phase") == Some("resume") {
-                spurts.phase = Phase::Resume;
-                if spurts.on.mean() * LONGEST_FILL < params.interval().0 as f64 {
-                    return Err(
-                        given.error("on", "`on` is too short: a packet takes a million spurts")
-                    );
-                }
-            }
-        } else if let Some((word, _)) = [("begin", "off"), ("phase", "resume")]
-            .into_iter()
-            .find(|(word, value)| given.text(word) == Some(value))
-        {
-            return Err(given.error(word, format!("`{word}` needs `on` and `off`")));
-        }
-        Ok(params)
-    }
-
     /// Whole nanoseconds from packet to packet, and what remains in 1/rate.
     fn interval(&self) -> (Nanos, u64) {
-        let scaled = u128::from(self.length) * 8 * u128::from(SECOND);
+        let scaled = u128::from(self.size.length) * 8 * u128::from(SECOND);
         let rate = u128::from(self.rate.bits());
         ((scaled / rate) as Nanos, (scaled % rate) as u64)
     }
+}
 
-    pub(crate) fn write(&self) -> String {
-        let rate = quantity::format_rate(self.rate);
-        let mut text = format!("cbr rate {rate} {} {}", self.counts.word(), self.length);
-        if self.jitter > 0.0 {
-            let _ = write!(text, " jitter {}", self.jitter);
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "cbr",
+        summary: "packets of one length at a constant rate",
+        source: "",
+        words: Params::WORDS,
+    };
+    const REQUIRED: Option<(&'static str, &'static str)> = Some(("rate", "cbr rate 250kbit"));
+
+    type Source = Cbr;
+
+    fn settle(&mut self, given: &Given) -> Result<(), WordError> {
+        if let Some(Spurts { on, phase: Phase::Resume, .. }) = self.spurts
+            && on.mean() * LONGEST_FILL < self.interval().0 as f64
+        {
+            return Err(given.error("on", "`on` is too short: a packet takes a million spurts"));
         }
-        if let Some(Spurts { on, off, begin, phase }) = self.spurts {
-            let _ = write!(text, " on {} off {}", on.format(Unit::Time), off.format(Unit::Time));
-            if begin == Begin::Off {
-                text += " begin off";
-            }
-            if phase == Phase::Resume {
-                text += " phase resume";
-            }
-        }
-        text
+        Ok(())
+    }
+
+    fn distributions(&self) -> Vec<Distribution> {
+        Spurts::distributions(self.spurts)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_length(self.size.length)
+    }
+
+    fn longest_payload(&self) -> u32 {
+        self.size.counts.payload(self.size.length)
+    }
+
+    fn source(&self, key: Key, start: Nanos) -> Option<Cbr> {
+        Some(Cbr::new(self, key, start))
     }
 }
 
@@ -174,7 +171,7 @@ impl Cbr {
         let (activity, next) = Activity::begin(params.spurts, key, start, interval.0.max(1));
         Self {
             rate: params.rate.bits(),
-            payload: params.counts.payload(params.length),
+            payload: params.longest_payload(),
             interval,
             remainder: 0,
             jitter: params.jitter,
@@ -183,9 +180,10 @@ impl Cbr {
             next,
         }
     }
+}
 
-    /// The next packet.
-    pub fn next_packet(&mut self) -> Emission {
+impl Source for Cbr {
+    fn next_packet(&mut self) -> Emission {
         let at = self.next;
         let mut interval = self.interval.0;
         // Sums of two remainders fit: a rate of 2^63 bit/s is far beyond any link's.

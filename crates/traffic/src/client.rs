@@ -9,13 +9,14 @@
 //! named apart: `..-onoff` (and `vbr`) is the code, `..-packets` and `..-gaps` is the text. A client
 //! is no source of its own: its words stand for those of `cbr` or `packets`.
 
-use crate::app::{App, Carrier};
-use crate::length::Counts;
-use crate::spurts::{Begin, Phase, Spurts};
-use crate::{cbr, packets};
+use crate::application::{AppParams, Carrier};
+use crate::kinds::{named_rows, optional_bytes};
+use crate::length::MAX_PAYLOAD;
 use sojourn_random::Distribution;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Nanos, Rate, SECOND};
+use sojourn_units::declare::{Param, Parameters, choice};
+use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::{Nanos, Rate, SECOND, params};
+use std::convert::Infallible;
 
 /// A kind of flow: table 3 of the thesis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,128 +144,78 @@ pub const MODELS: &[Model] = &[
     },
 ];
 
-/// The shape of the thesis' Pareto distribution; with k = 1.5 s its mean is 2.5 s.
-const PARETO_SHAPE: f64 = 2.5;
-/// The shape of its Weibull distribution.
-const WEIBULL_SHAPE: f64 = 1.5;
+named_rows!(Preset in PRESETS);
+named_rows!(Model in MODELS);
 
-/// The words of `client`.
-pub const TABLE: Table = Table {
-    name: "client",
-    summary: "a client of the dAQM thesis: a kind of flow with a model of its packets in time",
-    source: "Shu 2023, tables 1 and 3, and its published code",
-    words: &[
-        Word {
-            name: "preset",
-            kind: Kind::Choice { of: &["ftp", "streaming", "http", "voip", "gaming"] },
-            default: "http",
-            doc: "Kind of flow: sets rate, payload, lambda and what carries it.",
-        },
-        Word {
-            name: "model",
-            kind: Kind::Choice {
-                of: &[
-                    "cbr",
-                    "vbr",
-                    "poisson-packets",
-                    "poisson-onoff",
-                    "pareto-gaps",
-                    "pareto-onoff",
-                    "weibull-gaps",
-                    "weibull-onoff",
-                ],
-            },
-            default: "cbr",
-            doc: "When packets leave; `..-onoff` and `vbr` as in the published code, `..-gaps` and `..-packets` as in the text.",
-        },
-        Word {
-            name: "rate",
-            kind: Kind::Rate,
-            default: "",
-            doc: "Payload rate while sending, instead of the preset's.",
-        },
-        Word {
-            name: "payload",
-            kind: Kind::Size,
-            default: "",
-            doc: "Payload of a packet, or length of a write into TCP, instead of the preset's.",
-        },
-        Word {
-            name: "lambda",
-            kind: Kind::Real { min: 1e-3, max: 1e9 },
-            default: "",
-            doc: "Packets per second of the Poisson models; the preset's, but rate / (8 payload) if `rate` or `payload` is given.",
-        },
-    ],
-};
-
-fn preset(given: &Given) -> &'static Preset {
-    let name = given.text("preset").unwrap_or("http");
-    PRESETS.iter().find(|preset| preset.name == name).unwrap_or(&PRESETS[2])
+params! {
+    /// A client, as its words say.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// Kind of flow: sets rate, payload, lambda and what carries it.
+        preset: Preset = choice("http"),
+        /// When packets leave; `..-onoff` and `vbr` as in the published code, `..-gaps` and `..-packets` as in the text.
+        model: Model = choice("cbr"),
+        /// Payload rate while sending, instead of the preset's.
+        rate: Option<Rate> =
+            Param::word(Kind::Rate, "", |value| Ok(Rate::new(value.integer())), |_| None)
+                .initially(|()| None),
+        /// Payload of a packet, or length of a write into TCP, instead of the preset's.
+        payload: Option<u32> = optional_bytes::<1, MAX_PAYLOAD>(),
+        /// Packets per second of the Poisson models; the preset's, but rate / (8 payload) if `rate` or `payload` is given.
+        lambda: Option<f64> = Param::word(
+            Kind::Real { min: 1e-3, max: 1e9 },
+            "",
+            |value: &Value| Ok(Some(value.real())),
+            |_| None,
+        )
+        .initially(|()| None),
+    }
 }
 
-/// What carries such a client unless the scenario says otherwise.
-pub(crate) fn carrier(given: &Given) -> Carrier {
-    preset(given).carrier
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "client",
+        summary: "a client of the dAQM thesis: a kind of flow with a model of its packets in time",
+        source: "Shu 2023, tables 1 and 3, and its published code",
+        words: Params::WORDS,
+    };
+
+    type Source = Infallible;
+
+    fn stands_for(&self) -> Option<String> {
+        let rate = self.rate.map_or(self.preset.rate, Rate::bits);
+        let payload = self.payload.unwrap_or(self.preset.payload);
+        let gap = f64::from(payload) * 8.0 * SECOND as f64 / rate as f64;
+        let lambda = match self.lambda {
+            Some(lambda) => lambda,
+            None if self.rate.is_some() || self.payload.is_some() => SECOND as f64 / gap,
+            None => self.preset.lambda,
+        };
+        // The mean of the Weibull distribution that is called 0.903 in the words.
+        let unit = Distribution::Weibull { scale: 1.0, shape: 1.5 }.mean();
+        let text = self.model.words.replace("RATE", &format!("{rate}bit"));
+        let text = text.replace("PAYLOAD", &payload.to_string());
+        let text = text.replace("1/LAMBDA", &whole(SECOND as f64 / lambda));
+        Some(text.replace("GAP/0.903", &whole(gap / unit)).replace("GAP", &whole(gap)))
+    }
+
+    fn carriers(&self) -> &'static [Carrier] {
+        match self.preset.carrier {
+            Carrier::Tcp => &[Carrier::Tcp, Carrier::Udp],
+            Carrier::Udp => &[Carrier::Udp, Carrier::Tcp],
+        }
+    }
 }
 
-/// The application that a client's words stand for.
-pub(crate) fn read(given: &Given) -> Result<App, WordError> {
-    let preset = preset(given);
-    let rate = given.rate("rate").or(Rate::new(preset.rate)).expect("a preset has a rate");
-    let payload =
-        if given.has("payload") { Counts::Payload.length(given)? } else { preset.payload };
-    let gap = f64::from(payload) * 8.0 * SECOND as f64 / rate.bits() as f64;
-    let lambda = match given.real("lambda") {
-        Some(lambda) => lambda,
-        None if given.has("rate") || given.has("payload") => SECOND as f64 / gap,
-        None => preset.lambda,
-    };
-    let exponential = Distribution::Exponential { mean: whole(SECOND as f64 / lambda) };
-    let seconds = |span: f64| Distribution::constant(span * SECOND as f64);
-    let on_off = |on, off| {
-        let spurts = Spurts { on, off, begin: Begin::Off, phase: Phase::Resume };
-        App::Cbr(cbr::Params {
-            counts: Counts::Payload,
-            spurts: Some(spurts),
-            ..cbr::Params::steady(rate, payload)
-        })
-    };
-    let gaps = |interval| {
-        let length = Distribution::constant(f64::from(payload));
-        App::Packets(packets::Params { interval, length, counts: Counts::Payload })
-    };
-    Ok(match given.text("model").unwrap_or("cbr") {
-        "vbr" => on_off(seconds(1.0), seconds(1.5)),
-        "poisson-packets" => gaps(exponential),
-        "poisson-onoff" => on_off(exponential, exponential),
-        "pareto-gaps" => gaps(Distribution::Pareto { mean: whole(gap), shape: PARETO_SHAPE }),
-        "pareto-onoff" => {
-            let mean = (5 * SECOND / 2) as f64;
-            on_off(seconds(1.0), Distribution::Pareto { mean, shape: PARETO_SHAPE })
-        }
-        "weibull-gaps" => {
-            let unit = Distribution::Weibull { scale: 1.0, shape: WEIBULL_SHAPE }.mean();
-            gaps(Distribution::Weibull { scale: whole(gap / unit), shape: WEIBULL_SHAPE })
-        }
-        "weibull-onoff" => {
-            let scale = SECOND as f64;
-            on_off(seconds(3.0), Distribution::Weibull { scale, shape: WEIBULL_SHAPE })
-        }
-        _ => {
-            App::Cbr(cbr::Params { counts: Counts::Payload, ..cbr::Params::steady(rate, payload) })
-        }
-    })
-}
-
-/// A span in whole nanoseconds, at least one: what a description can say.
-fn whole(nanos: f64) -> f64 {
-    (libm::round(nanos) as Nanos).max(1) as f64
+/// A span in whole nanoseconds, at least one, as a description has it.
+fn whole(nanos: f64) -> String {
+    format!("{}ns", (libm::round(nanos) as Nanos).max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{MODELS, PRESETS};
+    use crate::App;
 
     fn text(words: &str) -> String {
         App::parse(words).unwrap().to_string()
@@ -310,37 +261,15 @@ mod tests {
         }
     }
 
+    /// What is shown of a preset is what it does.
     #[test]
-    fn tables_list_what_can_be_chosen() {
-        let choices = |word: usize| match TABLE.words[word].kind {
-            Kind::Choice { of } => of.to_vec(),
-            _ => panic!(),
-        };
-        assert_eq!(choices(0), PRESETS.iter().map(|p| p.name).collect::<Vec<_>>());
-        assert_eq!(choices(1), MODELS.iter().map(|m| m.name).collect::<Vec<_>>());
-    }
-
-    /// What is shown of a preset and of a model is what they do.
-    #[test]
-    fn what_is_shown_is_what_is_done() {
+    fn presets_are_their_words() {
         for preset in PRESETS {
             let (words, _) = preset.words.split_once(',').unwrap();
             for model in MODELS {
                 let name = [preset.name, " model ", model.name].concat();
                 let explicit = format!("client preset {name} {words}");
                 assert_eq!(App::parse(&explicit), App::parse(&format!("client preset {name}")));
-                let number =
-                    |word: &str| words.split(' ').skip_while(|w| *w != word).nth(1).unwrap();
-                let lambda: f64 = number("lambda").parse().unwrap();
-                let gap = f64::from(preset.payload) * 8e9 / preset.rate as f64;
-                let shown = model
-                    .words
-                    .replace("RATE", number("rate"))
-                    .replace("PAYLOAD", number("payload"))
-                    .replace("1/LAMBDA", &format!("{}ns", libm::round(1e9 / lambda)))
-                    .replace("GAP/0.903", &format!("{}ns", libm::round(gap / 0.902_745_3)))
-                    .replace("GAP", &format!("{}ns", libm::round(gap)));
-                assert_eq!(App::parse(&shown), App::parse(&explicit), "{name}: {shown}");
             }
         }
     }

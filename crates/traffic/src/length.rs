@@ -39,23 +39,6 @@ impl Counts {
         }
     }
 
-    /// The length that was given, counted so.
-    ///
-    /// # Errors
-    /// If no packet can have it.
-    pub(crate) fn length(self, given: &Given) -> Result<u32, WordError> {
-        let word = self.word();
-        let length = given.integer(word).unwrap_or(0);
-        let (least, most) = match self {
-            Self::Frame => (UDP_HEADERS + 1, MAX_PAYLOAD + UDP_HEADERS),
-            Self::Payload => (1, MAX_PAYLOAD),
-        };
-        if (u64::from(least)..=u64::from(most)).contains(&length) {
-            return Ok(length as u32);
-        }
-        Err(given.error(word, format!("`{word}` must be from {least} to {most} bytes")))
-    }
-
     /// Which of `size` and `payload` was given, if one was.
     ///
     /// # Errors
@@ -71,4 +54,13 @@ impl Counts {
             (false, false) => Ok(None),
         }
     }
+}
+
+/// Lengths of packets, and what they count.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Length<T> {
+    /// Bytes of a packet, or their distribution.
+    pub length: T,
+    /// What they count, and with it a rate that is made of such lengths.
+    pub counts: Counts,
 }

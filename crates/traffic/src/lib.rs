@@ -17,21 +17,40 @@
 //! purpose, so that, for instance, the sizes of a session's objects do not depend on when they were
 //! fetched: queues are compared under the same requests.
 
-pub mod app;
-pub mod bulk;
-pub mod cbr;
-pub mod client;
-pub mod length;
-pub mod packets;
-pub mod receiver;
-pub mod replay;
-pub mod spurts;
-pub mod transfer;
-pub mod voip;
-pub mod web;
-mod words;
+/// The applications, one a line: its module, which has its `Params`, and its name in plans.
+macro_rules! applications {
+    ($macro:ident! $($arguments:tt)*) => {
+        $macro! {
+            $($arguments)*
+            bulk::Bulk,
+            transfer::Transfer,
+            cbr::Cbr,
+            packets::Packets,
+            replay::Replay,
+            voip::Voip,
+            #[serde(skip)] client::Client,
+            web::Web,
+        }
+    };
+}
 
-pub use app::{App, Carrier, PacketSource, tables};
+macro_rules! modules {
+    ($($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
+        $(pub mod $module;)*
+    };
+}
+
+applications!(modules!);
+
+pub mod app;
+mod application;
+mod kinds;
+pub mod length;
+pub mod receiver;
+pub mod spurts;
+
+pub use app::{App, PacketSource, tables};
+pub use application::{AppParams, Carrier, Source};
 pub use length::{Counts, UDP_HEADERS};
 pub use receiver::Receiver;
 

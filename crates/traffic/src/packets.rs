@@ -2,25 +2,30 @@
 //! Weibull arrivals, variable bit rate.
 
 use crate::Emission;
-use crate::length::{Counts, MAX_PAYLOAD};
-use crate::words::positive;
+use crate::application::{AppParams, Source};
+use crate::kinds::{given_law, positive, time};
+use crate::length::{Counts, Length, MAX_PAYLOAD};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::declare::{Param, Parameters, group};
+use sojourn_units::words::{Given, Kind, Table, Word};
+use sojourn_units::{Nanos, params};
 
-/// The words of `packets`.
-pub const TABLE: Table = Table {
-    name: "packets",
-    summary: "packets with independent intervals and lengths: Poisson, Pareto, Weibull, variable rate",
-    source: "",
-    words: &[
-        Word {
-            name: "interval",
-            kind: Kind::Name,
-            default: "exp(10ms)",
-            doc: "Time from packet to packet; exp(..) gives Poisson arrivals.",
-        },
+params! {
+    /// Parameters of a renewal process.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Time from packet to packet; exp(..) gives Poisson arrivals.
+        interval: Distribution = time("exp(10ms)").check(positive),
+        /// Length of a packet, rounded up and cut to what a frame holds.
+        #[serde(flatten)]
+        size: Length<Distribution> = length(),
+    }
+}
+
+const fn length() -> Param<Length<Distribution>> {
+    const WORDS: &[Word] = &[
         Word {
             name: "size",
             kind: Kind::Name,
@@ -33,49 +38,45 @@ pub const TABLE: Table = Table {
             default: "",
             doc: "Length of the UDP payload, instead of `size`.",
         },
-    ],
-};
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Nanoseconds from packet to packet; at least one.
-    pub interval: Distribution,
-    /// Bytes of a packet, rounded up and cut to what a frame holds.
-    pub length: Distribution,
-    /// What the length counts.
-    pub counts: Counts,
+    ];
+    let set = |size: &mut Length<Distribution>, given: &Given| {
+        let Some(counts) = Counts::given(given)? else { return Ok(()) };
+        if let Some(length) = given_law(given, counts.word(), Unit::Size)? {
+            *size = Length { length, counts };
+        }
+        Ok(())
+    };
+    group(
+        WORDS,
+        |()| Length { length: Distribution::constant(1514.0), counts: Counts::Frame },
+        set,
+        |size, text| text.value(size.counts.word(), size.length.format(Unit::Size)),
+    )
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            interval: Distribution::Exponential { mean: (10 * MILLISECOND) as f64 },
-            length: Distribution::constant(1514.0),
-            counts: Counts::Frame,
-        }
-    }
-}
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "packets",
+        summary: "packets with independent intervals and lengths: Poisson, Pareto, Weibull, variable rate",
+        source: "",
+        words: Params::WORDS,
+    };
 
-impl Params {
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let mut params = Self::default();
-        if let Some(interval) = positive(given, "interval", Unit::Time)? {
-            params.interval = interval;
-        }
-        if let Some(counts) = Counts::given(given)? {
-            params.counts = counts;
-            if let Some(length) = positive(given, counts.word(), Unit::Size)? {
-                params.length = length;
-            }
-        }
-        Ok(params)
+    type Source = Packets;
+
+    fn distributions(&self) -> Vec<Distribution> {
+        vec![self.interval, self.size.length]
     }
 
-    pub(crate) fn write(&self) -> String {
-        let (interval, length) = (self.interval.format(Unit::Time), self.length.format(Unit::Size));
-        format!("packets interval {interval} {} {length}", self.counts.word())
+    fn longest_payload(&self) -> u32 {
+        // Nothing is drawn that is exceeded with less than 2^-53.
+        let longest = self.size.length.exceeded_with(f64::EPSILON / 4.0);
+        let longest = longest.min(f64::from(2 * MAX_PAYLOAD));
+        self.size.counts.payload(libm::ceil(longest) as u32).max(1)
+    }
+
+    fn source(&self, key: Key, start: Nanos) -> Option<Packets> {
+        Some(Packets::new(self, key, start))
     }
 }
 
@@ -104,14 +105,16 @@ impl Packets {
     fn step(&mut self) {
         self.next += self.params.interval.sample_nanos(&mut self.intervals).max(1);
     }
+}
 
-    /// The next packet.
-    pub fn next_packet(&mut self) -> Emission {
+impl Source for Packets {
+    fn next_packet(&mut self) -> Emission {
         let at = self.next;
         self.step();
-        let length = self.params.length.sample_count(&mut self.lengths);
+        let Length { length, counts } = self.params.size;
+        let length = length.sample_count(&mut self.lengths);
         let length = length.min(u64::from(2 * MAX_PAYLOAD)) as u32;
-        Emission { at, payload: self.params.counts.payload(length).max(1) }
+        Emission { at, payload: counts.payload(length).max(1) }
     }
 }
 

@@ -8,57 +8,20 @@
 //! exact; at a `speed` other than 1 each is divided by it and rounded, so nothing adds up.
 
 use crate::Emission;
+use crate::application::{AppParams, Source};
+use crate::kinds::repeat;
 use crate::length::{MAX_PAYLOAD, UDP_HEADERS};
 use serde::{Deserialize, Serialize};
 use sojourn_capture::{Endpoint, Packet, Select};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_random::Key;
+use sojourn_units::declare::{Param, Parameters, derived, group, real};
+use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::{Nanos, params};
 use std::fmt::Write;
 use std::sync::Arc;
 
 /// Packets that a replay may have.
 pub const MOST_PACKETS: usize = 1_000_000;
-
-/// The words of `replay`.
-pub const TABLE: Table = Table {
-    name: "replay",
-    summary: "the packets of a capture file, at its times and in its lengths",
-    source: "pcap or pcapng",
-    words: &[
-        Word {
-            name: "file",
-            kind: Kind::Name,
-            default: "",
-            doc: "The capture, found from the scenario's folder; in double quotes if it has spaces.",
-        },
-        Word {
-            name: "from",
-            kind: Kind::Name,
-            default: "",
-            doc: "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.",
-        },
-        Word { name: "to", kind: Kind::Name, default: "", doc: "Only packets to these, likewise." },
-        Word {
-            name: "protocol",
-            kind: Kind::Choice { of: &["tcp", "udp"] },
-            default: "",
-            doc: "Only packets of this protocol.",
-        },
-        Word {
-            name: "speed",
-            kind: Kind::Real { min: 1e-6, max: 1e6 },
-            default: "1",
-            doc: "How many times as fast as captured.",
-        },
-        Word {
-            name: "repeat",
-            kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
-            default: "1",
-            doc: "Number of times; each begins one mean gap after the last packet of the one before.",
-        },
-        Word { name: "forever", kind: Kind::Flag, default: "", doc: "Again and again." },
-    ],
-};
 
 /// A packet to send: when after the first one, and its UDP payload in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +34,7 @@ struct Part {
 /// text, each with the nanoseconds since the one before: `0:100 1000000:1472`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-struct Trace(Arc<[Part]>);
+pub struct Trace(Arc<[Part]>);
 
 impl TryFrom<String> for Trace {
     type Error = String;
@@ -104,74 +67,130 @@ impl From<Trace> for String {
     }
 }
 
-/// What the user sets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The capture's name, until it is read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// Which of its packets are meant, until it is read.
-    #[serde(default, skip_serializing_if = "Select::is_all")]
-    pub select: Select,
-    /// How many times as fast as captured.
-    pub speed: f64,
-    /// Number of times; without end if `None`.
-    pub repeat: Option<u32>,
-    /// The packets; none until the capture is read.
-    packets: Trace,
+params! {
+    /// Parameters of a replay.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// The capture, found from the scenario's folder; in double quotes if it has spaces.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String> = file(),
+        /// Which of its packets are meant, until it is read.
+        #[serde(default, skip_serializing_if = "Select::is_all")]
+        select: Select = select(),
+        /// How many times as fast as captured.
+        speed: f64 = real(1e-6, 1e6, "1"),
+        /// Number of times; without end if `None`.
+        repeat: Option<u32> = repeat().docs(&[
+            (
+                "repeat",
+                "Number of times; each begins one mean gap after the last packet of the one before.",
+            ),
+            ("forever", "Again and again."),
+        ]),
+        /// The packets; none until the capture is read.
+        packets: Trace = derived(|()| Trace::default()),
+    }
+}
+
+const fn file() -> Param<Option<String>> {
+    let to = |file: &Option<String>| {
+        let file = file.as_ref()?;
+        let quote = if file.contains(char::is_whitespace) { "\"" } else { "" };
+        Some(Value::Text(format!("{quote}{file}{quote}")))
+    };
+    Param::word(Kind::Name, "", |value| Ok(Some(value.text().to_owned())), to).initially(|()| None)
+}
+
+const fn select() -> Param<Select> {
+    const WORDS: &[Word] = &[
+        Word {
+            name: "from",
+            kind: Kind::Name,
+            default: "",
+            doc: "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.",
+        },
+        Word { name: "to", kind: Kind::Name, default: "", doc: "Only packets to these, likewise." },
+        Word {
+            name: "protocol",
+            kind: Kind::Choice { of: &["tcp", "udp"] },
+            default: "",
+            doc: "Only packets of this protocol.",
+        },
+    ];
+    let set = |select: &mut Select, given: &Given| {
+        let protocol = given.text("protocol").map(|name| if name == "tcp" { 6 } else { 17 });
+        let (source, destination) = (endpoint(given, "from")?, endpoint(given, "to")?);
+        *select = Select { source, destination, protocol };
+        Ok(())
+    };
+    group(
+        WORDS,
+        |()| Select::default(),
+        set,
+        |select, text| {
+            let protocol = select.protocol.map(|number| if number == 6 { "tcp" } else { "udp" });
+            text.optional("from", select.source)
+                .optional("to", select.destination)
+                .optional("protocol", protocol)
+        },
+    )
+}
+
+fn endpoint(given: &Given, word: &str) -> Result<Option<Endpoint>, WordError> {
+    let read = |text| {
+        Endpoint::parse(text).ok_or_else(|| {
+            given.error(word, format!("`{word}` needs an address, a port or both, such as 10.0.0.1, :443 or [2001:db8::1]:443; found `{text}`"))
+        })
+    };
+    given.text(word).map(read).transpose()
+}
+
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "replay",
+        summary: "the packets of a capture file, at its times and in its lengths",
+        source: "pcap or pcapng",
+        words: Params::WORDS,
+    };
+    const REQUIRED: Option<(&'static str, &'static str)> = Some(("file", "replay file a.pcap"));
+
+    type Source = Replay;
+
+    fn check(&self) -> Result<(), String> {
+        let parts = &self.packets.0;
+        if self.file.is_some() || !self.select.is_all() {
+            return if parts.is_empty() { Ok(()) } else { Err("a file and packets".to_owned()) };
+        }
+        if !(1e-6..=1e6).contains(&self.speed) {
+            return Err("its speed lies in 0.000001 to 1000000".to_owned());
+        }
+        if parts.iter().any(|part| !(1..=MAX_PAYLOAD).contains(&part.payload)) {
+            return Err(format!("its payloads lie in 1 to {MAX_PAYLOAD} bytes"));
+        }
+        if parts.len() > MOST_PACKETS {
+            return Err(format!("more than {MOST_PACKETS} packets"));
+        }
+        if self.repeat != Some(1) && self.is_loaded() && self.period() as f64 / self.speed < 1.0 {
+            return Err("its packets all have one time: it cannot be repeated".to_owned());
+        }
+        Ok(())
+    }
+
+    fn longest_payload(&self) -> u32 {
+        self.packets.0.iter().map(|part| part.payload).max().unwrap_or(0)
+    }
+
+    fn ends(&self) -> bool {
+        self.repeat.is_some()
+    }
+
+    fn source(&self, _key: Key, start: Nanos) -> Option<Replay> {
+        Some(Replay::new(self, start))
+    }
 }
 
 impl Params {
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let Some(file) = given.text("file").filter(|file| !file.is_empty()) else {
-            return Err(given.error("file", "`replay` needs `file`, such as `replay file a.pcap`"));
-        };
-        let end = |word: &str| {
-            let read = |text| {
-                Endpoint::parse(text).ok_or_else(|| {
-                    given.error(word, format!("`{word}` needs an address, a port or both, such as 10.0.0.1, :443 or [2001:db8::1]:443; found `{text}`"))
-                })
-            };
-            given.text(word).map(read).transpose()
-        };
-        let protocol = given.text("protocol").map(|name| if name == "tcp" { 6 } else { 17 });
-        let select = Select { source: end("from")?, destination: end("to")?, protocol };
-        let repeat = match (given.integer("repeat"), given.flag("forever")) {
-            (Some(_), Some(_)) => {
-                return Err(given.error("forever", "`repeat` and `forever` exclude each other"));
-            }
-            (_, Some(_)) => None,
-            (repeat, None) => Some(repeat.unwrap_or(1) as u32),
-        };
-        let speed = given.real("speed").unwrap_or(1.0);
-        Ok(Self { file: Some(file.to_owned()), select, speed, repeat, packets: Trace::default() })
-    }
-
-    pub(crate) fn write(&self) -> String {
-        let mut text = "replay".to_owned();
-        if let Some(file) = &self.file {
-            let quote = if file.contains(char::is_whitespace) { "\"" } else { "" };
-            let _ = write!(text, " file {quote}{file}{quote}");
-        }
-        for (word, end) in [("from", self.select.source), ("to", self.select.destination)] {
-            if let Some(end) = end {
-                let _ = write!(text, " {word} {end}");
-            }
-        }
-        if let Some(protocol) = self.select.protocol {
-            text += if protocol == 6 { " protocol tcp" } else { " protocol udp" };
-        }
-        let _ = write!(text, " speed {}", self.speed);
-        match self.repeat {
-            Some(repeat) => {
-                let _ = write!(text, " repeat {repeat}");
-            }
-            None => text += " forever",
-        }
-        text
-    }
-
     /// The same with the packets of its capture, which it names no more. Packets are taken in the
     /// order of their times; frames shorter than a UDP packet of one byte become one.
     ///
@@ -204,35 +223,6 @@ impl Params {
             ..self.clone()
         };
         loaded.check().map(|()| loaded)
-    }
-
-    /// Says what is wrong with parameters that do not come from a text, if anything is.
-    ///
-    /// # Errors
-    /// Packets without bytes, a speed without sense, an endless moment.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let parts = &self.packets.0;
-        if self.file.is_some() || !self.select.is_all() {
-            return if parts.is_empty() { Ok(()) } else { Err("a file and packets".to_owned()) };
-        }
-        if !(1e-6..=1e6).contains(&self.speed) {
-            return Err("its speed lies in 0.000001 to 1000000".to_owned());
-        }
-        if parts.iter().any(|part| !(1..=MAX_PAYLOAD).contains(&part.payload)) {
-            return Err(format!("its payloads lie in 1 to {MAX_PAYLOAD} bytes"));
-        }
-        if parts.len() > MOST_PACKETS {
-            return Err(format!("more than {MOST_PACKETS} packets"));
-        }
-        if self.repeat != Some(1) && self.is_loaded() && self.period() as f64 / self.speed < 1.0 {
-            return Err("its packets all have one time: it cannot be repeated".to_owned());
-        }
-        Ok(())
-    }
-
-    /// The longest of its payloads; 0 if there are no packets yet.
-    pub fn longest_payload(&self) -> u32 {
-        self.packets.0.iter().map(|part| part.payload).max().unwrap_or(0)
     }
 
     /// Whether the packets are there.
@@ -276,9 +266,11 @@ impl Replay {
             next: 0,
         }
     }
+}
 
+impl Source for Replay {
     /// The next packet; at the end of time if there is none.
-    pub fn next_packet(&mut self) -> Emission {
+    fn next_packet(&mut self) -> Emission {
         if self.next == self.parts.len() && self.left != Some(0) && !self.parts.is_empty() {
             self.left = self.left.map(|left| left - 1);
             self.begun = self.begun.saturating_add(self.period);

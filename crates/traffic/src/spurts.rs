@@ -1,32 +1,37 @@
 //! Activity that comes in spurts with silence between them.
 
-use crate::words::positive;
+use crate::kinds::given_law;
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
-use sojourn_units::Nanos;
-use sojourn_units::words::{Given, WordError};
+use sojourn_units::declare::Choices;
+use sojourn_units::words::{Given, Text, WordError};
+use sojourn_units::{Nanos, choices};
 
-/// What comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Begin {
-    /// A spurt.
-    #[default]
-    On,
-    /// A silence.
-    Off,
+choices! {
+    /// The first period.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Begin {
+        /// A spurt.
+        #[default]
+        On = "on",
+        /// A silence.
+        Off = "off",
+    }
 }
 
-/// What a silence does to the clock by which packets leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Each spurt opens with a packet.
-    #[default]
-    Restart,
-    /// The clock stands still and then goes on, so that a packet leaves whenever the time spent on
-    /// has filled one: the mean rate is exactly the rate times the share of time on.
-    Resume,
+choices! {
+    /// What a silence does to the clock by which packets leave.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Phase {
+        /// Each spurt opens with a packet.
+        #[default]
+        Restart = "restart",
+        /// The clock stands still and then goes on, so that a packet leaves whenever the time spent on
+        /// has filled one: the mean rate is exactly the rate times the share of time on.
+        Resume = "resume",
+    }
 }
 
 /// Lengths of spurts and silences in nanoseconds, and how they begin.
@@ -46,19 +51,47 @@ pub struct Spurts {
 }
 
 impl Spurts {
-    /// Spurts that a source begins with, each opening with a packet.
-    pub fn new(on: Distribution, off: Distribution) -> Self {
-        Self { on, off, begin: Begin::On, phase: Phase::Restart }
+    /// Takes over the spurts that the words `on` and `off` describe, by whatever names; both or none.
+    pub(crate) fn set(
+        spurts: &mut Option<Self>,
+        given: &Given,
+        on: &str,
+        off: &str,
+    ) -> Result<(), WordError> {
+        let begin = given.text("begin").and_then(Begin::named).unwrap_or_default();
+        let phase = given.text("phase").and_then(Phase::named).unwrap_or_default();
+        *spurts = match (given_law(given, on, Unit::Time)?, given_law(given, off, Unit::Time)?) {
+            (Some(on), Some(off)) => Some(Self { on, off, begin, phase }),
+            (Some(_), None) => return Err(given.error(on, format!("`{on}` needs `{off}`"))),
+            (None, Some(_)) => return Err(given.error(off, format!("`{off}` needs `{on}`"))),
+            (None, None) => None,
+        };
+        let loose = match (begin, phase) {
+            _ if spurts.is_some() => return Ok(()),
+            (Begin::Off, _) => "begin",
+            (_, Phase::Resume) => "phase",
+            _ => return Ok(()),
+        };
+        Err(given.error(loose, format!("`{loose}` needs `{on}` and `{off}`")))
     }
 
-    /// The spurts that the words `on` and `off` describe, by whatever names; both or none.
-    pub(crate) fn read(given: &Given, on: &str, off: &str) -> Result<Option<Self>, WordError> {
-        match (positive(given, on, Unit::Time)?, positive(given, off, Unit::Time)?) {
-            (Some(on), Some(off)) => Ok(Some(Self::new(on, off))),
-            (None, None) => Ok(None),
-            (Some(_), None) => Err(given.error(on, format!("`{on}` needs `{off}`"))),
-            (None, Some(_)) => Err(given.error(off, format!("`{off}` needs `{on}`"))),
+    /// Adds the words that say it.
+    pub(crate) fn write(spurts: Option<Self>, text: Text, on: &str, off: &str) -> Text {
+        let Some(spurts) = spurts else { return text };
+        let text = text.value(on, spurts.on.format(Unit::Time));
+        let mut text = text.value(off, spurts.off.format(Unit::Time));
+        if spurts.begin != Begin::default() {
+            text = text.value("begin", spurts.begin.name());
         }
+        if spurts.phase != Phase::default() {
+            text = text.value("phase", spurts.phase.name());
+        }
+        text
+    }
+
+    /// Its distributions, if there are any.
+    pub(crate) fn distributions(spurts: Option<Self>) -> Vec<Distribution> {
+        spurts.map_or(Vec::new(), |spurts| vec![spurts.on, spurts.off])
     }
 }
 

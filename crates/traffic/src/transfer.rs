@@ -1,85 +1,47 @@
 //! `transfer`: one amount of data, or one after the other with time to think.
 
-use crate::words::{distribution, positive};
+use crate::application::AppParams;
+use crate::kinds::{positive, repeat, size, time};
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Distribution, Key, Stream, Unit};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Bytes, Nanos};
+use sojourn_random::{Distribution, Key, Stream};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Bytes, Nanos, params};
+use std::convert::Infallible;
 
-/// The words of `transfer`.
-pub const TABLE: Table = Table {
-    name: "transfer",
-    summary: "transfers of a given size, each on a connection of its own",
-    source: "",
-    words: &[
-        Word {
-            name: "size",
-            kind: Kind::Name,
-            default: "1mb",
-            doc: "Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).",
-        },
-        Word {
-            name: "repeat",
-            kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
-            default: "1",
-            doc: "Number of transfers, one after the other.",
-        },
-        Word { name: "forever", kind: Kind::Flag, default: "", doc: "Transfers without end." },
-        Word {
-            name: "think",
-            kind: Kind::Name,
-            default: "0",
-            doc: "From the end of a transfer to the start of the next: a time or a distribution.",
-        },
-    ],
-};
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Bytes of a transfer, rounded up.
-    pub size: Distribution,
-    /// Number of transfers; without end if `None`.
-    pub repeat: Option<u32>,
-    /// Nanoseconds from the end of a transfer to the start of the next.
-    pub think: Distribution,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            size: Distribution::constant(f64::from(1 << 20)),
-            repeat: Some(1),
-            think: Distribution::constant(0.0),
-        }
+params! {
+    /// Parameters of transfers.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Application bytes of a transfer: a size, or a distribution such as pareto2(30kb,1.5).
+        size: Distribution = size("1mb").check(positive),
+        /// Number of transfers; without end if `None`.
+        repeat: Option<u32> = repeat().docs(&[
+            ("repeat", "Number of transfers, one after the other."),
+            ("forever", "Transfers without end."),
+        ]),
+        /// From the end of a transfer to the start of the next: a time or a distribution.
+        think: Distribution = time("0"),
     }
 }
 
-impl Params {
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let mut params = Self::default();
-        if let Some(size) = positive(given, "size", Unit::Size)? {
-            params.size = size;
-        }
-        if let Some(think) = distribution(given, "think", Unit::Time)? {
-            params.think = think;
-        }
-        match (given.integer("repeat"), given.flag("forever")) {
-            (Some(_), Some(_)) => {
-                return Err(given.error("forever", "`repeat` and `forever` exclude each other"));
-            }
-            (Some(repeat), None) => params.repeat = Some(repeat as u32),
-            (None, Some(_)) => params.repeat = None,
-            (None, None) => {}
-        }
-        Ok(params)
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "transfer",
+        summary: "transfers of a given size, each on a connection of its own",
+        source: "",
+        words: Params::WORDS,
+    };
+
+    type Source = Infallible;
+
+    fn distributions(&self) -> Vec<Distribution> {
+        vec![self.size, self.think]
     }
 
-    pub(crate) fn write(&self) -> String {
-        let repeat = self.repeat.map_or("forever".to_owned(), |n| format!("repeat {n}"));
-        let (size, think) = (self.size.format(Unit::Size), self.think.format(Unit::Time));
-        format!("transfer size {size} {repeat} think {think}")
+    fn ends(&self) -> bool {
+        self.repeat.is_some()
     }
 }
 

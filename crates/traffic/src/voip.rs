@@ -5,13 +5,15 @@
 //! in the short form of Cole and Rosenbluth ("Voice over IP performance monitoring", 2001).
 
 use crate::Emission;
+use crate::application::{AppParams, Source, check_length};
+use crate::kinds::{bytes, named_rows};
 use crate::length::MAX_PAYLOAD;
 use crate::spurts::{Activity, Spurts};
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Key, Unit};
+use sojourn_random::{Distribution, Key};
+use sojourn_units::declare::{Choices, Param, Parameters, group, time};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos, quantity};
-use std::fmt::Write;
+use sojourn_units::{MILLISECOND, Nanos, params};
 
 /// Bytes of an RTP header.
 pub const RTP_HEADER: u32 = 12;
@@ -25,6 +27,13 @@ pub struct Codec {
     pub interval: Nanos,
     /// Voice bytes in a packet.
     pub voice: u32,
+    /// How it impairs a call.
+    pub impairment: Impairment,
+}
+
+/// What a codec takes from a call's quality.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Impairment {
     /// Algorithmic delay beyond the packet's own span.
     pub lookahead: Nanos,
     /// Equipment impairment factor Ie (G.113).
@@ -39,68 +48,79 @@ pub const CODECS: &[Codec] = &[
         name: "g711",
         interval: 20 * MILLISECOND,
         voice: 160,
-        lookahead: 0,
-        ie: 0.0,
-        bpl: 25.1,
+        impairment: Impairment { lookahead: 0, ie: 0.0, bpl: 25.1 },
     },
     Codec {
         name: "g711-noplc",
         interval: 20 * MILLISECOND,
         voice: 160,
-        lookahead: 0,
-        ie: 0.0,
-        bpl: 4.3,
+        impairment: Impairment { lookahead: 0, ie: 0.0, bpl: 4.3 },
     },
     Codec {
         name: "g729",
         interval: 20 * MILLISECOND,
         voice: 20,
-        lookahead: 5 * MILLISECOND,
-        ie: 11.0,
-        bpl: 19.0,
+        impairment: Impairment { lookahead: 5 * MILLISECOND, ie: 11.0, bpl: 19.0 },
     },
     Codec {
         name: "g723",
         interval: 30 * MILLISECOND,
         voice: 24,
-        lookahead: 7_500_000,
-        ie: 15.0,
-        bpl: 16.1,
+        impairment: Impairment { lookahead: 7_500_000, ie: 15.0, bpl: 16.1 },
     },
     Codec {
         name: "gsm-efr",
         interval: 20 * MILLISECOND,
         voice: 31,
-        lookahead: 0,
-        ie: 5.0,
-        bpl: 10.0,
+        impairment: Impairment { lookahead: 0, ie: 5.0, bpl: 10.0 },
     },
 ];
 
-/// The words of `voip`.
-pub const TABLE: Table = Table {
-    name: "voip",
-    summary: "a voice call: RTP packets of a codec, its quality by the E-model",
-    source: "RFC 3551; ITU-T G.107, G.113 Appendix I",
-    words: &[
-        Word {
-            name: "codec",
-            kind: Kind::Choice { of: &["g711", "g711-noplc", "g729", "g723", "gsm-efr"] },
-            default: "g711",
-            doc: "Sets interval, payload and the E-model's Ie and Bpl.",
+named_rows!(Codec in CODECS);
+
+params! {
+    /// Parameters of a call.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Impairments of the codec.
+        #[serde(flatten)]
+        impairment: Impairment = codec(),
+        /// Time between packets; the payload grows with it unless it is given.
+        interval: Nanos = time("20ms").above_zero(),
+        /// UDP payload: voice and 12 bytes of RTP header.
+        payload: u32 = bytes::<{ RTP_HEADER + 1 }, MAX_PAYLOAD>("172"),
+        /// Talkspurts; it sends always if `None`.
+        spurts: Option<Spurts> = talk(),
+        /// Delay of the receiver's jitter buffer; packets later than this are lost to the ear.
+        playout: Nanos = time("60ms"),
+    }
+}
+
+const fn codec() -> Param<Impairment> {
+    const WORDS: &[Word] = &[Word {
+        name: "codec",
+        kind: Kind::Choice { of: Codec::NAMES },
+        default: "g711",
+        doc: "Sets interval, payload and the E-model's Ie and Bpl.",
+    }];
+    let set = |impairment: &mut Impairment, given: &Given| {
+        *impairment = Codec::of(given).impairment;
+        Ok(())
+    };
+    group(
+        WORDS,
+        |()| CODECS[0].impairment,
+        set,
+        |impairment, text| {
+            let codec = CODECS.iter().find(|codec| codec.impairment == *impairment);
+            text.optional("codec", codec.map(|codec| codec.name))
         },
-        Word {
-            name: "interval",
-            kind: Kind::Time,
-            default: "20ms",
-            doc: "Time between packets; the payload grows with it unless it is given.",
-        },
-        Word {
-            name: "payload",
-            kind: Kind::Size,
-            default: "172",
-            doc: "UDP payload: voice and 12 bytes of RTP header.",
-        },
+    )
+}
+
+const fn talk() -> Param<Option<Spurts>> {
+    const WORDS: &[Word] = &[
         Word {
             name: "talk",
             kind: Kind::Name,
@@ -113,109 +133,70 @@ pub const TABLE: Table = Table {
             default: "",
             doc: "Length of silences, such as exp(1.35s); needs `talk`.",
         },
-        Word {
-            name: "playout",
-            kind: Kind::Time,
-            default: "60ms",
-            doc: "Delay of the receiver's jitter buffer; packets later than this are lost to the ear.",
-        },
-    ],
-};
-
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Time between packets.
-    pub interval: Nanos,
-    /// UDP payload in bytes.
-    pub payload: u32,
-    /// Talkspurts; it sends always if `None`.
-    pub spurts: Option<Spurts>,
-    /// Delay of the jitter buffer.
-    pub playout: Nanos,
-    /// Algorithmic delay beyond the packet's own span.
-    pub lookahead: Nanos,
-    /// Equipment impairment factor.
-    pub ie: f64,
-    /// Packet-loss robustness factor.
-    pub bpl: f64,
+    ];
+    group(
+        WORDS,
+        |()| None,
+        |spurts, given| Spurts::set(spurts, given, "talk", "silence"),
+        |spurts, text| Spurts::write(*spurts, text, "talk", "silence"),
+    )
 }
 
-impl From<&Codec> for Params {
-    fn from(codec: &Codec) -> Self {
-        Self {
-            interval: codec.interval,
-            payload: codec.voice + RTP_HEADER,
-            spurts: None,
-            playout: 60 * MILLISECOND,
-            lookahead: codec.lookahead,
-            ie: codec.ie,
-            bpl: codec.bpl,
-        }
+impl Codec {
+    /// The codec that was given, or the usual one.
+    fn of(given: &Given) -> Self {
+        given.text("codec").and_then(Self::named).unwrap_or(CODECS[0])
     }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self::from(&CODECS[0])
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "voip",
+        summary: "a voice call: RTP packets of a codec, its quality by the E-model",
+        source: "RFC 3551; ITU-T G.107, G.113 Appendix I",
+        words: Params::WORDS,
+    };
+
+    type Source = Voip;
+
+    fn settle(&mut self, given: &Given) -> Result<(), WordError> {
+        let codec = Codec::of(given);
+        if !given.has("interval") {
+            self.interval = codec.interval;
+        }
+        if !given.has("payload") {
+            let voice = u128::from(codec.voice) * u128::from(self.interval);
+            let voice = voice.div_ceil(u128::from(codec.interval));
+            self.payload = voice.min(u128::from(MAX_PAYLOAD)) as u32 + RTP_HEADER;
+        }
+        Ok(())
+    }
+
+    fn distributions(&self) -> Vec<Distribution> {
+        Spurts::distributions(self.spurts)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_length(self.payload)
+    }
+
+    fn longest_payload(&self) -> u32 {
+        self.payload
+    }
+
+    fn source(&self, key: Key, start: Nanos) -> Option<Voip> {
+        Some(Voip::new(self, key, start))
     }
 }
 
 impl Params {
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let name = given.text("codec").unwrap_or("g711");
-        let codec = CODECS.iter().find(|codec| codec.name == name).unwrap_or(&CODECS[0]);
-        let mut params = Self::from(codec);
-        if let Some(interval) = given.time("interval") {
-            if interval == 0 {
-                return Err(given.error("interval", "`interval` must be above 0"));
-            }
-            let voice = u128::from(codec.voice) * u128::from(interval);
-            let voice = voice.div_ceil(u128::from(codec.interval));
-            params.interval = interval;
-            params.payload = voice.min(u128::from(MAX_PAYLOAD)) as u32 + RTP_HEADER;
-        }
-        if let Some(payload) = given.integer("payload") {
-            if !(u64::from(RTP_HEADER) + 1..=u64::from(MAX_PAYLOAD)).contains(&payload) {
-                return Err(given.error(
-                    "payload",
-                    format!("`payload` must be from {} to {MAX_PAYLOAD} bytes", RTP_HEADER + 1),
-                ));
-            }
-            params.payload = payload as u32;
-        }
-        if let Some(playout) = given.time("playout") {
-            params.playout = playout;
-        }
-        params.spurts = Spurts::read(given, "talk", "silence")?;
-        Ok(params)
-    }
-
-    pub(crate) fn write(&self) -> String {
-        let near = |codec: &&Codec| {
-            (codec.ie, codec.bpl, codec.lookahead) == (self.ie, self.bpl, self.lookahead)
-        };
-        let codec = CODECS.iter().find(near).map_or("g711", |codec| codec.name);
-        let mut text = format!(
-            "voip codec {codec} interval {} payload {} playout {}",
-            quantity::format_time(self.interval),
-            self.payload,
-            quantity::format_time(self.playout)
-        );
-        if let Some(Spurts { on, off, .. }) = self.spurts {
-            let (on, off) = (on.format(Unit::Time), off.format(Unit::Time));
-            let _ = write!(text, " talk {on} silence {off}");
-        }
-        text
-    }
-
     /// The quality of a call over a network with this one-way `delay` and this ratio of packets lost
     /// or too late for the jitter buffer.
     pub fn quality(&self, delay: Nanos, loss: f64, burst_ratio: f64) -> Quality {
         // A sample waits for its packet to fill, for the lookahead, and in the jitter buffer.
-        let mouth_to_ear = delay + self.interval + self.lookahead + self.playout;
-        e_model(mouth_to_ear, loss, self.ie, self.bpl, burst_ratio)
+        let Impairment { lookahead, ie, bpl } = self.impairment;
+        let mouth_to_ear = delay + self.interval + lookahead + self.playout;
+        e_model(mouth_to_ear, loss, ie, bpl, burst_ratio)
     }
 }
 
@@ -274,9 +255,10 @@ impl Voip {
         let (activity, next) = Activity::begin(params.spurts, key, start, interval);
         Self { interval, payload: params.payload, activity, next }
     }
+}
 
-    /// The next packet.
-    pub fn next_packet(&mut self) -> Emission {
+impl Source for Voip {
+    fn next_packet(&mut self) -> Emission {
         let at = self.next;
         self.next += self.interval;
         if let Some(activity) = &mut self.activity {
@@ -313,12 +295,6 @@ mod tests {
         let mut call = Voip::new(&params("voip"), Key::new(1, "call"), EPOCH);
         let last = (0..=50).map(|_| call.next_packet()).last().unwrap();
         assert_eq!(last.at - EPOCH, SECOND);
-    }
-
-    #[test]
-    fn table_and_codecs_name_the_same() {
-        let Kind::Choice { of } = TABLE.words[0].kind else { panic!() };
-        assert!(of.iter().eq(CODECS.iter().map(|codec| &codec.name)));
     }
 
     #[test]

@@ -10,15 +10,17 @@
 //! one inter-page time after the last object of this one has come (or, optionally, after this one's
 //! start). Counts are rounded up.
 
-use crate::words::{distribution, positive};
+use crate::application::{AppParams, check_length};
+use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Distribution, Key, Stream, Unit};
-use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
-use sojourn_units::{Bytes, Nanos};
-use std::fmt::Write;
+use sojourn_random::{Distribution, Key, Stream};
+use sojourn_units::declare::{Choices, Parameters, choice, switch};
+use sojourn_units::words::{self, Given, Kind, Table, Word};
+use sojourn_units::{Bytes, Nanos, choices, params};
+use std::convert::Infallible;
 
 /// A named set of parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
     /// Its word.
     pub name: &'static str,
@@ -27,18 +29,6 @@ pub struct Preset {
     /// Where the numbers come from, and which are our own choice.
     pub source: &'static str,
 }
-
-/// The names of [`PRESETS`].
-const PRESET_NAMES: &[&str] = &[
-    "pareto-2",
-    "pareto-1",
-    "ns2-small",
-    "ns2-large",
-    "ns2-embedded",
-    "red-pd",
-    "wireless",
-    "mice-elephants",
-];
 
 /// The published parameter sets. Where a source says nothing, a session has 250 pages as in ns-2's
 /// large example, and the choice is ours.
@@ -96,194 +86,88 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The words of `web`.
-pub const TABLE: Table = Table {
-    name: "web",
-    summary: "Web sessions: pages of objects, each object on a connection of its own (HTTP/1.0)",
-    source: "Feldmann, Gilbert, Huang, Willinger, SIGCOMM 1999; ns-2 webcache/webtraf",
-    words: &[
-        Word {
-            name: "preset",
-            kind: Kind::Choice { of: PRESET_NAMES },
-            default: "pareto-2",
-            doc: "A published set of parameters; further words override it.",
-        },
-        Word { name: "pages", kind: Kind::Name, default: "250", doc: "Pages of a session." },
-        Word {
-            name: "interpage",
-            kind: Kind::Name,
-            default: "pareto2(10s,2)",
-            doc: "Time from page to page, see `gapfrom`.",
-        },
-        Word {
-            name: "gapfrom",
-            kind: Kind::Choice { of: &["end", "start"] },
-            default: "end",
-            doc: "Whether `interpage` counts from the end of all objects of a page or from its start.",
-        },
-        Word {
-            name: "objects",
-            kind: Kind::Name,
-            default: "pareto2(3,1.5)",
-            doc: "Objects of a page, rounded up.",
-        },
-        Word {
-            name: "interobject",
-            kind: Kind::Name,
-            default: "pareto2(500ms,1.5)",
-            doc: "Time from request to request in a page.",
-        },
-        Word {
-            name: "size",
-            kind: Kind::Name,
-            default: "pareto2(12,1.2)",
-            doc: "Packets of an object, rounded up.",
-        },
-        Word {
-            name: "packet",
-            kind: Kind::Size,
-            default: "1460",
-            doc: "Application bytes of a packet.",
-        },
-        Word {
-            name: "intersession",
-            kind: Kind::Name,
-            default: "",
-            doc: "Time between starts of sessions; without it the group's `start` decides.",
-        },
-        Word {
-            name: "renew",
-            kind: Kind::Switch { off: "once" },
-            default: "renew",
-            doc: "Whether a new session begins when one ends, so that their number stays.",
-        },
-    ],
-};
+named_rows!(Preset in PRESETS);
 
-/// From where the time between pages counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GapFrom {
-    /// From the end of all objects of the page.
-    #[default]
-    End,
-    /// From the start of the page: pages overlap when the network is slow, which gives more load.
-    Start,
+choices! {
+    /// From where the time between pages counts.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum GapFrom {
+        /// From the end of all objects of the page.
+        #[default]
+        End = "end",
+        /// From the start of the page: pages overlap when the network is slow, which gives more load.
+        Start = "start",
+    }
 }
 
-/// What the user sets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Pages of a session, rounded up.
-    pub pages: Distribution,
-    /// Nanoseconds from page to page.
-    pub inter_page: Distribution,
-    /// From where they count.
-    pub gap_from: GapFrom,
-    /// Objects of a page, rounded up.
-    pub objects: Distribution,
-    /// Nanoseconds from request to request within a page.
-    pub inter_object: Distribution,
-    /// Packets of an object, rounded up.
-    pub size: Distribution,
-    /// Application bytes of a packet.
-    pub packet: u32,
-    /// Nanoseconds between starts of sessions, if the sessions' starts are given so.
-    pub inter_session: Option<Distribution>,
-    /// A new session begins when one ends.
-    pub renew: bool,
+const PRESET: &[Word] = &[Word {
+    name: "preset",
+    kind: Kind::Choice { of: Preset::NAMES },
+    default: "pareto-2",
+    doc: "A published set of parameters; further words override it.",
+}];
+
+params! {
+    /// Parameters of sessions.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params after PRESET {
+        /// Pages of a session.
+        pages: Distribution = number("250").check(positive),
+        /// Time from page to page, see `gapfrom`.
+        inter_page as "interpage": Distribution = time("pareto2(10s,2)"),
+        /// Whether `interpage` counts from the end of all objects of a page or from its start.
+        gap_from as "gapfrom": GapFrom = choice("end"),
+        /// Objects of a page, rounded up.
+        objects: Distribution = number("pareto2(3,1.5)").check(positive),
+        /// Time from request to request in a page.
+        inter_object as "interobject": Distribution = time("pareto2(500ms,1.5)"),
+        /// Packets of an object, rounded up.
+        size: Distribution = number("pareto2(12,1.2)").check(positive),
+        /// Application bytes of a packet.
+        packet: u32 = bytes::<1, 65_535>("1460"),
+        /// Time between starts of sessions; without it the group's `start` decides.
+        inter_session as "intersession": Option<Distribution> = optional_time(),
+        /// Whether a new session begins when one ends, so that their number stays.
+        renew: bool = switch("once", "renew"),
+    }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self::preset("pareto-2").expect("it is a preset")
+impl AppParams for Params {
+    const TABLE: Table = Table {
+        name: "web",
+        summary: "Web sessions: pages of objects, each object on a connection of its own (HTTP/1.0)",
+        source: "Feldmann, Gilbert, Huang, Willinger, SIGCOMM 1999; ns-2 webcache/webtraf",
+        words: Params::WORDS,
+    };
+
+    type Source = Infallible;
+
+    fn initial(given: &Given) -> Self {
+        let preset = given.text("preset").and_then(Preset::named);
+        preset.map_or_else(Self::default, Self::preset)
+    }
+
+    fn distributions(&self) -> Vec<Distribution> {
+        let mut all = vec![self.pages, self.inter_page, self.objects, self.inter_object, self.size];
+        all.extend(self.inter_session);
+        all
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_length(self.packet)
     }
 }
 
 impl Params {
-    /// The published set called `name`.
-    pub fn preset(name: &str) -> Option<Self> {
-        let preset = PRESETS.iter().find(|preset| preset.name == name)?;
-        let tokens = words::tokens(preset.words);
-        let given = words::read(&TABLE, &tokens, preset.words.len()).expect("presets are tested");
-        // Every preset sets every distribution, so these never show.
-        let nothing = Distribution::constant(1.0);
-        let mut params = Self {
-            pages: nothing,
-            inter_page: nothing,
-            gap_from: GapFrom::End,
-            objects: nothing,
-            inter_object: nothing,
-            size: nothing,
-            packet: 1460,
-            inter_session: None,
-            renew: true,
-        };
-        params.set(&given).expect("presets are tested");
-        Some(params)
-    }
-
-    fn set(&mut self, given: &Given) -> Result<(), WordError> {
-        let take = |place: &mut Distribution, word, unit| {
-            let value = if unit == Unit::Time {
-                distribution(given, word, unit)?
-            } else {
-                positive(given, word, unit)?
-            };
-            *place = value.unwrap_or(*place);
-            Ok::<(), WordError>(())
-        };
-        take(&mut self.pages, "pages", Unit::Number)?;
-        take(&mut self.inter_page, "interpage", Unit::Time)?;
-        take(&mut self.objects, "objects", Unit::Number)?;
-        take(&mut self.inter_object, "interobject", Unit::Time)?;
-        take(&mut self.size, "size", Unit::Number)?;
-        if let Some(between) = distribution(given, "intersession", Unit::Time)? {
-            self.inter_session = Some(between);
-        }
-        match given.text("gapfrom") {
-            Some("start") => self.gap_from = GapFrom::Start,
-            Some(_) => self.gap_from = GapFrom::End,
-            None => {}
-        }
-        if let Some(packet) = given.integer("packet") {
-            if !(1..=65_535).contains(&packet) {
-                return Err(given.error("packet", "`packet` must be from 1 to 65535 bytes"));
-            }
-            self.packet = packet as u32;
-        }
-        if let Some(renew) = given.flag("renew") {
-            self.renew = renew;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn read(given: &Given) -> Result<Self, WordError> {
-        let preset = given.text("preset").and_then(Self::preset);
-        let mut params = preset.unwrap_or_default();
-        params.set(given)?;
-        Ok(params)
-    }
-
-    pub(crate) fn write(&self) -> String {
-        let number = |d: Distribution| d.format(Unit::Number);
-        let time = |d: Distribution| d.format(Unit::Time);
-        let mut text = format!(
-            "web pages {} interpage {} gapfrom {} objects {} interobject {} size {} packet {} {}",
-            number(self.pages),
-            time(self.inter_page),
-            if self.gap_from == GapFrom::End { "end" } else { "start" },
-            number(self.objects),
-            time(self.inter_object),
-            number(self.size),
-            self.packet,
-            if self.renew { "renew" } else { "once" },
-        );
-        if let Some(between) = self.inter_session {
-            let _ = write!(text, " intersession {}", time(between));
-        }
-        text
+    /// The parameters of a published set.
+    fn preset(preset: Preset) -> Self {
+        let mut params = Self::default();
+        words::read(&Self::TABLE, &words::tokens(preset.words), preset.words.len())
+            .and_then(|given| params.set(&given))
+            .unwrap_or_else(|error| panic!("preset `{}`: {error}", preset.name));
+        params
     }
 
     /// Starts of sessions from `first` on, if they are given by times between them: each start is
@@ -535,18 +419,17 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_is_complete_and_named() {
-        assert!(PRESETS.iter().map(|preset| preset.name).eq(PRESET_NAMES.iter().copied()));
+    fn every_preset_is_complete() {
         for preset in PRESETS {
             let tokens = words::tokens(preset.words);
-            let given = words::read(&TABLE, &tokens, preset.words.len()).unwrap();
+            let given = words::read(&Params::TABLE, &tokens, preset.words.len()).unwrap();
             for word in ["pages", "interpage", "objects", "interobject", "size", "packet"] {
                 assert!(given.has(word), "{} lacks {word}", preset.name);
             }
             let params = params(&format!("web preset {}", preset.name));
-            assert_eq!(Some(params), Params::preset(preset.name));
+            assert_eq!(params, Params::preset(*preset));
         }
-        assert_eq!(params("web"), Params::preset("pareto-2").unwrap());
+        assert_eq!(params("web"), params("web preset pareto-2"));
         let large = params("web preset ns2-large packet 1460");
         assert_eq!(large.size, Distribution::Lomax { mean: 12.0, shape: 1.2 });
         assert_eq!(large.inter_page, Distribution::Exponential { mean: 15e9 });

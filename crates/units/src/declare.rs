@@ -44,8 +44,9 @@
 //! - A field that is a structure of parameters itself is a [`part`]: its words become words of the
 //!   whole.
 //! - A type of one's own needs [`Param::word`], or [`choices!`](crate::choices) if it is a list of names.
-//! - Words without a field stand after the structure: `} also &[Word { ... }]`. The component reads
-//!   them itself, after or instead of [`Parameters::set`].
+//! - Words without a field stand after the structure, `} also &[Word { ... }]`, or as a constant before its
+//!   fields, `struct Params after PRESET {`. The component reads them itself, after or instead of
+//!   [`Parameters::set`].
 
 use crate::quantity::{self, Bytes, Rate};
 use crate::time::Nanos;
@@ -92,11 +93,18 @@ enum How<T: 'static, On: 'static> {
 struct Single<T: 'static, On: 'static> {
     kind: Kind,
     default: &'static str,
-    from: fn(&Value) -> Result<T, String>,
+    from: From<T>,
     to: fn(&T) -> Option<Value>,
     check: fn(&T) -> Result<(), &'static str>,
     adjust: fn(T) -> T,
     initially: Option<fn(&On) -> T>,
+}
+
+/// How a value is read.
+#[derive(Debug)]
+enum From<T> {
+    Plain(fn(&Value) -> Result<T, String>),
+    Nested(fn(&Value) -> Result<T, WordError>),
 }
 
 #[derive(Debug)]
@@ -127,6 +135,25 @@ impl<T, On> Param<T, On> {
         kind: Kind,
         default: &'static str,
         from: fn(&Value) -> Result<T, String>,
+        to: fn(&T) -> Option<Value>,
+    ) -> Self {
+        Self::single(kind, default, From::Plain(from), to)
+    }
+
+    /// As [`Param::word`], for values with a syntax of their own: its errors keep what may stand there.
+    pub const fn nested(
+        kind: Kind,
+        default: &'static str,
+        from: fn(&Value) -> Result<T, WordError>,
+        to: fn(&T) -> Option<Value>,
+    ) -> Self {
+        Self::single(kind, default, From::Nested(from), to)
+    }
+
+    const fn single(
+        kind: Kind,
+        default: &'static str,
+        from: From<T>,
         to: fn(&T) -> Option<Value>,
     ) -> Self {
         Self::unnamed(How::Word(Single {
@@ -222,9 +249,7 @@ impl<T, On> Param<T, On> {
             How::Word(word) => {
                 let name = self.name;
                 if let Some(value) = given.find(name) {
-                    *field = word
-                        .read(value)
-                        .map_err(|why| given.error(name, format!("`{name}` {why}")))?;
+                    *field = word.read(name, value, given)?;
                 }
                 Ok(())
             }
@@ -262,9 +287,13 @@ impl<T, On> Param<T, On> {
 }
 
 impl<T, On> Single<T, On> {
-    fn read(&self, value: &Value) -> Result<T, String> {
-        let value = (self.from)(value)?;
-        (self.check)(&value)?;
+    fn read(&self, name: &str, value: &Value, given: &Given) -> Result<T, WordError> {
+        let plain = |why: &str| given.error(name, format!("`{name}` {why}"));
+        let value = match self.from {
+            From::Plain(from) => from(value).map_err(|why| plain(&why))?,
+            From::Nested(from) => from(value).map_err(|error| given.nested(name, error))?,
+        };
+        (self.check)(&value).map_err(plain)?;
         Ok((self.adjust)(value))
     }
 
@@ -272,7 +301,7 @@ impl<T, On> Single<T, On> {
     fn by_default(&self, name: &'static str) -> T {
         let word = Word { name, kind: self.kind, default: self.default, doc: "" };
         let value = words::read_value(&word, Token { text: self.default, at: 0 });
-        let value = value.map_err(|error| error.message).and_then(|value| self.read(&value));
+        let value = value.and_then(|value| self.read(name, &value, &Given::default()));
         value.unwrap_or_else(|why| panic!("the default of `{name}`, `{}`: {why}", self.default))
     }
 }
@@ -513,11 +542,11 @@ macro_rules! params {
     // Without anything that defaults depend on: they are `Default`.
     (
         $(#[$meta:meta])*
-        $visibility:vis struct $Name:ident { $($fields:tt)* } $(also $words:expr)?
+        $visibility:vis struct $Name:ident $(after $first:ident)? { $($fields:tt)* } $(also $words:expr)?
     ) => {
         $crate::params! {
             $(#[$meta])*
-            $visibility struct $Name on () { $($fields)* } $(also $words)?
+            $visibility struct $Name on () $(after $first)? { $($fields)* } $(also $words)?
         }
 
         impl Default for $Name {
@@ -528,7 +557,7 @@ macro_rules! params {
     };
     (
         $(#[$meta:meta])*
-        $visibility:vis struct $Name:ident on $On:ty {
+        $visibility:vis struct $Name:ident on $On:tt $(after $first:ident)? {
             $(
                 $(#[doc = $doc:literal])+
                 $(#[serde $serde:tt])?
@@ -559,6 +588,7 @@ macro_rules! params {
                         );
                 )*
                 const SLOTS: &[$crate::declare::Slot] = &[
+                    $($crate::declare::Slot::Many { words: $first, defaults: &[], docs: &[] },)?
                     $(Self::$field.slot(),)*
                     $($crate::declare::Slot::Many { words: $words, defaults: &[], docs: &[] },)?
                 ];

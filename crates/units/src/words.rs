@@ -398,6 +398,12 @@ impl Given {
         }
     }
 
+    /// The error of the value of `word`, which has a syntax of its own.
+    pub fn nested(&self, word: &str, error: WordError) -> WordError {
+        let at = self.error(word, "").at;
+        WordError { message: format!("`{word}`: {}", error.message), at, ..error }
+    }
+
     /// An error about the value of `word`, for checks that a table cannot express.
     pub fn error(&self, word: &str, message: impl Into<String>) -> WordError {
         let at = self

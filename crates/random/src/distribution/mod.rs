@@ -6,7 +6,7 @@
 
 use crate::{Stream, normal};
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::nearest;
+use sojourn_units::words::{WordError, nearest};
 use sojourn_units::{Nanos, quantity};
 
 /// What a distribution's values count, which decides how its arguments are written.
@@ -96,31 +96,6 @@ pub enum Distribution {
         p: f64,
     },
 }
-
-/// Why a text is not a distribution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DistributionError {
-    /// The complaint in one sentence.
-    pub message: String,
-    /// The offending part of the text.
-    pub found: String,
-    /// What may stand there.
-    pub allowed: Vec<String>,
-    /// The nearest of them, if one is near.
-    pub nearest: Option<String>,
-}
-
-impl std::fmt::Display for DistributionError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)?;
-        if let Some(nearest) = &self.nearest {
-            write!(f, ": did you mean `{nearest}`?")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for DistributionError {}
 
 /// A name, and for each argument its name and whether it is written in the distribution's unit.
 type Form = (&'static str, &'static [(&'static str, bool)]);
@@ -353,7 +328,7 @@ impl Distribution {
     ///
     /// # Errors
     /// An unknown name, a wrong number of arguments, an argument without its unit or out of range.
-    pub fn parse(text: &str, unit: Unit) -> Result<Self, DistributionError> {
+    pub fn parse(text: &str, unit: Unit) -> Result<Self, WordError> {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
             return Ok(Self::Const { value: argument(text, ("", true), unit)? });
         }
@@ -363,15 +338,17 @@ impl Distribution {
             let near = nearest(name, FORMS.iter().map(|(known, _)| *known)).map(str::to_owned);
             let list = names.join(", ");
             let tail = if near.is_some() { String::new() } else { format!("; known: {list}") };
-            return Err(DistributionError {
+            return Err(WordError {
                 message: format!("unknown distribution `{name}`{tail}"),
+                at: 0..name.len(),
                 found: name.to_owned(),
                 allowed: names,
                 nearest: near,
             });
         };
-        let shape_error = |why: &str| DistributionError {
+        let shape_error = |why: &str| WordError {
             message: format!("{why}; it is written {}, without spaces", form_text(&FORMS[form])),
+            at: 0..text.len(),
             found: text.to_owned(),
             allowed: vec![form_text(&FORMS[form])],
             nearest: None,
@@ -408,7 +385,7 @@ fn argument(
     text: &str,
     (name, in_unit): (&'static str, bool),
     unit: Unit,
-) -> Result<f64, DistributionError> {
+) -> Result<f64, WordError> {
     let (value, what, example) = match unit {
         Unit::Time if in_unit => {
             (quantity::parse_time(text).ok().map(|t| t as f64), "a time with its unit", "15s")
@@ -422,8 +399,9 @@ fn argument(
     };
     // A bare value has no name of its own.
     let place = if name.is_empty() { String::new() } else { format!("`{name}` ") };
-    value.ok_or_else(|| DistributionError {
+    value.ok_or_else(|| WordError {
         message: format!("{place}needs {what}, such as {example}; found `{text}`"),
+        at: 0..text.len(),
         found: text.to_owned(),
         allowed: vec![example.to_owned()],
         nearest: None,

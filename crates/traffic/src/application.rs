@@ -1,0 +1,103 @@
+//! The contract of applications: what each declares of itself.
+
+use crate::Emission;
+use sojourn_random::{Distribution, Key};
+use sojourn_units::Nanos;
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{Given, Table, WordError};
+use std::convert::Infallible;
+use std::fmt::Debug;
+
+/// Carriers of an application's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// Packets on a schedule of their own.
+pub trait Source: Clone + Debug {
+    /// Whether it sends any: all sources do but [`Infallible`], that of applications without packets.
+    const SENDS: bool = true;
+
+    /// Returns the next packet; times never decrease.
+    fn next_packet(&mut self) -> Emission;
+}
+
+impl Source for Infallible {
+    const SENDS: bool = false;
+
+    fn next_packet(&mut self) -> Emission {
+        match *self {}
+    }
+}
+
+/// The parameters of one application, and the facts about it that the family needs.
+pub trait AppParams: Parameters<On = ()> + Clone {
+    /// Its name and words.
+    const TABLE: Table;
+
+    /// A word that must be given, and a description that has it.
+    const REQUIRED: Option<(&'static str, &'static str)> = None;
+
+    /// Its packets, if it [sends](Source::SENDS) any.
+    type Source: Source;
+
+    /// Returns the values that the words given change.
+    fn initial(_given: &Given) -> Self {
+        Self::new(&())
+    }
+
+    /// Settles values that depend on each other, once all words given are taken over.
+    ///
+    /// # Errors
+    /// Values that contradict each other.
+    fn settle(&mut self, _given: &Given) -> Result<(), WordError> {
+        Ok(())
+    }
+
+    /// Returns the description of another application that this one is a name for.
+    fn stands_for(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns its carriers, the usual one first.
+    fn carriers(&self) -> &'static [Carrier] {
+        if Self::Source::SENDS { &[Carrier::Udp, Carrier::Tcp] } else { &[Carrier::Tcp] }
+    }
+
+    /// Returns the distributions among its parameters, which must have sense.
+    fn distributions(&self) -> Vec<Distribution> {
+        Vec::new()
+    }
+
+    /// Checks parameters that do not come from a text.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Returns the longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
+    fn longest_payload(&self) -> u32 {
+        0
+    }
+
+    /// Whether a flow of it ends by itself.
+    fn ends(&self) -> bool {
+        false
+    }
+
+    /// Returns the packets of one flow from `start` on, if it sends any.
+    fn source(&self, _key: Key, _start: Nanos) -> Option<Self::Source> {
+        None
+    }
+}
+
+/// Refuses packets without a byte.
+pub(crate) fn check_length(length: u32) -> Result<(), String> {
+    if length > 0 { Ok(()) } else { Err("a packet has at least one byte".to_owned()) }
+}
