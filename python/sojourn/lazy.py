@@ -24,6 +24,8 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
     def get(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(home[name]), name)
+        value = getattr(import_module(home[name]), name)
+        setattr(sys.modules[package], name, value)  # found at once from now on
+        return value
 
     return get, lambda: sorted(home), sorted(home)

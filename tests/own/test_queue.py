@@ -346,22 +346,46 @@ def test_shipped_policies_keep_their_contract(policy: str) -> None:
     assert "keeps its contract" in invoke("check", f"{POLICIES}/{policy}", "--schedules", "40")
 
 
+PAIRS = 40
+"""Pairs of calls of trivial methods that a packet through a Python queue may take. An interpreter
+that makes 12 million pairs a second, as one of 2025 does, passes 300,000 packets then; FIFO takes
+about 15 pairs, CoDel 20."""
+
+
 def test_a_python_queue_passes_200_000_packets_a_second(write: Callable[..., Path]) -> None:
     import time
 
-    write(FIFO)
-    fast = Scenario(
-        duration="2s",
-        links={"up": {"from": "a", "to": "b", "rate": "300mbit", "queue": "mine.py:Fifo"}},
-        flows=[{"from": "a", "to": "b", "app": "cbr rate 290mbit size 1000"}],
-    )
-    rates = []
-    for _ in range(3):  # of this thread's time: the machine may be busy with other things
+    class Trivial:
+        def enqueue(self, now: int, packet: int, queue: object) -> bool:
+            return True
+
+        def dequeue(self, now: int, queue: object) -> object:
+            return queue
+
+    def pair() -> float:
+        trivial = Trivial()
+        enqueue, dequeue = trivial.enqueue, trivial.dequeue
+        begin = time.thread_time()
+        for now in range(100_000):
+            enqueue(now, now, trivial)
+            dequeue(now, trivial)
+        return (time.thread_time() - begin) / 100_000
+
+    def packet(queue: str) -> float:
+        fast = Scenario(
+            duration="1s",
+            links={"up": {"from": "a", "to": "b", "rate": "300mbit", "queue": queue}},
+            flows=[{"from": "a", "to": "b", "app": "cbr rate 290mbit size 1000"}],
+        )
         begin = time.thread_time()
         run = fast.run(1)
-        rates.append(int(run.metrics["departures"]) / (time.thread_time() - begin))
-    # The promise is 200 000 on an idle machine of today; slower ones are allowed here.
-    assert max(rates) > 100_000
+        return (time.thread_time() - begin) / int(run.metrics["departures"])
+
+    write(FIFO.replace("return True", "return sojourn.ACCEPT"))
+    for queue in ("mine.py:Fifo", f"{POLICIES}/codel.py:Codel"):
+        # Of this thread's time, and the best of several: the machine is busy with other things.
+        costs, units = zip(*((packet(queue), pair()) for _ in range(5)), strict=True)
+        assert min(costs) < PAIRS * min(units)
 
 
 @pytest.mark.slow

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration
+from sojourn.own.declare import ATTRIBUTE, FAMILIES, Declaration, Verdict
 from sojourn.own.errors import OwnError
 
 FILE, TEXT = "__sojourn_file__", "__sojourn_text__"
+VERDICTS = [*Verdict]
 _numbers = itertools.count()
 _lock = threading.RLock()
 

@@ -1,6 +1,7 @@
 //! A queue discipline in Python.
 
 use super::loaded::{Loaded, params as params_object};
+use super::package::package;
 use super::views::{Draws, Packet, Queue, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,6 +69,8 @@ struct PyPolicy {
     enqueue: Py<PyAny>,
     dequeue: Py<PyAny>,
     queue: Py<Queue>,
+    /// `sojourn.DROP`, `ACCEPT` and `MARK`, by their values.
+    verdicts: [Py<PyAny>; 3],
     period: Nanos,
     timer: Option<Nanos>,
     asked: Asked,
@@ -86,6 +89,7 @@ impl PyPolicy {
             dequeue: object.getattr("dequeue")?.unbind(),
             object: object.clone().unbind(),
             queue: Py::new(py, Queue::default())?,
+            verdicts: package(py)?.getattr("VERDICTS")?.extract()?,
             period,
             timer: None,
             asked: Asked { method: "__init__", packet: None },
@@ -106,8 +110,10 @@ impl PyPolicy {
     }
 
     /// What is to become of an arriving packet, by the value that `enqueue` returned.
-    fn verdict(answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
-        match answer.extract::<u8>() {
+    fn verdict(&self, answer: &Bound<'_, PyAny>) -> Result<Verdict, Fault> {
+        // The constants are known by identity: numbers of an enumeration are slow to read.
+        let known = self.verdicts.iter().position(|verdict| verdict.is(answer));
+        match known.map_or_else(|| answer.extract(), |known| Ok(known as u8)) {
             Ok(0) => Ok(Verdict::Drop(DropReason::Early)),
             Ok(1) => Ok(Verdict::Accept),
             Ok(2) => Ok(Verdict::Mark(MarkReason::Early)),
@@ -162,7 +168,7 @@ impl Policy for PyPolicy {
             let verdict = self.lend(py, backlog, || {
                 self.enqueue.bind(py).call1((now, packet.bind(py), self.queue.bind(py)))
             });
-            let verdict = verdict.and_then(|answer| Self::verdict(&answer))?;
+            let verdict = verdict.and_then(|answer| self.verdict(&answer))?;
             match verdict {
                 Verdict::Accept => {}
                 Verdict::Mark(_) if info.ecn as u8 != 0 => packet.get().set_ce(),
