@@ -11,8 +11,7 @@ class Codel:
 
     def __init__(self, params, draws):
         self.p = params
-        self.first_above = self.drop_next = self.count = self.last_count = 0
-        self.dropping = False
+        self.first_above = self.drop_next = self.count = self.last_count = self.dropping = 0
 
     def enqueue(self, now, packet, queue):
         return sojourn.ACCEPT
@@ -21,34 +20,26 @@ class Codel:
         packet = queue.pop()
         if packet is None or now - packet.at < self.p.target or queue.bytes <= self.p.mtu:
             self.first_above = 0
-            return packet, False
-        if self.first_above == 0:
+        elif not self.first_above:
             self.first_above = now + self.p.interval
-            return packet, False
-        return packet, now >= self.first_above
+        return packet, 0 < self.first_above <= now
 
     def law(self, time):
         return time + int(self.p.interval / math.sqrt(self.count))
 
     def dequeue(self, now, queue):
-        packet, ok = self.next(now, queue)
-        if not ok:
-            self.dropping = False
-        elif self.dropping:
-            while self.dropping and now >= self.drop_next:
-                queue.drop(packet)
-                self.count += 1
-                packet, ok = self.next(now, queue)
-                self.dropping = self.dropping and ok
-                if ok:
-                    self.drop_next = self.law(self.drop_next)
-        else:
+        packet, late = self.next(now, queue)
+        if late and not self.dropping:
             queue.drop(packet)
-            packet, ok = self.next(now, queue)
-            self.dropping = True
-            delta = self.count - self.last_count
+            packet, _ = self.next(now, queue)
             recent = now - self.drop_next < 16 * self.p.interval
-            self.count = delta if delta > 1 and recent else 1
+            self.count = self.last_count = max(1, recent and self.count - self.last_count)
             self.drop_next = self.law(now)
-            self.last_count = self.count
+        self.dropping = late
+        while self.dropping and now >= self.drop_next:
+            queue.drop(packet)
+            self.count += 1
+            packet, self.dropping = self.next(now, queue)
+            if self.dropping:
+                self.drop_next = self.law(self.drop_next)
         return packet
