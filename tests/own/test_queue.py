@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import NoKernelEquivalent, PolicyError
 from sojourn.cli.app import app
-from sojourn.study import Results, StudyError
+from sojourn.study import Comparison, Results, StudyError
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "examples" / "policies"
@@ -294,13 +294,23 @@ def invoke(*arguments: str, status: int = 0) -> str:
     return str(result.stdout)
 
 
+HOME = """
+duration = "2s"
+[links.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+queue = "pfifo"
+[[flows]]
+from = "a"
+to = "b"
+app = "bulk"
+"""
+
+
 def test_compare_takes_it_like_any_other(write: Callable[..., Path]) -> None:
     write(FIFO)
-    write(
-        'duration = "2s"\n[links.up]\nfrom = "a"\nto = "b"\nrate = "5mbit"\nqueue = "pfifo"\n'
-        '[[flows]]\nfrom = "a"\nto = "b"\napp = "bulk"\n',
-        "home.toml",
-    )
+    write(HOME, "home.toml")
     text = invoke("compare", "home.toml", "--queues", "codel", "--queues", "mine.py:Fifo limit 20p",
                   "--seeds", "2", "--json")  # fmt: skip
     assert {row["queue"] for row in json.loads(text)["queues"]} == {
@@ -308,6 +318,30 @@ def test_compare_takes_it_like_any_other(write: Callable[..., Path]) -> None:
         "mine.py:Fifo limit 20p",
     }
     assert "limit" in invoke("explain", "mine.py:Fifo")
+
+
+def test_compare_shows_the_others_and_then_the_fault(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    write(queue_class("return 1 // (self.n - 50) < 1"))
+    write(HOME, "home.toml")
+    command = ["compare", "home.toml", "--seeds", "2"]
+    for queue in ("codel", "mine.py:Mine", "pie"):
+        command += ["--queues", queue]
+    result = CliRunner().invoke(app, [*command, "--out", "out"])
+    assert result.exit_code == 2
+    assert "codel" in result.stdout
+    assert "pie" in result.stdout
+    assert "mine.py:Mine" not in result.stdout
+    assert "seed 1 failed: mine.py:Mine failed at" in result.stderr
+    assert "2 runs failed" in result.stderr
+    found = json.loads(invoke(*command, "--json", status=2))
+    assert {row["queue"] for row in found["queues"]} == {"codel", "pie"}
+    assert "ZeroDivisionError" in found["error"]
+    condition = ("--subject-to", "goodput >= 90% of mine.py:Mine")
+    for unanswered in ([*command, *condition], [*command[:4], "--queues", "mine.py:Mine"]):
+        assert json.loads(invoke(*unanswered, "--json", status=2)).keys() == {"error"}
+    assert Comparison.open(tmp_path / "out").choices == ["codel", "pie"]
 
 
 def test_check_finds_shortens_and_shows(write: Callable[..., Path]) -> None:

@@ -133,10 +133,13 @@ def compare(
     if as_json:
         kept = {"folder": str(out) if out is not None else None}
         output.print_json(found.to_dict() | kept)
-        return
-    show(found, scenario)
-    if out is not None:
-        typer.echo(f"\nThe runs are in {out}; `sojourn report {out}` makes figures and a page.")
+    else:
+        show(found, scenario)
+        if out is not None:
+            told = f"`sojourn report {out}` makes figures and a page."
+            typer.echo(f"\nThe runs are in {out}; {told}")
+    if found.fault is not None:
+        exits.fail(str(found.fault))
 
 
 def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:

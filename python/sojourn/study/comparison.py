@@ -18,6 +18,7 @@ from sojourn.study.metrics import nearest, spelled, store_of
 from sojourn.study.names import in_words, short_names
 from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
 from sojourn.study.ranking import Ranking, rank
+from sojourn.study.session import Session
 from sojourn.study.study import Study
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sojourn.study.cells import Level
     from sojourn.study.cluster import Place
     from sojourn.study.engine import Engine
+    from sojourn.study.errors import PolicyFault
     from sojourn.study.progress import Report
     from sojourn.study.results import Results
     from sojourn.study.table import Table
@@ -90,11 +92,18 @@ class Comparison:
     """Queues, or levels of any factors, compared by one metric, subject to conditions."""
 
     def __init__(
-        self, table: Table, by: str = BY, subject_to: str = SUBJECT_TO, alpha: float = 0.05
+        self,
+        table: Table,
+        by: str = BY,
+        subject_to: str = SUBJECT_TO,
+        alpha: float = 0.05,
+        fault: PolicyFault | None = None,
     ) -> None:
         if not table.factors:
             raise StudyError("a comparison needs a factor, such as queue")
         self.table = table
+        self.fault = fault
+        """Policies of the user's own that failed: they are not in the comparison."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
         """What is compared, in a word."""
         columns = [table.frame[factor].tolist() for factor in table.factors]
@@ -347,6 +356,7 @@ class Comparison:
             "seeds": list(self.seeds),
             "answer": self.answer(),
             "folder": str(self.results.folder) if self.results else None,
+            "error": str(self.fault) if self.fault else None,
             "same": [list(queues) for queues in self.same],
             "otherwise": [
                 {
@@ -437,7 +447,8 @@ def compare(
     of `queues` if those are given too. `by` names a metric (of a link or group of flows:
     `call.mos`); `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`, or
     empty; by default both are what is usually asked of such a scenario. All meet the same seeds.
-    `out`, `workers`, `progress` and `on` are those of `Study.run`.
+    `out`, `workers`, `progress` and `on` are those of `Study.run`. A policy of the user's own that
+    fails is left out, and told in the comparison's `fault`; if none is left, it is raised.
     """
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
@@ -454,5 +465,9 @@ def compare(
     study = study.vary(vary or {})
     sensible(scenario, by, parse(subject_to), [in_words(cell.factors) for cell in study.cells])
     question = {"by": by, "subject_to": subject_to} | ({"queues": list(named)} if named else {})
-    table = study.asking("comparison", question).run(out, workers, progress, engine, on)
-    return Comparison(table, by, subject_to)
+    with Session(out, workers, engine, on) as session:
+        table, fault = study.asking("comparison", question).run_others(session, progress)
+    found = Comparison(table, by, subject_to, fault=fault)
+    if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
+        raise fault  # a condition is about it
+    return found

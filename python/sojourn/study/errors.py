@@ -21,6 +21,15 @@ class NotKept(StudyError):
     """A table that a study chose not to keep of its runs."""
 
 
+class PolicyFault(StudyError):
+    """Runs whose policy of the user's own failed; all others were made."""
+
+    def __init__(self, message: str, keys: frozenset[str]) -> None:
+        super().__init__(message)
+        self.keys = keys
+        """Of the runs that failed."""
+
+
 class ClusterError(StudyError):
     """A cluster that cannot make runs, or does so no longer."""
 

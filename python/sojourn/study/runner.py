@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn._core import PolicyError
-from sojourn.study.errors import ClusterError, StudyError
+from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.manifest import now
 from sojourn.study.progress import Progress
 
@@ -76,7 +76,7 @@ class Runner:
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
-        self._faults: list[BaseException] = []
+        self._faults: dict[str, BaseException] = {}
         self._begin = time.monotonic()
 
     @property
@@ -112,7 +112,8 @@ class Runner:
             raise self._failure
         if self._faults:
             more = f"\n{len(self._faults)} runs failed" if len(self._faults) > 1 else ""
-            raise StudyError(f"{self._faults[0]}{more}") from self._faults[0]
+            first = next(iter(self._faults.values()))
+            raise PolicyFault(f"{first}{more}", frozenset(self._faults)) from first
         if report is not None:
             report(self.progress())
 
@@ -167,7 +168,7 @@ class Runner:
             try:
                 self._one(task)
             except PolicyError as error:  # the fault of one policy; the other runs are made
-                self._faults.append(_explained(task, error, self.store.folder))
+                self._faults[task.key] = _explained(task, error, self.store.folder)
             except BaseException as error:  # noqa: BLE001 - handed to the main thread
                 if self._failure is None:
                     self._failure = _explained(task, error, self.store.folder)

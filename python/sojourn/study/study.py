@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
-from sojourn.study.errors import StudyError
+from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
 from sojourn.study.manifest import Manifest, cell_entry
@@ -164,6 +164,26 @@ class Study:
             self._make(session, progress)
             results = session.results
         return self._mine(results.table())
+
+    def run_others(
+        self, session: Session, progress: Report | None = None
+    ) -> tuple[Table, PolicyFault | None]:
+        """As `run_in`, but of the cells none of whose runs failed by the user's own policy.
+
+        Also returns what failed. Raises it if it is all.
+        """
+        try:
+            return self.run_in(session, progress), None
+        except PolicyFault as fault:
+            keys, print_ = fault.keys, session.engine.fingerprint()
+            whole = tuple(
+                cell
+                for cell in self.cells
+                if not any(run_key(cell.plan_hash, seed, print_) in keys for seed in self._seeds)
+            )
+            if not whole:
+                raise
+            return self._copy(cells=whole).run_in(session), fault
 
     def run_in(
         self,
