@@ -1,6 +1,8 @@
 from sojourn.own import ACCEPT as ACCEPT
 from sojourn.own import DROP as DROP
 from sojourn.own import MARK as MARK
+from sojourn.own import balancer as balancer
+from sojourn.own import buffer as buffer
 from sojourn.own import codel_control_law as codel_control_law
 from sojourn.own import codel_invsqrt as codel_invsqrt
 from sojourn.own import queue as queue

@@ -8,7 +8,10 @@ from typing import Literal, Protocol, Self, TypeAlias, final, overload
 __all__ = [
     "AdaptiveBuffer",
     "Balancer",
+    "BalancerFlow",
+    "BalancerServer",
     "BufferPolicy",
+    "BufferView",
     "Draws",
     "Endpoint",
     "NoKernelEquivalent",
@@ -202,6 +205,36 @@ class Balancer:
     def adopt(self, server: int) -> None: ...
     def finished(self, now: int, server: int, latency: int | None = None) -> None: ...
     def set_up(self, server: int, up: bool) -> None: ...
+    def copy(self) -> Balancer: ...
+
+@final
+class BalancerServer:
+    index: int
+    id: int
+    weight: int
+    up: bool
+    open: int | None
+    read_at: int | None
+    packets: int | None
+    bytes: int | None
+    limit: int | None
+    limit_bytes: int | None
+    rate: int | None
+    sent_packets: int | None
+    sent_bytes: int | None
+
+@final
+class BalancerFlow:
+    hash: int
+
+@final
+class BufferView:
+    size: int
+    occupied: int
+    needed: int
+    discarded: int
+    processed: int | None
+    memory: tuple[int, int] | None
 
 @final
 class BufferPolicy:
@@ -229,6 +262,7 @@ class BufferPolicy:
         processed: int | None = None,
         memory: tuple[int, int] | None = None,
     ) -> int: ...
+    def copy(self) -> BufferPolicy: ...
 
 class Wire:
     def __init__(

@@ -30,15 +30,16 @@ pub struct Balancer {
 pub const MOST_SERVERS: usize = 4096;
 
 impl Balancer {
-    /// The policy that `params` describes before `servers`, all of them up.
+    /// The policy that `params` describes before `servers`, all of them up. `key` is that of the stream
+    /// that a policy from outside draws from.
     ///
     /// # Panics
     /// With more than [`MOST_SERVERS`] servers.
-    pub fn new(params: &Params, servers: &[Server]) -> Self {
+    pub fn new(params: &Params, servers: &[Server], key: u64) -> Self {
         assert!(servers.len() <= MOST_SERVERS, "at most {MOST_SERVERS} servers");
         let mut balancer = Self {
             servers: servers.iter().copied().map(Known::new).collect(),
-            policy: Any::new(params, servers.len()),
+            policy: Any::new(params, servers.len(), key),
             needs: params.needs(),
         };
         balancer.policy.changed(&balancer.servers);
@@ -127,7 +128,7 @@ impl Balancer {
     }
 
     /// What the policy remembers, for traces and views: server, name and value.
-    pub fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    pub fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         self.policy.state(visit);
     }
 }

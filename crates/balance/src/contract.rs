@@ -6,7 +6,7 @@ use crate::pick::{Draws, Pick};
 use crate::sight::{Sight, View};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{self, Table, Text, WordError};
+use sojourn_units::words::{self, Table, Text};
 
 /// A question for a server.
 #[expect(missing_debug_implementations, reason = "draws have none")]
@@ -46,7 +46,7 @@ pub trait Policy {
     fn changed(&mut self, _sight: &Sight<'_, Self::View>) {}
 
     /// What it remembers of each server: server, name and value.
-    fn state(&self, _visit: &mut dyn FnMut(usize, &'static str, f64)) {}
+    fn state(&self, _visit: &mut dyn FnMut(usize, &str, f64)) {}
 }
 
 /// The parameters of a policy, and what the family needs to know of it.
@@ -60,8 +60,9 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     /// What the policy needs of the program that drives it.
     fn needs(&self) -> Needs;
 
-    /// A new policy for so many servers.
-    fn build(&self, servers: usize) -> Self::Policy;
+    /// A new policy for so many servers. `key` is that of a stream, for a policy that draws at other
+    /// times than at choices.
+    fn build(&self, servers: usize, key: u64) -> Self::Policy;
 
     /// The description that reads back as these parameters.
     fn text(&self) -> String {
@@ -72,8 +73,8 @@ pub trait PolicyParams: Parameters<On = ()> + Default {
     ///
     /// # Errors
     /// A value outside its bounds.
-    fn check(&self) -> Result<(), WordError> {
-        let (_, given) = words::describe("balancing policy", &[&Self::TABLE], &self.text())?;
-        Self::default().set(&given)
+    fn check(&self) -> Result<(), String> {
+        let read = words::describe("balancing policy", &[&Self::TABLE], &self.text());
+        read.and_then(|(_, given)| Self::default().set(&given)).map_err(|error| error.message)
     }
 }

@@ -46,9 +46,9 @@ macro_rules! family {
         }
 
         impl Any {
-            pub(crate) fn new(params: &Params, servers: usize) -> Self {
+            pub(crate) fn new(params: &Params, servers: usize, key: u64) -> Self {
                 match params {
-                    $(Params::$Policy(params) => Self::$Policy(params.build(servers)),)*
+                    $(Params::$Policy(params) => Self::$Policy(params.build(servers, key)),)*
                 }
             }
         }
@@ -65,9 +65,9 @@ macro_rules! each {
     };
 }
 
-/// The words of every policy.
+/// The words of every policy, but for those from outside, which stand last.
 pub fn tables() -> &'static [&'static Table] {
-    TABLES
+    TABLES.split_last().map_or(&[], |(_, ours)| ours)
 }
 
 impl Params {
@@ -76,7 +76,7 @@ impl Params {
     /// # Errors
     /// Where and why it cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
-        let (table, given) = words::describe("balancing policy", TABLES, text)?;
+        let (table, given) = words::describe("balancing policy", tables(), text)?;
         let mut params = Self::named(table.name).expect("each table is a policy's");
         policies!(each! (Params, &mut params, params => params.set(&given)))?;
         Ok(params)
@@ -92,7 +92,7 @@ impl Params {
     /// # Errors
     /// A value outside its bounds.
     pub fn check(&self) -> Result<(), String> {
-        policies!(each! (Params, self, params => params.check())).map_err(|error| error.message)
+        policies!(each! (Params, self, params => params.check()))
     }
 
     /// What the policy needs of the program that drives it.
@@ -141,7 +141,7 @@ impl Any {
         policies!(each! (Any, self, policy => policy.changed(&Sight::new(servers))));
     }
 
-    pub(crate) fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    pub(crate) fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         policies!(each! (Any, self, policy => policy.state(visit)));
     }
 }

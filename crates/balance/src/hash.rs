@@ -32,7 +32,7 @@ impl PolicyParams for Params {
         Needs::of(Look::Nothing)
     }
 
-    fn build(&self, _servers: usize) -> Hash {
+    fn build(&self, _servers: usize, _key: u64) -> Hash {
         Hash
     }
 }

@@ -67,7 +67,7 @@ impl PolicyParams for Params {
         Needs { limits: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
     }
 
-    fn build(&self, _servers: usize) -> Iqlb {
+    fn build(&self, _servers: usize, _key: u64) -> Iqlb {
         Iqlb { params: *self }
     }
 }

@@ -34,7 +34,7 @@ impl PolicyParams for Params {
         Needs::of(Look::Connections)
     }
 
-    fn build(&self, servers: usize) -> Jiq {
+    fn build(&self, servers: usize, _key: u64) -> Jiq {
         Jiq { idle: VecDeque::with_capacity(servers) }
     }
 }
@@ -85,7 +85,7 @@ impl Policy for Jiq {
         }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         for (place, &server) in self.idle.iter().enumerate() {
             visit(server, "idle", place as f64);
         }

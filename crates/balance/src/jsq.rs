@@ -37,7 +37,7 @@ impl PolicyParams for Params {
         Needs::read(Look::Backlog, Fresh::every(self.period))
     }
 
-    fn build(&self, _servers: usize) -> Jsq {
+    fn build(&self, _servers: usize, _key: u64) -> Jsq {
         Jsq
     }
 }

@@ -33,7 +33,7 @@ impl PolicyParams for Params {
         Needs::weighted(Look::Connections)
     }
 
-    fn build(&self, _servers: usize) -> LeastConnections {
+    fn build(&self, _servers: usize, _key: u64) -> LeastConnections {
         LeastConnections
     }
 }

@@ -39,7 +39,7 @@ impl PolicyParams for Params {
         Needs::read(Look::Counters, Fresh::Sampled { period: self.period })
     }
 
-    fn build(&self, servers: usize) -> Rates {
+    fn build(&self, servers: usize, _key: u64) -> Rates {
         Rates::new(servers, |counters| counters.packets)
     }
 }

@@ -35,6 +35,7 @@ macro_rules! policies {
             queue_delay::QueueDelay,
             peak_ewma::PeakEwma,
             jiq::Jiq,
+            external::External,
         }
     };
 }
@@ -63,7 +64,7 @@ pub use facts::{Backlog, Counters, Flow, Limit, Reading, Server, hash_of};
 pub use family::{Params, tables};
 pub use needs::{Fresh, Look, Needs};
 pub use pick::{Draws, Pick, Reason};
-pub use sight::{Connections, Sight, View};
+pub use sight::{Connections, Everything, Sight, View};
 
 #[cfg(test)]
 mod tests;

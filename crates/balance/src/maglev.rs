@@ -47,7 +47,7 @@ impl PolicyParams for Params {
         Needs::weighted(Look::Nothing)
     }
 
-    fn build(&self, _servers: usize) -> Maglev {
+    fn build(&self, _servers: usize, _key: u64) -> Maglev {
         Maglev { table: vec![FREE; self.table as usize] }
     }
 }
@@ -138,7 +138,7 @@ impl Policy for Maglev {
         }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         let servers = self.table.iter().filter(|&&s| s != FREE).max();
         let shares = self.shares(servers.map_or(0, |&most| usize::from(most) + 1));
         for (i, share) in shares.into_iter().enumerate() {

@@ -93,7 +93,7 @@ impl Needs {
 }
 
 /// The longest period, so that sums of times stay far from overflow.
-const LONGEST: Nanos = 3600 * SECOND;
+pub(crate) const LONGEST: Nanos = 3600 * SECOND;
 
 /// A period of readings; with 0 they are taken for each choice.
 pub(crate) const fn period() -> Param<Nanos> {

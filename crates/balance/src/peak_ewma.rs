@@ -43,7 +43,7 @@ impl PolicyParams for Params {
         Needs::weighted(Look::Latency)
     }
 
-    fn build(&self, servers: usize) -> PeakEwma {
+    fn build(&self, servers: usize, _key: u64) -> PeakEwma {
         let unknown = Latency { at: None, value: self.default as f64 };
         PeakEwma { params: *self, latency: vec![unknown; servers], urn: Urn::new(servers) }
     }
@@ -108,7 +108,7 @@ impl Policy for PeakEwma {
         self.latency[server] = Latency { at: Some(at.map_or(now, |at| at.max(now))), value };
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         for (i, latency) in self.latency.iter().enumerate() {
             visit(i, "latency", latency.value);
         }

@@ -25,6 +25,8 @@ choices! {
         Full = "full",
         /// It was idle.
         Idle = "idle",
+        /// A policy from outside chose it.
+        Policy = "policy",
         /// Nothing has been read yet: drawn from all.
         Unread = "unread",
     }

@@ -44,7 +44,7 @@ impl PolicyParams for Params {
         Needs::read(Look::Backlog, Fresh::every(self.period))
     }
 
-    fn build(&self, servers: usize) -> PowerOfD {
+    fn build(&self, servers: usize, _key: u64) -> PowerOfD {
         PowerOfD {
             params: *self,
             remembered: Vec::with_capacity(self.memory as usize),

@@ -42,7 +42,7 @@ impl PolicyParams for Params {
         Needs::read(Look::Backlog, Fresh::Averaged { period: self.period })
     }
 
-    fn build(&self, servers: usize) -> Qtm {
+    fn build(&self, servers: usize, _key: u64) -> Qtm {
         Qtm { params: *self, average: vec![None; servers] }
     }
 }
@@ -80,7 +80,7 @@ impl Policy for Qtm {
         }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         for (i, average) in self.average.iter().enumerate() {
             visit(i, "average", average.unwrap_or(f64::NAN));
         }

@@ -37,7 +37,7 @@ impl PolicyParams for Params {
         Needs { rates: true, ..Needs::read(Look::Backlog, Fresh::every(self.period)) }
     }
 
-    fn build(&self, _servers: usize) -> QueueDelay {
+    fn build(&self, _servers: usize, _key: u64) -> QueueDelay {
         QueueDelay
     }
 }

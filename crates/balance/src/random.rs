@@ -32,7 +32,7 @@ impl PolicyParams for Params {
         Needs::weighted(Look::Nothing)
     }
 
-    fn build(&self, _servers: usize) -> Random {
+    fn build(&self, _servers: usize, _key: u64) -> Random {
         Random
     }
 }

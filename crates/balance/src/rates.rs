@@ -53,7 +53,7 @@ impl Policy for Rates {
         sight.least(|i| self.ports[i].rate, draws)
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         for (i, port) in self.ports.iter().enumerate() {
             visit(i, "load", port.rate.unwrap_or(f64::NAN));
         }

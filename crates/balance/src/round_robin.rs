@@ -31,7 +31,7 @@ impl PolicyParams for Params {
         Needs::of(Look::Nothing)
     }
 
-    fn build(&self, _servers: usize) -> RoundRobin {
+    fn build(&self, _servers: usize, _key: u64) -> RoundRobin {
         RoundRobin::default()
     }
 }

@@ -64,6 +64,24 @@ impl View for Backlog {
     }
 }
 
+/// All that is known of a server, with the times of readings.
+#[derive(Clone, Copy, Debug)]
+pub struct Everything {
+    /// Flows given to it that have not finished.
+    pub open: u32,
+    /// Its port's queue.
+    pub backlog: Option<(Nanos, Backlog)>,
+    /// Its port's counters.
+    pub counters: Option<(Nanos, Counters)>,
+}
+
+impl View for Everything {
+    fn of(known: &Facts<'_>) -> Option<Self> {
+        let &Known { open, backlog, counters, .. } = known.0;
+        Some(Self { open, backlog, counters })
+    }
+}
+
 /// The servers as a policy with view `V` sees them.
 #[derive(Debug)]
 pub struct Sight<'a, V> {

@@ -36,7 +36,7 @@ fn servers(weights: &[u32]) -> Vec<Server> {
 }
 
 fn balancer(text: &str, weights: &[u32]) -> Balancer {
-    Balancer::new(&params(text), &servers(weights))
+    Balancer::new(&params(text), &servers(weights), 0)
 }
 
 /// A small generator, as the one who drives a policy has one.
@@ -411,7 +411,7 @@ mod maglev_table {
 
     fn table(size: u64, weights: &[u32], down: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let params = params(&format!("maglev table {size}"));
-        let mut balancer = Balancer::new(&params, &servers(weights));
+        let mut balancer = Balancer::new(&params, &servers(weights), 0);
         for &i in down {
             balancer.set_up(i, false);
         }
@@ -589,4 +589,100 @@ fn queue_delay_weighs_by_rate() {
     assert_eq!(choose([at(20, 10), at(50, 100)]), 1);
     assert_eq!(choose([at(3, 10), at(50, 100)]), 0);
     assert_eq!(choose([at(0, 10), at(0, 100)]), 1);
+}
+
+mod outside {
+    use super::*;
+    use crate::external::{self, Factory, ServerInfo};
+    use sojourn_units::external::Fault;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Chooses servers by the flow's hash, be they up or not; counts its faults.
+    #[derive(Clone)]
+    struct Careless(Arc<AtomicU32>);
+
+    impl external::Policy for Careless {
+        fn observe(&mut self, _now: Nanos, _servers: &[ServerInfo]) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn choose(
+            &mut self,
+            _now: Nanos,
+            flow: Flow,
+            servers: &[ServerInfo],
+        ) -> Result<Option<usize>, Fault> {
+            assert!(servers.iter().all(|server| server.open.is_some() && server.backlog.is_none()));
+            Ok(Some(flow.hash as usize))
+        }
+
+        fn finished(
+            &mut self,
+            _now: Nanos,
+            _server: usize,
+            _latency: Option<Nanos>,
+            _servers: &[ServerInfo],
+        ) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn changed(&mut self, _servers: &[ServerInfo]) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn state(&self, _visit: &mut dyn FnMut(usize, &str, f64)) {}
+
+        fn copy(&self) -> Box<dyn external::Policy> {
+            Box::new(self.clone())
+        }
+
+        fn on_fault(&mut self, _now: Nanos, _fault: &Fault) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Factory for Careless {
+        fn create(
+            &self,
+            _params: &external::Params,
+            _servers: usize,
+            _key: u64,
+        ) -> Result<Box<dyn external::Policy>, Fault> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn on_fault(&self, _fault: &Fault) {}
+    }
+
+    /// It chooses until its first fault; from then on servers that are up take turns.
+    #[test]
+    fn a_faulty_policy_is_not_asked_again() {
+        let faults = Arc::new(AtomicU32::new(0));
+        let factory = Arc::new(Careless(faults.clone()));
+        let params = external::Params::bound("careless", Look::Connections, factory);
+        let mut balancer = Balancer::new(&Params::External(params), &servers(&[1; 3]), 0);
+        balancer.set_up(1, false);
+        let mut choose = |hash| {
+            let choice = balancer.choose(0, &Flow { hash }, &mut |_| panic!("no draws")).unwrap();
+            (choice.server, choice.reason)
+        };
+        assert_eq!([choose(2), choose(2)], [(2, Reason::Policy); 2]);
+        assert_eq!([choose(1), choose(2), choose(2)], [0, 2, 0].map(|i| (i, Reason::Turn)));
+        assert_eq!(faults.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        let params = |look, period| {
+            let factory = Arc::new(Careless(Arc::default()));
+            let bound = external::Params::bound("careless", look, factory);
+            Params::External(external::Params { period, ..bound })
+        };
+        assert_eq!(params(Look::Backlog, 0).check(), Ok(()));
+        assert_eq!(params(Look::Backlog, 0).needs().fresh, Fresh::Now);
+        assert!(params(Look::Counters, 0).check().unwrap_err().contains("above 0s"));
+        assert!(params(Look::Backlog, 7200 * SECOND).check().unwrap_err().contains("1h"));
+        assert!(Params::parse("external").is_err());
+    }
 }

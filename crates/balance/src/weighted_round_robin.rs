@@ -34,7 +34,7 @@ impl PolicyParams for Params {
         Needs::weighted(Look::Nothing)
     }
 
-    fn build(&self, servers: usize) -> WeightedRoundRobin {
+    fn build(&self, servers: usize, _key: u64) -> WeightedRoundRobin {
         WeightedRoundRobin { credit: vec![0; servers] }
     }
 }
@@ -68,7 +68,7 @@ impl Policy for WeightedRoundRobin {
         self.credit.fill(0);
     }
 
-    fn state(&self, visit: &mut dyn FnMut(usize, &'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
         for (i, credit) in self.credit.iter().enumerate() {
             visit(i, "credit", *credit as f64);
         }

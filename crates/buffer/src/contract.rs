@@ -12,7 +12,7 @@ pub trait Sizing {
     fn observe(&mut self, seen: &Observation) -> Decision;
 
     /// What the policy remembers, for traces and views: name and value, sizes in bytes.
-    fn state(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+    fn state(&self, _visit: &mut dyn FnMut(&str, f64)) {}
 }
 
 /// The parameters of a policy, and what the family needs to know of it.

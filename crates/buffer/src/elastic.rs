@@ -172,7 +172,7 @@ impl Sizing for Elastic {
         Decision { size, reason }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
         visit("work", self.work.value() as f64);
         visit("peak", self.held.value() as f64);
         visit("step", self.step.value() as f64);

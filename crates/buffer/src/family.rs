@@ -65,9 +65,9 @@ macro_rules! each {
     };
 }
 
-/// The words of every policy.
+/// The words of every policy, but for those from outside, which stand last.
 pub fn tables() -> &'static [&'static Table] {
-    TABLES
+    TABLES.split_last().map_or(&[], |(_, ours)| ours)
 }
 
 impl Params {
@@ -76,7 +76,7 @@ impl Params {
     /// # Errors
     /// Where and why it cannot be read.
     pub fn parse(text: &str) -> Result<Self, WordError> {
-        let (table, given) = words::describe("buffer policy", TABLES, text)?;
+        let (table, given) = words::describe("buffer policy", tables(), text)?;
         let mut params = Self::named(table.name).expect("each table is a policy's");
         policies!(each! (Params, &mut params, params => params.read(&given)))?;
         Ok(params)
@@ -114,7 +114,7 @@ impl Policy {
     }
 
     /// See [`Sizing::state`].
-    pub fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+    pub fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
         policies!(each! (Policy, self, policy => policy.state(visit)));
     }
 }

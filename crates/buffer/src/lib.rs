@@ -24,6 +24,7 @@ macro_rules! policies {
             on_demand::OnDemand,
             rrda::Rrda,
             elastic::Elastic,
+            external::External,
         }
     };
 }

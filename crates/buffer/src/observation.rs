@@ -65,6 +65,8 @@ choices! {
         Bound = "bound",
         /// Memory is short.
         Pressure = "pressure",
+        /// A policy from outside decided so.
+        Policy = "policy",
     }
 }
 

@@ -77,7 +77,7 @@ impl Sizing for OnDemand {
         Decision { size: bounded, reason }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
         visit("discarded", self.discarded.unwrap_or(0) as f64);
     }
 }

@@ -130,7 +130,7 @@ impl Sizing for Rrda {
         Decision { size: bounded, reason }
     }
 
-    fn state(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
         visit("average", self.average);
         visit("run", f64::from(self.run));
         visit("grown", self.moves.0 as f64);

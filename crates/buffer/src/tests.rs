@@ -397,3 +397,60 @@ fn on_demand_doubles_within_its_budget() {
     assert_eq!(bench.observe(), Decision { size: 40 << 10, reason: Reason::Discards });
     assert_eq!(bench.observe().reason, Reason::Hold);
 }
+
+mod outside {
+    use super::*;
+    use crate::external::{self, Factory};
+    use sojourn_units::external::Fault;
+    use std::sync::Arc;
+
+    /// Answers with what is needed next; fails for a packet of one byte.
+    #[derive(Clone)]
+    struct Echo;
+
+    impl external::Policy for Echo {
+        fn observe(&mut self, seen: &Observation) -> Result<Bytes, Fault> {
+            if seen.needed == 1 { Err(Fault("one".to_owned())) } else { Ok(seen.needed) }
+        }
+
+        fn state(&self, _visit: &mut dyn FnMut(&str, f64)) {}
+
+        fn copy(&self) -> Box<dyn external::Policy> {
+            Box::new(self.clone())
+        }
+
+        fn on_fault(&mut self, now: Nanos, fault: &Fault) {
+            assert_eq!((now, fault.0.as_str()), (7, "one"));
+        }
+    }
+
+    impl Factory for Echo {
+        fn create(&self, _params: &external::Params) -> Result<Box<dyn external::Policy>, Fault> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn on_fault(&self, fault: &Fault) {
+            panic!("{fault}");
+        }
+    }
+
+    #[test]
+    fn sizes_stay_within_their_bounds_and_after_a_fault_as_they_are() {
+        let params = Params::External(external::Params::bound("echo", Arc::new(Echo)));
+        let (least, most) = params.bounds();
+        let mut policy = Policy::new(&params);
+        let mut ask = |needed, occupied| {
+            let seen = Observation { now: 7, size: least, needed, occupied, ..Default::default() };
+            let Decision { size, reason } = policy.observe(&seen);
+            (size, reason)
+        };
+        assert_eq!(ask(100_000, 0), (100_000, Reason::Policy));
+        assert_eq!(ask(least, 0), (least, Reason::Hold));
+        assert_eq!(ask(5, 0), (least, Reason::Bound));
+        assert_eq!(ask(GREATEST, 0), (most, Reason::Bound));
+        assert_eq!(ask(5, 80_000), (80_000, Reason::Bound));
+        assert_eq!(ask(1, 0), (least, Reason::Hold));
+        assert_eq!(ask(100_000, 70_000), (70_000, Reason::Hold));
+        assert!(Params::parse("external").is_err());
+    }
+}

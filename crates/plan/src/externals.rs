@@ -8,6 +8,8 @@ use sojourn_units::external::Spec;
 pub enum External<'a> {
     /// A queue discipline.
     Queue(&'a mut sojourn_queue::external::Params),
+    /// A balancer's policy.
+    Balancer(&'a mut sojourn_balance::external::Params),
 }
 
 impl External<'_> {
@@ -15,6 +17,7 @@ impl External<'_> {
     pub fn spec(&self) -> &Spec {
         match self {
             Self::Queue(params) => &params.spec,
+            Self::Balancer(params) => &params.spec,
         }
     }
 }
@@ -26,6 +29,11 @@ impl Plan {
         for link in &mut self.links {
             if let sojourn_queue::Params::External(params) = &mut link.params.queue {
                 found.push(External::Queue(params));
+            }
+        }
+        for balancer in &mut self.balancers {
+            if let sojourn_balance::Params::External(params) = &mut balancer.policy {
+                found.push(External::Balancer(params));
             }
         }
         found

@@ -1,6 +1,7 @@
 //! Policies that choose servers, asked step by step.
 
 use crate::errors::word_error;
+use crate::own::{self, Faults};
 use crate::parse::json;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -9,16 +10,14 @@ use sojourn_random::Stream;
 use sojourn_units::Rate;
 use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
-
-fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
-    Params::parse(text).map_err(|e| word_error(py, text, &e))
-}
+use std::sync::Arc;
 
 /// A policy that chooses servers, in one line, as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_balancer(py: Python<'_>, text: &str) -> PyResult<String> {
-    json(&read(py, text)?)
+    let params = Params::parse(text).map_err(|e| word_error(py, text, &e))?;
+    json(&params)
 }
 
 /// The one line that `parse_balancer` has read.
@@ -43,15 +42,22 @@ enum Server {
 /// `finished`. `needs` says what is to be told, and when. Servers are known by their places in the
 /// list; times are nanoseconds of any clock that does not go back. Draws come from `seed`.
 #[pyclass(module = "sojourn._core")]
+#[derive(Clone)]
 pub(crate) struct Balancer {
     params: Params,
     inner: sojourn_balance::Balancer,
     names: Vec<String>,
     draws: Stream,
     last: Option<sojourn_balance::Choice>,
+    faults: Arc<Faults>,
 }
 
 impl Balancer {
+    /// Raises the fault of a user's policy, if it has failed.
+    fn sound(&self) -> PyResult<()> {
+        self.faults.take().map_or(Ok(()), Err)
+    }
+
     fn check(&self, server: usize) -> PyResult<()> {
         if server < self.names.len() {
             return Ok(());
@@ -79,7 +85,8 @@ impl Balancer {
     #[new]
     #[pyo3(signature = (text, /, servers, *, seed=0))]
     fn new(py: Python<'_>, text: &str, servers: Vec<Server>, seed: u64) -> PyResult<Self> {
-        let params = read(py, text)?;
+        let faults = Arc::new(Faults::default());
+        let params = own::balancer::read(py, text, &faults)?;
         if servers.is_empty() || servers.len() > MOST_SERVERS {
             let message = format!("{} servers: 1 to {MOST_SERVERS} are allowed", servers.len());
             return Err(PyValueError::new_err(message));
@@ -103,13 +110,18 @@ impl Balancer {
             known.push(sojourn_balance::Server::new(&name, weight));
             names.push(name);
         }
-        Ok(Self {
-            inner: sojourn_balance::Balancer::new(&params, &known),
+        params.check().map_err(PyValueError::new_err)?;
+        let key = Stream::new(seed, "balancer", "policy").next_u64();
+        let balancer = Self {
+            inner: sojourn_balance::Balancer::new(&params, &known, key),
             params,
             names,
             draws: Stream::new(seed, "balancer", "choice"),
             last: None,
-        })
+            faults,
+        };
+        balancer.sound()?;
+        Ok(balancer)
     }
 
     /// The policy's name.
@@ -179,10 +191,10 @@ impl Balancer {
 
     /// What the policy remembers, by name: a number for each server that it knows one of.
     #[getter]
-    fn state(&self) -> BTreeMap<&'static str, BTreeMap<usize, f64>> {
+    fn state(&self) -> BTreeMap<String, BTreeMap<usize, f64>> {
         let mut state: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         self.inner.state(&mut |server, name, value| {
-            state.entry(name).or_default().insert(server, value);
+            state.entry(name.to_owned()).or_default().insert(server, value);
         });
         state
     }
@@ -219,18 +231,19 @@ impl Balancer {
             })
             .collect();
         self.inner.observe(now, &readings);
-        Ok(())
+        self.sound()
     }
 
     /// The place of the server for a new flow, which counts as open from now on; `None` if no server
     /// is to be had. `flow` is what all its packets have in common: addresses, protocol and ports.
     #[pyo3(signature = (now, flow=None))]
-    fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> Option<usize> {
+    fn choose(&mut self, now: u64, flow: Option<&[u8]>) -> PyResult<Option<usize>> {
         let flow =
             sojourn_balance::Flow { hash: sojourn_balance::hash_of(flow.unwrap_or_default()) };
         let draws = &mut self.draws;
         self.last = self.inner.choose(now, &flow, &mut |n| draws.below(n));
-        self.last.map(|choice| choice.server)
+        self.sound()?;
+        Ok(self.last.map(|choice| choice.server))
     }
 
     /// A flow that was not asked about is at `server`, and counts as open from now on: one that began
@@ -247,13 +260,18 @@ impl Balancer {
     fn finished(&mut self, now: u64, server: usize, latency: Option<u64>) -> PyResult<()> {
         self.check(server)?;
         self.inner.finished(now, server, latency);
-        Ok(())
+        self.sound()
     }
 
     /// A server has come up or gone down. One that is down is never chosen.
     fn set_up(&mut self, server: usize, up: bool) -> PyResult<()> {
         self.check(server)?;
         self.inner.set_up(server, up);
-        Ok(())
+        self.sound()
+    }
+
+    /// A balancer in the same state, independent of this one.
+    fn copy(&self) -> Self {
+        self.clone()
     }
 }

@@ -1,21 +1,19 @@
 //! Policies for receive buffers, asked step by step.
 
 use crate::errors::word_error;
+use crate::own::{self, Faults};
 use crate::parse::json;
 use pyo3::prelude::*;
 use sojourn_buffer::{Memory, Observation, Params, Policy, Reason};
 use sojourn_units::declare::Choices;
 use std::collections::BTreeMap;
-
-fn read(py: Python<'_>, text: &str) -> PyResult<Params> {
-    Params::parse(text).map_err(|e| word_error(py, text, &e))
-}
+use std::sync::Arc;
 
 /// A policy for a receive buffer, in one line, as the JSON of its parameters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
-    json(&read(py, text)?)
+    json(&Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
 /// A policy for the size of a receive buffer: `BufferPolicy("elastic ceiling 64mb")`.
@@ -24,11 +22,13 @@ pub(crate) fn parse_buffer(py: Python<'_>, text: &str) -> PyResult<String> {
 /// the size that the buffer is to have. Sizes are bytes as the buffer counts them, times nanoseconds
 /// of any clock that does not go back. The first observation is the baseline.
 #[pyclass(module = "sojourn._core")]
+#[derive(Clone)]
 pub(crate) struct BufferPolicy {
     params: Params,
     policy: Policy,
     size: u64,
     reason: Reason,
+    faults: Arc<Faults>,
 }
 
 #[pymethods]
@@ -36,10 +36,11 @@ impl BufferPolicy {
     #[new]
     #[pyo3(signature = (text, /))]
     fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let params = read(py, text)?;
-        let policy = Policy::new(&params);
-        let size = params.initial();
-        Ok(Self { params, policy, size, reason: Reason::Hold })
+        let faults = Arc::new(Faults::default());
+        let params = own::buffer::read(py, text, &faults)?;
+        let (policy, size) = (Policy::new(&params), params.initial());
+        faults.take().map_or(Ok(()), Err)?;
+        Ok(Self { params, policy, size, reason: Reason::Hold, faults })
     }
 
     /// The policy's name.
@@ -75,10 +76,10 @@ impl BufferPolicy {
 
     /// What the policy remembers, by name; sizes in bytes.
     #[getter]
-    fn state(&self) -> BTreeMap<&'static str, f64> {
+    fn state(&self) -> BTreeMap<String, f64> {
         let mut state = BTreeMap::new();
         self.policy.state(&mut |name, value| {
-            state.insert(name, value);
+            state.insert(name.to_owned(), value);
         });
         state
     }
@@ -99,7 +100,7 @@ impl BufferPolicy {
         needed: u64,
         processed: Option<u64>,
         memory: Option<(u64, u64)>,
-    ) -> u64 {
+    ) -> PyResult<u64> {
         let memory = memory.map(|(total, available)| Memory { total, available });
         let decision = self.policy.observe(&Observation {
             now,
@@ -111,6 +112,11 @@ impl BufferPolicy {
             memory,
         });
         (self.size, self.reason) = (decision.size, decision.reason);
-        self.size
+        self.faults.take().map_or(Ok(self.size), Err)
+    }
+
+    /// A policy in the same state, independent of this one.
+    fn copy(&self) -> Self {
+        self.clone()
     }
 }

@@ -41,7 +41,11 @@ mod _core {
     #[pymodule_export]
     use crate::flows::plan_flows;
     #[pymodule_export]
+    use crate::own::balancer::{BalancerFlow, BalancerServer};
+    #[pymodule_export]
     use crate::own::bench::QueueBench;
+    #[pymodule_export]
+    use crate::own::buffer::BufferView;
     #[pymodule_export]
     use crate::own::views::{Draws, Packet, Queue};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Receive buffers of running servers, and of a socket of one's own.
 
-use crate::errors::word_error;
+use crate::own::{self, Faults};
 use crate::parse::json;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use sojourn_rcvbuf::tuner::{Settings, Tuner};
 use sojourn_units::{MILLISECOND, SECOND};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the user can put right is a `ValueError`, the rest an `OSError`.
 fn raise(error: &io::Error) -> PyErr {
@@ -24,10 +24,6 @@ fn raise(error: &io::Error) -> PyErr {
         }
         _ => PyOSError::new_err((error.raw_os_error(), error.to_string())),
     }
-}
-
-fn policy(py: Python<'_>, text: &str) -> PyResult<sojourn_buffer::Params> {
-    sojourn_buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
 }
 
 fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
@@ -41,11 +37,19 @@ fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct RcvbufTuner {
     tuner: Mutex<Tuner>,
+    faults: Arc<Faults>,
 }
 
 impl RcvbufTuner {
     fn tuner(&self) -> MutexGuard<'_, Tuner> {
         self.tuner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its thread may be waiting for Python while it goes.
+impl Drop for RcvbufTuner {
+    fn drop(&mut self) {
+        Python::attach(|py| py.detach(|| self.tuner().stop().len()));
     }
 }
 
@@ -69,7 +73,8 @@ impl RcvbufTuner {
         state: Option<PathBuf>,
     ) -> PyResult<Self> {
         let fail = |why: &str| Err(PyValueError::new_err(why.to_owned()));
-        let policy = self::policy(py, policy)?;
+        let faults = Arc::new(Faults::default());
+        let policy = own::buffer::read(py, policy, &faults)?;
         let who = match (pid, unit) {
             (Some(_), Some(_)) => return fail("a process or a unit, not both"),
             (Some(pid), None) => Who::Pid(pid),
@@ -96,11 +101,13 @@ impl RcvbufTuner {
             ..Settings::new(Target { who, port }, policy, folder(state)?)
         };
         let tuner = py.detach(|| Tuner::start(settings)).map_err(|error| raise(&error))?;
-        Ok(Self { tuner: Mutex::new(tuner) })
+        Ok(Self { tuner: Mutex::new(tuner), faults })
     }
 
-    /// What it knows, as JSON: bytes as the kernel counts them, seconds.
+    /// What it knows, as JSON: bytes as the kernel counts them, seconds. Raises the fault of a user's
+    /// policy.
     fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        self.faults.take().map_or(Ok(()), Err)?;
         json(&py.detach(|| self.tuner().snapshot()))
     }
 
@@ -143,11 +150,19 @@ pub(crate) fn rcvbuf_state_folder() -> PyResult<PathBuf> {
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct AdaptiveBuffer {
     adaptive: Mutex<Adaptive>,
+    faults: Arc<Faults>,
 }
 
 impl AdaptiveBuffer {
     fn adaptive(&self) -> MutexGuard<'_, Adaptive> {
         self.adaptive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its thread may be waiting for Python while it goes.
+impl Drop for AdaptiveBuffer {
+    fn drop(&mut self) {
+        Python::attach(|py| py.detach(|| self.adaptive().stop().is_ok()));
     }
 }
 
@@ -161,7 +176,8 @@ impl AdaptiveBuffer {
         policy: &str,
         interval: f64,
     ) -> PyResult<Self> {
-        let policy = self::policy(py, policy)?;
+        let faults = Arc::new(Faults::default());
+        let policy = own::buffer::read(py, policy, &faults)?;
         if !(0.001..=1.0).contains(&interval) {
             return Err(PyValueError::new_err("`interval` is 1 ms to 1 s"));
         }
@@ -170,11 +186,13 @@ impl AdaptiveBuffer {
         let interval = ((interval * SECOND as f64) as u64).max(MILLISECOND);
         let adaptive =
             Adaptive::start(descriptor, &policy, interval).map_err(|error| raise(&error))?;
-        Ok(Self { adaptive: Mutex::new(adaptive) })
+        Ok(Self { adaptive: Mutex::new(adaptive), faults })
     }
 
     /// What is known of the socket, as JSON: bytes as the kernel counts them, packets dropped.
+    /// Raises the fault of a user's policy.
     fn stats(&self) -> PyResult<String> {
+        self.faults.take().map_or(Ok(()), Err)?;
         let stats = self.adaptive().stats();
         json(&object!({
             "occupied": stats.occupied,

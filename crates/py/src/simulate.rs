@@ -1,7 +1,7 @@
 //! Running a plan, and what a run leaves behind.
 
 use crate::errors::{PlanError, plan_error};
-use crate::own;
+use crate::own::{self, Faults};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -9,6 +9,7 @@ use sojourn_measure::{Column, Table, Values};
 use sojourn_plan::Plan;
 use sojourn_sim::{Control, RunError};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Reads a plan, without looking whether it can be run.
 pub(crate) fn read(plan_json: &str) -> PyResult<Plan> {
@@ -83,7 +84,12 @@ pub(crate) fn simulate_server(py: Python<'_>, params_json: &str, seed: u64) -> P
     let fail = |why: String| PlanError::new_err(why);
     let params: sojourn_sim::server::Params =
         serde_json::from_str(params_json).map_err(|e| fail(format!("not a server: {e}")))?;
-    let outcome = py.detach(|| sojourn_sim::server::run(&params, seed)).map_err(fail)?;
+    let faults = Arc::new(Faults::default());
+    let policy = own::buffer::read(py, &params.policy, &faults)
+        .map_err(|error| fail(error.value(py).to_string()))?;
+    let outcome = py.detach(|| sojourn_sim::server::run_with(&params, &policy, seed));
+    let outcome = outcome.map_err(fail)?;
+    faults.take().map_or(Ok(()), Err)?;
     crate::parse::json(&outcome)
 }
 

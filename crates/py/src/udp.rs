@@ -1,7 +1,7 @@
 //! The UDP transport: a server that receives files or takes messages at a given speed, a client that
 //! sends files, and clients that send messages.
 
-use crate::errors::word_error;
+use crate::own::{self, Faults};
 use crate::parse::json;
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -32,10 +32,6 @@ fn described<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn policy(py: Python<'_>, text: &str) -> PyResult<sojourn_buffer::Params> {
-    sojourn_buffer::Params::parse(text).map_err(|e| word_error(py, text, &e))
-}
-
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -49,11 +45,19 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) struct UdpServer {
     running: Mutex<Running>,
     received: Arc<Mutex<Vec<Received>>>,
+    faults: Arc<Faults>,
 }
 
 impl UdpServer {
     fn running(&self) -> std::sync::MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its threads may be waiting for Python while it goes.
+impl Drop for UdpServer {
+    fn drop(&mut self) {
+        Python::attach(|py| self.stop(py));
     }
 }
 
@@ -70,7 +74,8 @@ impl UdpServer {
         connections: usize,
         client: u64,
     ) -> PyResult<Self> {
-        let policy = policy(py, buffer)?;
+        let faults = Arc::new(Faults::default());
+        let policy = own::buffer::read(py, buffer, &faults)?;
         let limits = Limits { connections, client, ..Limits::default() };
         let files = Files::new(&folder, quota)
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string(), folder)))?;
@@ -79,7 +84,7 @@ impl UdpServer {
         let settings = Settings { limits, ..Settings::new(bind, policy) };
         let running = Running::start(&settings, files)
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;
-        Ok(Self { running: Mutex::new(running), received })
+        Ok(Self { running: Mutex::new(running), received, faults })
     }
 
     /// A server whose handler takes messages at the speed of `handler` (JSON of
@@ -96,16 +101,17 @@ impl UdpServer {
         let params: work::Params = described(handler)?;
         params.check().map_err(PyValueError::new_err)?;
         let bind = address(bind)?;
-        let settings = Settings::new(bind, policy(py, buffer)?);
+        let faults = Arc::new(Faults::default());
+        let settings = Settings::new(bind, own::buffer::read(py, buffer, &faults)?);
         let running = Running::start(&settings, Work::new(&params, seed))
             .map_err(|e| PyOSError::new_err((e.raw_os_error(), format!("{bind}: {e}"))))?;
-        Ok(Self { running: Mutex::new(running), received: Arc::default() })
+        Ok(Self { running: Mutex::new(running), received: Arc::default(), faults })
     }
 
     /// Where it listens.
     #[getter]
-    fn address(&self) -> String {
-        self.running().address().to_string()
+    fn address(&self, py: Python<'_>) -> String {
+        py.detach(|| self.running().address().to_string())
     }
 
     /// What it counts and measures, as JSON: bytes, seconds.
@@ -148,15 +154,16 @@ impl UdpServer {
     /// Another policy for the buffer from now on.
     #[pyo3(signature = (buffer, /))]
     fn set_policy(&self, py: Python<'_>, buffer: &str) -> PyResult<()> {
-        let policy = policy(py, buffer)?;
+        let policy = own::buffer::read(py, buffer, &self.faults)?;
         py.detach(|| self.running().set_policy(policy));
         Ok(())
     }
 
-    /// Why it ended by itself, if it has.
+    /// Why it ended by itself, if it has. Raises the fault of a user's policy.
     #[getter]
-    fn failure(&self) -> Option<String> {
-        self.running().failure()
+    fn failure(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.faults.take().map_or(Ok(()), Err)?;
+        Ok(py.detach(|| self.running().failure()))
     }
 
     /// Ends it; what is unfinished is removed.

@@ -59,6 +59,8 @@ class Balanced:
 
     def known(self, as_json: bool, remove: bool) -> dict[str, Any]:
         """The service's part of it."""
+        from sojourn.own.text import alone
+
         servers = [_server(text, as_json) for text in self.server]
         if remove:  # the rules there do not depend on the policy, and the queues may be gone
             return {"address": self.address, "policy": "round-robin", "servers": servers}
@@ -67,7 +69,8 @@ class Balanced:
 
             found = sources_of(self.backlog, [one["name"] for one in servers])
             servers = [one | {"backlog": text} for one, text in zip(servers, found, strict=True)]
-        return {"address": self.address, "policy": self.policy, "servers": servers}
+        policy = alone("balancer", self.policy)
+        return {"address": self.address, "policy": policy, "servers": servers}
 
 
 @dataclass(frozen=True)
@@ -242,9 +245,11 @@ def serve(
     from sojourn import _core
     from sojourn.lb.serve import Showing, require_os_ken
     from sojourn.lb.serve import serve as run
+    from sojourn.own.sources import is_own
 
     require_os_ken()
-    _core.parse_balancer(balanced.policy)
+    if not is_own(balanced.policy):
+        _core.parse_balancer(balanced.policy)
     service = _service(
         as_json,
         **balanced.known(as_json, session.remove),

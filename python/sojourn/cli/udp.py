@@ -69,12 +69,14 @@ def serve(
     With `--json` there is one line for each file, and one with all counters at the end.
     """
     from sojourn._core import UdpServer, parse_quantity
+    from sojourn.own.text import alone
 
     if not folder.is_dir():
         exits.fail(f"{folder}: there is no such folder; make it first", as_json=as_json)
     with _input(as_json):
         limit = parse_quantity("size", quota)
-        server = UdpServer(bind, folder, buffer, quota=limit, connections=connections)
+        policy = alone("buffer", buffer)
+        server = UdpServer(bind, folder, policy, quota=limit, connections=connections)
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
         over = stack.enter_context(stopped())

@@ -16,7 +16,6 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-from sojourn import _core
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs.endpoint import environment
@@ -25,6 +24,7 @@ from sojourn.lab.programs.play import NICE
 from sojourn.lab.run import Part, Run
 from sojourn.lab.validity import Doubt
 from sojourn.lab.wire.start import DEVICE, QUEUE
+from sojourn.own.text import balancer_text
 from sojourn.temporary import folder, nameless
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Switch(Part):
         return {
             "address": address(self.balanced.virtual),
             "servers": servers,
-            "policy": _core.format_balancer(json.dumps(balancer["policy"])),
+            "policy": balancer_text(balancer["policy"], run.plan.get("sources", {})),
             "seed": run.lineup.run.seed,
             "affinity": self.balanced.affinity,
             "affinity_seconds": AFFINITY_SECONDS,

@@ -10,6 +10,7 @@ import os
 import sys
 from importlib import import_module
 
+from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lb.serve import Showing, require_os_ken, serve
 from sojourn.lb.service import Service
@@ -29,7 +30,7 @@ def main(descriptor: str) -> int:
     service = service.model_copy(update={"health_from": int(line) / 1e9})
     try:
         serve(service, Showing(as_json=True))
-    except LabError as error:
+    except (LabError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0

@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sojourn import _core
 from sojourn.lab.errors import LabError
@@ -24,6 +24,8 @@ from sojourn.lb.service import Service
 KEPT = 64
 """Choices that are kept to be shown."""
 REMEMBERED_CLIENTS = 65_536
+
+T = TypeVar("T")
 
 
 class PolicyRefused(LabError):
@@ -94,6 +96,8 @@ class Director:
         self.fallen_back = 0
         """Choices made without the policy, since what it looks at could not be believed."""
         self.times: deque[float] = deque(maxlen=4096)
+        self.fault: _core.PolicyError | None = None
+        """What went wrong in a policy of the user's own; from then on flows go by turns."""
         self._turn = 0
         self._observed = 0
         self._clients: OrderedDict[tuple[IPv4Address, int], tuple[int, float]] = OrderedDict()
@@ -104,7 +108,7 @@ class Director:
             reader = Reader([text for text in texts if text is not None])
         if self.look != "backlog":
             return reader
-        name = self.service.policy.split()[0]
+        name = _core.Balancer(self.service.policy, ["one"]).text.split()[0]
         others = ", ".join(working_with(lambda look: look != "backlog"))
         if reader is None:
             raise PolicyRefused(
@@ -144,7 +148,7 @@ class Director:
         news = seen.up != up
         seen.up, seen.why = up, why
         if news:
-            self.policy.set_up(number, up)
+            self._tell(lambda: self.policy.set_up(number, up))
         return news
 
     def counted(self, number: int, size: int, packets: int, dropped: int) -> None:
@@ -167,19 +171,30 @@ class Director:
                 at = min(at, one.at)
         # The policy's readings are as old as the oldest of them, and its time does not go back.
         self._observed = max(self._observed, at)
-        self.policy.observe(
-            self._observed,
-            backlog=backlog,
-            limit=[server.limit_packets for server in servers],
-            limit_bytes=[server.limit_bytes for server in servers],
-            rate=rates,
-            counters=[
-                None
-                if seen.tx_bytes is None or seen.tx_packets is None
-                else (seen.tx_bytes, seen.tx_packets)
-                for seen in self.seen
-            ],
+        counters = [
+            None
+            if seen.tx_bytes is None or seen.tx_packets is None
+            else (seen.tx_bytes, seen.tx_packets)
+            for seen in self.seen
+        ]
+        self._tell(
+            lambda: self.policy.observe(
+                self._observed,
+                backlog=backlog,
+                limit=[server.limit_packets for server in servers],
+                limit_bytes=[server.limit_bytes for server in servers],
+                rate=rates,
+                counters=counters,
+            )
         )
+
+    def _tell(self, call: Callable[[], T]) -> T | None:
+        """Make a call of the policy; its fault is kept for the program to end with."""
+        try:
+            return call()
+        except _core.PolicyError as error:
+            self.fault = self.fault or error
+            return None
 
     @property
     def blind(self) -> str | None:
@@ -225,7 +240,8 @@ class Director:
             return server, "blind", None
         # Readings were taken since; ages count from now.
         now = time.monotonic_ns()
-        server = self.policy.choose(now, key.packed(self.service.address))
+        flow = key.packed(self.service.address)
+        server = self._tell(lambda: self.policy.choose(now, flow))
         if server is None:
             return None, "", None
         self._bind(key, server)
@@ -277,4 +293,5 @@ class Director:
 
     def finished(self, server: int, took: int | None) -> None:
         """A flow has ended after so many nanoseconds, if that is known."""
-        self.policy.finished(time.monotonic_ns(), server, None if took is None else max(took, 0))
+        latency = None if took is None else max(took, 0)
+        self._tell(lambda: self.policy.finished(time.monotonic_ns(), server, latency))

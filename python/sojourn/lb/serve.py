@@ -18,6 +18,7 @@ from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from sojourn.lb.application import Connection
+    from sojourn.lb.director import Director
     from sojourn.lb.server import Controller
     from sojourn.lb.status import Status
 
@@ -86,7 +87,7 @@ def serve(service: Service, showing: Showing) -> None:
         else:
             page = "" if url is None else f", status at {url}"
             print(f"waiting for a switch at {where}{page}; Ctrl-C ends it", file=sys.stderr)
-        _show(status, showing, over)
+        _show(status, showing, over, director)
         if controller.application.connection is not None and not showing.as_json:
             print(
                 ("\n" if showing.watch else "")
@@ -123,9 +124,10 @@ def _line(value: Any) -> None:
     sys.stdout.flush()
 
 
-def _show(status: Status, showing: Showing, over: threading.Event) -> None:
+def _show(status: Status, showing: Showing, over: threading.Event, director: Director) -> None:
+    """Show what happens until the end; raises the fault of a policy of the user's own."""
     if showing.as_json:
-        _repeat(over, lambda: _line(status.look()))
+        _repeat(over, director, lambda: _line(status.look()))
         _line(status.look())
     elif showing.watch:
         from rich.console import Console
@@ -134,15 +136,17 @@ def _show(status: Status, showing: Showing, over: threading.Event) -> None:
         from sojourn.lb.status import render
 
         with Live(console=Console(stderr=True), auto_refresh=False) as live:
-            _repeat(over, lambda: live.update(render(status.look()), refresh=True))
+            _repeat(over, director, lambda: live.update(render(status.look()), refresh=True))
     else:
-        over.wait()
+        _repeat(over, director, lambda: None)
 
 
-def _repeat(over: threading.Event, act: Callable[[], None]) -> None:
+def _repeat(over: threading.Event, director: Director, act: Callable[[], None]) -> None:
     every = SAY_FIRST
     while not over.wait(every):
         act()
+        if director.fault is not None:
+            raise director.fault
         every = min(2 * every, SAY_EVERY)
 
 

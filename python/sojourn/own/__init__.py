@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, queue
+from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, balancer, buffer, queue
 from sojourn.own.errors import OwnError
 from sojourn.own.laws import codel_control_law, codel_invsqrt
 
@@ -12,6 +12,8 @@ __all__ = [
     "MARK",
     "OwnError",
     "Verdict",
+    "balancer",
+    "buffer",
     "codel_control_law",
     "codel_invsqrt",
     "queue",

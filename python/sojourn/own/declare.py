@@ -76,6 +76,7 @@ class Family:
     noun: str
     methods: Mapping[str, tuple[str, ...]]
     optional: Mapping[str, tuple[str, ...]]
+    init: tuple[str, ...] = ("params", "draws")
 
 
 FAMILIES: dict[str, Family] = {
@@ -85,7 +86,28 @@ FAMILIES: dict[str, Family] = {
         {"enqueue": ("now", "packet", "queue"), "dequeue": ("now", "queue")},
         {"on_timer": ("now", "queue"), "change": ("params",), "state": ()},
     ),
+    "balancer": Family(
+        "balancer",
+        "balancing policy",
+        {"choose": ("now", "flow", "servers")},
+        {
+            "observe": ("now", "servers"),
+            "finished": ("now", "server", "latency", "servers"),
+            "changed": ("servers",),
+            "state": (),
+        },
+    ),
+    "buffer": Family(
+        "buffer",
+        "receive-buffer policy",
+        {"observe": ("now", "buffer")},
+        {"state": ()},
+        init=("params",),
+    ),
 }
+
+LOOKS = ("nothing", "connections", "latency", "counters", "backlog")
+"""What a balancing policy may look at."""
 
 
 def queue(name: str, *, period: str | None = None, **defaults: Default) -> Callable[[C], C]:
@@ -96,6 +118,38 @@ def queue(name: str, *, period: str | None = None, **defaults: Default) -> Calla
     """
     every = 0 if period is None else _core.parse_quantity("time", period)
     return _declare("queue", name, defaults, {"period": every}, ("on_timer",) if every else ())
+
+
+def balancer(
+    name: str, *, look: str = "connections", period: str | None = None, **defaults: Default
+) -> Callable[[C], C]:
+    """Declare a balancing policy.
+
+    The class has `__init__(params, draws)` and `choose(now, flow, servers)`. `look` is what it sees
+    of servers: `nothing`, `connections`, `latency` (connections and the times of requests),
+    `counters` or `backlog` of their ports. With `period="100ms"` ports are read that often, and
+    `observe(now, servers)` is called; without it backlogs are read for each choice.
+    """
+    if look not in LOOKS:
+        raise OwnError(f"`look` is one of {', '.join(LOOKS)}; found {look!r}")
+    every = 0 if period is None else _core.parse_quantity("time", period)
+    if every and look not in ("counters", "backlog"):
+        raise OwnError(f"`period` is that of readings, which look={look!r} does not need")
+    if look == "counters" and not every:
+        raise OwnError('look="counters" needs a `period`, such as period="1s"')
+    return _declare("balancer", name, defaults, {"look": look, "period": every})
+
+
+def buffer(
+    name: str, *, floor: str = "64kb", ceiling: str = "256mb", **defaults: Default
+) -> Callable[[C], C]:
+    """Declare a policy for the size of a receive buffer.
+
+    The class has `__init__(params)` and `observe(now, buffer)`, which returns the size in bytes.
+    The engine keeps it within `floor`, which is the first size, and `ceiling`, two parameters of
+    every such policy.
+    """
+    return _declare("buffer", name, {"floor": floor, "ceiling": ceiling, **defaults}, {})
 
 
 def _declare(
@@ -153,7 +207,7 @@ def _kind(text: str) -> str:
 def _check_methods(family: Family, cls: type, needs: tuple[str, ...]) -> None:
     if not inspect.isclass(cls):
         raise OwnError(f"a {family.noun} is a class, not {cls!r}")
-    wanted = {"__init__": ("params", "draws"), **family.methods}
+    wanted = {"__init__": family.init, **family.methods}
     wanted |= {name: family.optional[name] for name in needs}
     for name, arguments in (wanted | dict(family.optional)).items():
         method = getattr(cls, name, None)

@@ -13,7 +13,7 @@ from sojourn import _core
 from sojourn.own import loading
 from sojourn.own.declare import FAMILIES, Declaration
 from sojourn.own.errors import OwnError
-from sojourn.own.sources import Read, Sources, gather, place_of
+from sojourn.own.sources import Read, Sources, gather, is_own, place_of
 
 Json = dict[str, Any]
 
@@ -114,8 +114,51 @@ def queue_params(own: Own, mtu: int = 1514) -> Json:
     }
 
 
-FORMS: dict[str, Callable[[Own], Json]] = {"queue": queue_params}
+def balancer_params(own: Own) -> Json:
+    """A balancing policy's parameters as a plan has them."""
+    return {"name": "external", "spec": own.spec, **own.declaration.options}
+
+
+MOST_BUFFER = 1 << 40
+"""No receive buffer is larger."""
+
+
+def buffer_params(own: Own) -> Json:
+    """The parameters of a receive buffer's policy as the engine takes them."""
+    bounds = {name: own.values[name] for name in ("floor", "ceiling")}
+    kinds = {word.kind for word in own.declaration.words if word.name in bounds}
+    if kinds != {"size"} or not 0 < bounds["floor"] <= bounds["ceiling"] <= MOST_BUFFER:
+        raise OwnError("`floor` and `ceiling` are sizes above 0, such as 64kb, the lower one first")
+    return {"name": "external", "spec": own.spec, **bounds}
+
+
+FORMS: dict[str, Callable[[Own], Json]] = {
+    "queue": queue_params,
+    "balancer": balancer_params,
+    "buffer": buffer_params,
+}
 """What a plan has of a policy, by family."""
+
+
+def alone(family: str, text: str, read: Read = read_file) -> str:
+    """A policy as the engine takes it outside a plan: one of one's own with its sources."""
+    if not is_own(text):
+        return text
+    found = own(family, text, read)
+    return with_sources(FORMS[family](found), found.texts)
+
+
+def balancer_text(params: Json, sources: dict[str, dict[str, str]]) -> str:
+    """A balancing policy of a plan as the engine takes it outside one."""
+    if params["name"] == "external":
+        return with_sources(params, sources)
+    return _core.format_balancer(json.dumps(params))
+
+
+def with_sources(params: Json, sources: dict[str, dict[str, str]]) -> str:
+    """A policy's parameters, as a plan has them, with its sources."""
+    policy = {key: value for key, value in params.items() if key != "name"}
+    return json.dumps({"policy": policy, "sources": sources})
 
 
 def described(text: str, read: Read = read_file) -> Declaration:

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
+from sojourn.own.text import alone
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -44,7 +45,7 @@ class Tuner:
         state: str | PathLike[str] | None = None,
     ) -> None:
         self._tuner = RcvbufTuner(
-            policy,
+            alone("buffer", policy),
             pid=pid,
             unit=unit,
             port=port,

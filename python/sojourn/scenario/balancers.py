@@ -50,7 +50,9 @@ def _balancer(context: Context, index: int, name: str, given: Balancer, links: l
     servers = [_server(context, at, i, node, given) for i, node in enumerate(nodes)]
     plan = {
         "name": name,
-        "policy": context.words((*at, "policy"), _core.parse_balancer, given.policy),
+        "policy": context.policy(
+            "balancer", (*at, "policy"), _core.parse_balancer, given.policy, instead="random"
+        ),
         "servers": servers,
         "delay": time_of(given.delay),
         "decision": time_of(given.decision),

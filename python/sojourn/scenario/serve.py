@@ -6,6 +6,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from sojourn import _core
+from sojourn.own.errors import OwnError
+from sojourn.own.sources import is_own
+from sojourn.own.text import balancer_text, described
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +21,12 @@ SEEN = "backlog"
 
 def looks_at_queues(policy: str) -> bool:
     """Return whether a policy goes by backlogs, which OpenFlow does not tell."""
-    return bool(_core.Balancer(policy, ["a"]).needs["look"] == SEEN)
+    if not is_own(policy):
+        return bool(_core.Balancer(policy, ["a"]).needs["look"] == SEEN)
+    try:
+        return bool(described(policy).options.get("look") == SEEN)
+    except OwnError:  # the file may be elsewhere by now
+        return False
 
 
 def serve_command(scenario: Scenario, balancer: str) -> str:
@@ -26,7 +34,7 @@ def serve_command(scenario: Scenario, balancer: str) -> str:
     plan = scenario.plan()
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy
-    needs = _core.Balancer(policy, ["a"]).needs
+    needs = _core.Balancer(balancer_text(chosen["policy"], plan.get("sources", {})), ["a"]).needs
     lines = [f"sojourn lb serve --policy {shlex.quote(policy)} --address VIRTUAL-ADDRESS"]
     for n, server in enumerate(chosen["servers"], 1):
         said = [f"{plan['nodes'][server['node']]['name']}=ADDRESS{n}@PORT{n}"]

@@ -190,7 +190,7 @@ App = Annotated[
 
 Policy = Annotated[
     str,
-    _checked("a balancing policy", "iqlb", _core.parse_balancer),
+    _checked("a balancing policy", "iqlb", _or_own(_core.parse_balancer)),
     _schema("A policy that chooses servers, then options.", "iqlb", "qtm period 500ms", "maglev"),
 ]
 Service = Annotated[

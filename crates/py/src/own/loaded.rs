@@ -5,12 +5,14 @@ use super::package::package;
 use crate::errors::PlanError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sojourn_units::external::{Spec, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Sources of policies by their digests, as a plan has them.
-type Sources = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type Sources = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A policy's class, loaded, and what goes wrong in its code.
 pub(crate) struct Loaded {
@@ -47,16 +49,45 @@ impl Loaded {
         Self::new(py, spec, &sources, faults)
     }
 
-    /// An instance of the class.
+    /// A copy of an instance.
+    ///
+    /// # Panics
+    /// If its class cannot be copied.
+    pub(crate) fn copy<'py>(&self, object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+        let copied = object.py().import("copy").and_then(|m| m.call_method1("deepcopy", (object,)));
+        copied.unwrap_or_else(|error| panic!("a copy of {} cannot be made: {error}", self.name))
+    }
+
+    /// An instance of the class; without `draws` in a family that is given none.
     pub(crate) fn instance<'py>(
         &self,
         py: Python<'py>,
         values: &BTreeMap<String, Value>,
         others: &Bound<'py, PyDict>,
-        draws: Bound<'py, PyAny>,
+        draws: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let params = params(py, values, others)?;
-        self.class.bind(py).call1((params, draws))
+        match draws {
+            Some(draws) => self.class.bind(py).call1((params, draws)),
+            None => self.class.bind(py).call1((params,)),
+        }
+    }
+}
+
+/// A policy outside a plan as the package passes it: its parameters and its sources; none if `text` is
+/// that of a policy of the engine's.
+pub(crate) fn alone<P: DeserializeOwned>(text: &str) -> PyResult<Option<(P, Sources)>> {
+    #[derive(Deserialize)]
+    struct Alone<P> {
+        policy: P,
+        sources: Sources,
+    }
+    if !text.starts_with('{') {
+        return Ok(None);
+    }
+    match serde_json::from_str(text) {
+        Ok(Alone { policy, sources }) => Ok(Some((policy, sources))),
+        Err(error) => Err(PlanError::new_err(format!("not a policy of a user's: {error}"))),
     }
 }
 

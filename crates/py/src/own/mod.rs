@@ -1,6 +1,8 @@
 //! Policies that users write in Python: bound to the plans that name them, and watched.
 
+pub(crate) mod balancer;
 pub(crate) mod bench;
+pub(crate) mod buffer;
 mod faults;
 pub(crate) mod loaded;
 mod package;
@@ -27,6 +29,7 @@ pub(crate) fn bind(py: Python<'_>, plan: &mut Plan) -> PyResult<Option<Arc<Fault
         let loaded = Loaded::new(py, external.spec(), &sources, &faults)?;
         match external {
             External::Queue(params) => params.code = queue::code(loaded),
+            External::Balancer(params) => params.code = balancer::code(loaded),
         }
     }
     plan.sources = sources;

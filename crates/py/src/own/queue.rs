@@ -40,7 +40,7 @@ impl external::Factory for Factory {
             let made = || -> PyResult<PyPolicy> {
                 let draws = Bound::new(py, Draws { stream: draws })?.into_any();
                 let others = others(py, params)?;
-                let object = self.loaded.instance(py, &params.spec.params, &others, draws)?;
+                let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
                 PyPolicy::new(py, &object, self.loaded.clone(), params.period)
             };
             match made() {
@@ -241,7 +241,7 @@ impl Policy for PyPolicy {
     fn copy(&self) -> Box<dyn Policy> {
         Python::attach(|py| {
             let made = || -> PyResult<Self> {
-                let copy = py.import("copy")?.call_method1("deepcopy", (self.object.bind(py),))?;
+                let copy = self.loaded.copy(self.object.bind(py));
                 let mut policy = Self::new(py, &copy, self.loaded.clone(), self.period)?;
                 policy.timer = self.timer;
                 let here = self.queue.borrow(py);

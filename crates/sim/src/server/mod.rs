@@ -100,8 +100,7 @@ const MOST_SLOTS: u128 = 1 << 20;
 const MOST_EVENTS: u128 = 2_000_000_000;
 
 impl Params {
-    fn check(&self) -> Result<sojourn_buffer::Params, String> {
-        let policy = sojourn_buffer::Params::parse(&self.policy).map_err(|e| e.to_string())?;
+    fn check(&self) -> Result<(), String> {
         self.handler.check()?;
         let need = |good: bool, what: &str| if good { Ok(()) } else { Err(what.to_owned()) };
         need(self.duration > 0 && self.duration <= 86_400 * SECOND, "`duration` is up to a day")?;
@@ -128,8 +127,7 @@ impl Params {
             }
         };
         let slots = u128::from(self.sockets) * u128::from(self.clients) * u128::from(window);
-        need(slots <= MOST_SLOTS, "too many clients")?;
-        Ok(policy)
+        need(slots <= MOST_SLOTS, "too many clients")
     }
 }
 
@@ -245,8 +243,21 @@ struct Server<'a> {
 /// # Errors
 /// What is wrong with `params`.
 pub fn run(params: &Params, seed: u64) -> Result<Outcome, String> {
-    let policy = params.check()?;
-    let mut server = Server::new(params, &policy, seed);
+    let policy = sojourn_buffer::Params::parse(&params.policy).map_err(|e| e.to_string())?;
+    run_with(params, &policy, seed)
+}
+
+/// As [`run`], with this policy instead of the one that `params` name.
+///
+/// # Errors
+/// What is wrong with `params`.
+pub fn run_with(
+    params: &Params,
+    policy: &sojourn_buffer::Params,
+    seed: u64,
+) -> Result<Outcome, String> {
+    params.check()?;
+    let mut server = Server::new(params, policy, seed);
     let before = server.run_to(params.warmup);
     server.sojourn = Histogram::new();
     (server.repeated, server.processed, server.size_time) = (0, 0, 0.0);

@@ -238,7 +238,8 @@ impl Controller {
                     faults: planned.faults.iter().filter(|f| f.server == i).copied().collect(),
                 }
             });
-            let balancer = Balancer::new(&planned.policy, &known);
+            let draws = key.stream("policy").next_u64();
+            let balancer = Balancer::new(&planned.policy, &known, draws);
             let fresh = balancer.needs().fresh;
             Self {
                 next_reading: match fresh {

@@ -1,0 +1,142 @@
+//! Policies for receive buffers from outside this crate.
+//!
+//! A [`Policy`] answers with a size; [`External`] keeps it within the bounds of its parameters, and not
+//! below what is occupied. A policy that returns a [`Fault`] is told so once ([`Policy::on_fault`]) and is
+//! not asked again; the buffer keeps its size from then on.
+//!
+//! `examples/policies/` has a whole policy with its own `main`.
+
+use crate::contract::{PolicyParams, Sizing, bytes, within};
+use crate::observation::{Decision, Observation, Reason};
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::external::{Code, Fault, Spec};
+use sojourn_units::words::Table;
+use sojourn_units::{Bytes, Nanos, params};
+use std::sync::Arc;
+
+/// A policy's decisions.
+///
+/// # Contract
+/// - The first observation is the baseline: the buffer may be in use. Time and counters that go back
+///   count as standing still.
+/// - Same observations give same decisions.
+pub trait Policy: Send + Sync {
+    /// Returns the size that the buffer is to have, in bytes.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn observe(&mut self, seen: &Observation) -> Result<Bytes, Fault>;
+
+    /// Visits the state, as far as the policy tells it.
+    fn state(&self, visit: &mut dyn FnMut(&str, f64));
+
+    /// Returns a copy of the policy in its present state.
+    fn copy(&self) -> Box<dyn Policy>;
+
+    /// Invoked once, at the first fault: the policy is not asked again.
+    fn on_fault(&mut self, now: Nanos, fault: &Fault);
+}
+
+/// Makes the policies of one class and its parameters, one for each buffer.
+pub trait Factory: Send + Sync {
+    /// Returns a policy for a buffer that begins.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn create(&self, params: &Params) -> Result<Box<dyn Policy>, Fault>;
+
+    /// Invoked when [`Factory::create`] failed: the buffer keeps its size.
+    fn on_fault(&self, fault: &Fault);
+}
+
+params! {
+    /// A policy from outside and its parameters.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Which policy, with which values.
+        spec: Spec = derived(|()| Spec::default()),
+        /// Least size, and the first.
+        floor: Bytes = bytes("64kb"),
+        /// Greatest size.
+        ceiling: Bytes = bytes("256mb"),
+        /// The code.
+        #[serde(skip)]
+        code: Code<dyn Factory> = derived(|()| Code::default()),
+    }
+}
+
+impl Params {
+    /// A policy of one's own in Rust.
+    pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
+        let spec = Spec { policy: name.to_owned(), ..Spec::default() };
+        Self { spec, code: Code::new(factory), ..Self::default() }
+    }
+}
+
+impl PolicyParams for Params {
+    // No text of the engine's names it: the program that binds it to its code reads its words.
+    const TABLE: Table = Table { name: "external", summary: "", source: "", words: Self::WORDS };
+
+    type Policy = External;
+
+    fn build(&self) -> External {
+        let factory = self.code.of(&self.spec);
+        let policy = factory.create(self).inspect_err(|fault| factory.on_fault(fault));
+        External { floor: self.floor, ceiling: self.ceiling, policy: policy.ok() }
+    }
+
+    fn sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("floor", self.floor), ("ceiling", self.ceiling)]
+    }
+
+    fn text(&self) -> String {
+        self.spec.policy.clone()
+    }
+}
+
+/// A policy from outside with its bounds.
+pub struct External {
+    floor: Bytes,
+    ceiling: Bytes,
+    /// None once it has failed.
+    policy: Option<Box<dyn Policy>>,
+}
+
+impl Clone for External {
+    fn clone(&self) -> Self {
+        Self { policy: self.policy.as_ref().map(|policy| policy.copy()), ..*self }
+    }
+}
+
+impl std::fmt::Debug for External {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("External").field("failed", &self.policy.is_none()).finish_non_exhaustive()
+    }
+}
+
+impl Sizing for External {
+    fn observe(&mut self, seen: &Observation) -> Decision {
+        let fits = |size| within(size, self.floor, self.ceiling, seen.occupied);
+        let answer = self.policy.as_mut().map(|policy| {
+            policy.observe(seen).inspect_err(|fault| policy.on_fault(seen.now, fault))
+        });
+        let Some(Ok(size)) = answer else {
+            self.policy = None;
+            return Decision { size: fits(seen.size), reason: Reason::Hold };
+        };
+        let reason = match fits(size) {
+            bounded if bounded != size => Reason::Bound,
+            same if same == seen.size => Reason::Hold,
+            _ => Reason::Policy,
+        };
+        Decision { size: fits(size), reason }
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
+        if let Some(policy) = &self.policy {
+            policy.state(visit);
+        }
+    }
+}

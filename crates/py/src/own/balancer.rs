@@ -1,0 +1,309 @@
+//! A balancing policy in Python.
+
+use super::faults::Faults;
+use super::loaded::{Loaded, alone};
+use super::views::{Draws, shown};
+use crate::errors::word_error;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use sojourn_balance::external::{self, Policy, ServerInfo};
+use sojourn_balance::{Flow, Limit, Params};
+use sojourn_queue::external::Draws as Stream;
+use sojourn_units::external::{Code, Fault};
+use sojourn_units::{EPOCH, Nanos, Rate};
+use std::sync::Arc;
+
+/// The code of balancers' policies of a class.
+pub(crate) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
+    Code::new(Arc::new(Factory(Arc::new(loaded))))
+}
+
+/// Reads a policy: its text, or a user's with its sources as the package has it.
+pub(crate) fn read(py: Python<'_>, text: &str, faults: &Arc<Faults>) -> PyResult<Params> {
+    let Some((mut params, sources)) = alone::<external::Params>(text)? else {
+        return Params::parse(text).map_err(|e| word_error(py, text, &e));
+    };
+    params.code = code(Loaded::new(py, &params.spec, &sources, faults)?);
+    Ok(Params::External(params))
+}
+
+struct Factory(Arc<Loaded>);
+
+impl external::Factory for Factory {
+    fn create(
+        &self,
+        params: &external::Params,
+        _servers: usize,
+        key: u64,
+    ) -> Result<Box<dyn Policy>, Fault> {
+        Python::attach(|py| {
+            let made = || {
+                let draws = Bound::new(py, Draws { stream: Stream::keyed(key) })?.into_any();
+                self.0.instance(py, &params.spec.params, &PyDict::new(py), Some(draws))
+            };
+            match made() {
+                Ok(object) => Ok(Box::new(PyPolicy::new(&object, self.0.clone())) as _),
+                Err(error) => Err(Fault(self.0.faults.explain(py, error))),
+            }
+        })
+    }
+
+    fn on_fault(&self, fault: &Fault) {
+        self.0.faults.report(&self.0.name, "__init__", EPOCH, &fault.0);
+    }
+}
+
+/// A server as a policy sees it.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct BalancerServer {
+    /// Its place in the list of servers.
+    #[pyo3(get)]
+    index: usize,
+    info: ServerInfo,
+}
+
+#[pymethods]
+impl BalancerServer {
+    /// A hash of its name: the same in every run.
+    #[getter]
+    fn id(&self) -> u64 {
+        self.info.id
+    }
+
+    /// Its share of the flows, at least 1.
+    #[getter]
+    fn weight(&self) -> u32 {
+        self.info.weight
+    }
+
+    /// Whether it may be chosen.
+    #[getter]
+    fn up(&self) -> bool {
+        self.info.is_up
+    }
+
+    /// Flows that it was given and that have not finished.
+    #[getter]
+    fn open(&self) -> Option<u32> {
+        self.info.open
+    }
+
+    /// Time of the reading of its port; `None` if it was never read.
+    #[getter]
+    fn read_at(&self) -> Option<Nanos> {
+        let backlog = self.info.backlog.map(|(at, _)| at);
+        backlog.or(self.info.counters.map(|(at, _)| at))
+    }
+
+    /// Packets in the queue of its port.
+    #[getter]
+    fn packets(&self) -> Option<u64> {
+        self.info.backlog.map(|(_, backlog)| backlog.packets)
+    }
+
+    /// Bytes in the queue of its port.
+    #[getter]
+    fn bytes(&self) -> Option<u64> {
+        self.info.backlog.map(|(_, backlog)| backlog.bytes)
+    }
+
+    /// Packets that the queue of its port holds at most, if that is known.
+    #[getter]
+    fn limit(&self) -> Option<u64> {
+        match self.info.backlog?.1.limit? {
+            Limit::Packets(packets) => Some(packets),
+            Limit::Bytes(_) => None,
+        }
+    }
+
+    /// Bytes that the queue of its port holds at most, if that is known.
+    #[getter]
+    fn limit_bytes(&self) -> Option<u64> {
+        match self.info.backlog?.1.limit? {
+            Limit::Bytes(bytes) => Some(bytes),
+            Limit::Packets(_) => None,
+        }
+    }
+
+    /// Rate of its port in bits per second, if it is known.
+    #[getter]
+    fn rate(&self) -> Option<u64> {
+        self.info.backlog?.1.rate.map(Rate::bits)
+    }
+
+    /// Packets that its port has sent.
+    #[getter]
+    fn sent_packets(&self) -> Option<u64> {
+        self.info.counters.map(|(_, counters)| counters.packets)
+    }
+
+    /// Bytes that its port has sent.
+    #[getter]
+    fn sent_bytes(&self) -> Option<u64> {
+        self.info.counters.map(|(_, counters)| counters.bytes)
+    }
+
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    fn __repr__(&self) -> String {
+        let down = if self.info.is_up { "" } else { ", down" };
+        format!("<server {}{down}>", self.index)
+    }
+}
+
+/// A flow that begins.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct BalancerFlow {
+    /// A hash of what is equal in all its packets: addresses, protocol and ports.
+    #[pyo3(get)]
+    hash: u64,
+}
+
+/// What a policy is being asked, for messages.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Method(&'static str),
+    /// For a flow, by its number.
+    Choice(u64, Flow),
+    /// Of a server's flow that has ended.
+    Finished(usize),
+}
+
+/// An instance of a user's class.
+struct PyPolicy {
+    loaded: Arc<Loaded>,
+    object: Py<PyAny>,
+    /// Flows so far.
+    flows: u64,
+    asked: Asked,
+}
+
+impl PyPolicy {
+    fn new(object: &Bound<'_, PyAny>, loaded: Arc<Loaded>) -> Self {
+        let object = object.clone().unbind();
+        Self { loaded, object, flows: 0, asked: Asked::Method("__init__") }
+    }
+
+    /// Calls a method with `first` and the servers, and reads its answer; a method that the class does
+    /// not have answers nothing.
+    fn call<T>(
+        &self,
+        method: &str,
+        first: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
+        servers: &[ServerInfo],
+        read: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        Python::attach(|py| {
+            let call = || {
+                let Some(method) = self.object.bind(py).getattr_opt(method)? else {
+                    return Ok(None);
+                };
+                let mut arguments = first(py)?;
+                let server = |(index, &info)| Bound::new(py, BalancerServer { index, info });
+                let seen: Vec<_> =
+                    servers.iter().enumerate().map(server).collect::<PyResult<_>>()?;
+                arguments.push(seen.into_pyobject(py)?.unbind());
+                method.call1(PyTuple::new(py, arguments)?).map(Some)
+            };
+            match call().map_err(|error| Fault(self.loaded.faults.explain(py, error)))? {
+                Some(answer) => read(&answer).map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+}
+
+/// The answer of a method that decides nothing.
+fn ignored(_: &Bound<'_, PyAny>) -> Result<(), Fault> {
+    Ok(())
+}
+
+/// The server that `choose` returned.
+fn chosen(answer: &Bound<'_, PyAny>) -> Result<Option<usize>, Fault> {
+    if let Ok(server) = answer.cast::<BalancerServer>() {
+        return Ok(Some(server.get().index));
+    }
+    answer.extract().map_err(|_| {
+        let found = shown(answer);
+        Fault(format!("returned {found}: return a server, its index, or None to refuse the flow"))
+    })
+}
+
+impl Policy for PyPolicy {
+    fn observe(&mut self, now: Nanos, servers: &[ServerInfo]) -> Result<(), Fault> {
+        self.asked = Asked::Method("observe");
+        self.call("observe", |py| Ok(vec![now.into_py_any(py)?]), servers, ignored).map(|_| ())
+    }
+
+    fn choose(
+        &mut self,
+        now: Nanos,
+        flow: Flow,
+        servers: &[ServerInfo],
+    ) -> Result<Option<usize>, Fault> {
+        self.flows += 1;
+        self.asked = Asked::Choice(self.flows, flow);
+        let arguments = |py: Python<'_>| {
+            let flow = Py::new(py, BalancerFlow { hash: flow.hash })?.into_any();
+            Ok(vec![now.into_py_any(py)?, flow])
+        };
+        self.call("choose", arguments, servers, chosen).map(Option::flatten)
+    }
+
+    fn finished(
+        &mut self,
+        now: Nanos,
+        server: usize,
+        latency: Option<Nanos>,
+        servers: &[ServerInfo],
+    ) -> Result<(), Fault> {
+        self.asked = Asked::Finished(server);
+        let arguments = |py: Python<'_>| {
+            let latency =
+                latency.map_or_else(|| Ok(py.None()), |latency| latency.into_py_any(py))?;
+            Ok(vec![now.into_py_any(py)?, server.into_py_any(py)?, latency])
+        };
+        self.call("finished", arguments, servers, ignored).map(|_| ())
+    }
+
+    fn changed(&mut self, servers: &[ServerInfo]) -> Result<(), Fault> {
+        self.asked = Asked::Method("changed");
+        self.call("changed", |_| Ok(Vec::new()), servers, ignored).map(|_| ())
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
+        Python::attach(|py| {
+            let Ok(state) = self.object.bind(py).call_method0("state") else { return };
+            let Ok(state) = state.cast::<PyDict>() else { return };
+            for (name, values) in state {
+                let (name, values) = (name.extract::<String>(), values.extract::<Vec<f64>>());
+                if let (Ok(name), Ok(values)) = (name, values) {
+                    for (server, value) in values.into_iter().enumerate() {
+                        visit(server, &name, value);
+                    }
+                }
+            }
+        });
+    }
+
+    fn copy(&self) -> Box<dyn Policy> {
+        Python::attach(|py| {
+            let object = self.loaded.copy(self.object.bind(py));
+            Box::new(Self { flows: self.flows, ..Self::new(&object, self.loaded.clone()) }) as _
+        })
+    }
+
+    fn on_fault(&mut self, now: Nanos, fault: &Fault) {
+        let place = match self.asked {
+            Asked::Method(method) => method.to_owned(),
+            Asked::Choice(number, flow) => {
+                format!("choose for flow {number} (hash {:016x})", flow.hash)
+            }
+            Asked::Finished(server) => format!("finished of a flow at server {server}"),
+        };
+        self.loaded.faults.report(&self.loaded.name, &place, now, &fault.0);
+    }
+}

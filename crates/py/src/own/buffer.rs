@@ -1,0 +1,135 @@
+//! A policy for receive buffers in Python.
+
+use super::faults::Faults;
+use super::loaded::{Loaded, alone};
+use super::views::shown;
+use crate::errors::word_error;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_buffer::external::{self, Policy};
+use sojourn_buffer::{Observation, Params};
+use sojourn_units::external::{Code, Fault};
+use sojourn_units::{Bytes, EPOCH, Nanos};
+use std::sync::Arc;
+
+/// Reads a policy: its text, or a user's with its sources as the package has it.
+pub(crate) fn read(py: Python<'_>, text: &str, faults: &Arc<Faults>) -> PyResult<Params> {
+    let Some((mut params, sources)) = alone::<external::Params>(text)? else {
+        return Params::parse(text).map_err(|e| word_error(py, text, &e));
+    };
+    let loaded = Loaded::new(py, &params.spec, &sources, faults)?;
+    params.code = Code::new(Arc::new(Factory(Arc::new(loaded))));
+    Ok(Params::External(params))
+}
+
+struct Factory(Arc<Loaded>);
+
+impl external::Factory for Factory {
+    fn create(&self, params: &external::Params) -> Result<Box<dyn Policy>, Fault> {
+        Python::attach(|py| {
+            let made = || {
+                let object = self.0.instance(py, &params.spec.params, &PyDict::new(py), None)?;
+                PyPolicy::new(&object, self.0.clone())
+            };
+            match made() {
+                Ok(policy) => Ok(Box::new(policy) as _),
+                Err(error) => Err(Fault(self.0.faults.explain(py, error))),
+            }
+        })
+    }
+
+    fn on_fault(&self, fault: &Fault) {
+        self.0.faults.report(&self.0.name, "__init__", EPOCH, &fault.0);
+    }
+}
+
+/// A receive buffer as its policy sees it.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct BufferView {
+    /// Size in force, in bytes.
+    size: Bytes,
+    /// Bytes in the buffer.
+    occupied: Bytes,
+    /// Bytes of the packet that is about to be put in; 0 if there is none.
+    needed: Bytes,
+    /// Bytes discarded for lack of room so far.
+    discarded: Bytes,
+    /// Bytes that the handler has taken so far; `None` if that is not known.
+    processed: Option<Bytes>,
+    /// All memory and the memory that is available, in bytes; `None` if that is not known.
+    memory: Option<(Bytes, Bytes)>,
+}
+
+#[pymethods]
+impl BufferView {
+    fn __deepcopy__<'py>(this: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        this
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<buffer: {} of {} bytes, {} more to come>", self.occupied, self.size, self.needed)
+    }
+}
+
+/// An instance of a user's class.
+struct PyPolicy {
+    loaded: Arc<Loaded>,
+    object: Py<PyAny>,
+    observe: Py<PyAny>,
+    /// Observations so far.
+    asked: u64,
+}
+
+impl PyPolicy {
+    fn new(object: &Bound<'_, PyAny>, loaded: Arc<Loaded>) -> PyResult<Self> {
+        let observe = object.getattr("observe")?.unbind();
+        Ok(Self { loaded, object: object.clone().unbind(), observe, asked: 0 })
+    }
+}
+
+impl Policy for PyPolicy {
+    fn observe(&mut self, seen: &Observation) -> Result<Bytes, Fault> {
+        self.asked += 1;
+        Python::attach(|py| {
+            let view = BufferView {
+                size: seen.size,
+                occupied: seen.occupied,
+                needed: seen.needed,
+                discarded: seen.discarded,
+                processed: seen.processed,
+                memory: seen.memory.map(|memory| (memory.total, memory.available)),
+            };
+            let answer = self.observe.bind(py).call1((seen.now, view));
+            let answer = answer.map_err(|error| Fault(self.loaded.faults.explain(py, error)))?;
+            answer.extract().map_err(|_| {
+                let found = shown(&answer);
+                Fault(format!("returned {found}: return the size in bytes, a whole number (int)"))
+            })
+        })
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&str, f64)) {
+        Python::attach(|py| {
+            let Ok(state) = self.object.bind(py).call_method0("state") else { return };
+            let Ok(state) = state.cast::<PyDict>() else { return };
+            for (name, value) in state {
+                if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract()) {
+                    visit(&name, value);
+                }
+            }
+        });
+    }
+
+    fn copy(&self) -> Box<dyn Policy> {
+        Python::attach(|py| {
+            let object = self.loaded.copy(self.object.bind(py));
+            let copy = Self::new(&object, self.loaded.clone()).expect("the class is the same");
+            Box::new(Self { asked: self.asked, ..copy }) as _
+        })
+    }
+
+    fn on_fault(&mut self, now: Nanos, fault: &Fault) {
+        let place = format!("observation {}", self.asked);
+        self.loaded.faults.report(&self.loaded.name, &place, now, &fault.0);
+    }
+}

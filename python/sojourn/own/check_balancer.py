@@ -1,0 +1,125 @@
+"""Random schedules of a balancer, and what its contract says of them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from sojourn import _core
+from sojourn.own.check import Note, Play, Schedule, Step
+from sojourn.own.text import balancer_params, with_sources
+
+if TYPE_CHECKING:
+    from sojourn.own.text import Own
+
+SERVERS = 4
+RATE = 10_000_000
+
+
+class BalancerTrial:
+    """Flows that begin and end, readings of ports, servers that go and come back."""
+
+    def __init__(self, own: Own) -> None:
+        self.policy = with_sources(balancer_params(own), own.texts)
+
+    def schedule(self, draws: random.Random) -> Schedule:
+        """The number of servers comes first; times from none to long."""
+        servers = draws.randrange(1, SERVERS + 1)
+        scale, faults = draws.choice((0, 10_000_000, 30_000_000_000)), draws.choice((0.0, 0.2))
+        steps: Schedule = [("servers", 0, servers)]
+        for _ in range(draws.choice((10, 50, 200))):
+            gap, server = draws.randrange(scale + 1), draws.randrange(servers)
+            if draws.random() < faults:
+                steps.append(("up" if draws.random() < 0.6 else "down", gap, server))
+                continue
+            match draws.choice(("choose", "choose", "choose", "finish", "finish", "read")):
+                case "choose":
+                    steps.append(("choose", gap, draws.randrange(1000)))
+                case "finish":
+                    steps.append(("finish", gap, server, draws.choice((-1, 1, 20_000))))
+                case _:
+                    packets = [draws.choice((-1, 0, draws.randrange(200))) for _ in range(servers)]
+                    steps.append(("read", gap, *packets))
+        return steps
+
+    def simpler(self, step: Step) -> list[Step]:
+        """No time passes; flow 0, empty queues."""
+        match step:
+            case ("choose", _, _):
+                return [("choose", 0, 0)]
+            case ("read", _, *packets):
+                return [("read", 0, *(0 for _ in packets))]
+            case (str(what), _, *rest) if what != "servers":
+                return [(what, 0, *rest)]
+            case _:
+                return []
+
+    def play(self, note: Note) -> _Play:
+        """Return a balancer, all of whose servers are up."""
+        return _Play(self, note)
+
+
+class _Play(Play[_core.Balancer]):
+    """A balancer, and what its servers have; steps for servers that it has not do nothing."""
+
+    def __init__(self, trial: BalancerTrial, note: Note) -> None:
+        self.trial, self.servers = trial, SERVERS
+        super().__init__(self._bench, note)
+        self.sent = [0] * SERVERS
+
+    def _bench(self) -> _core.Balancer:
+        names = [(f"server{i}", 1 + i % 3) for i in range(self.servers)]
+        return _core.Balancer(self.trial.policy, names, seed=1)
+
+    def step(self, step: Step) -> None:
+        """One step of a schedule."""
+        what, gap, *rest = step
+        self.now += int(gap)
+        values = [int(value) for value in rest]
+        bench, now = self.bench, self.now
+        match what, values:
+            case "servers", [count]:
+                self.servers = count
+                self.bench = self.call(f"{count} servers", self._bench, lambda _: "all are up")
+                self.history.clear()
+            case "choose", [flow]:
+                self.call(f"choose for flow {flow}", lambda: bench.choose(now, b"%d" % flow), _told)
+            case "finish", [server, latency] if server < self.servers and bench.open[server]:
+                took = latency * 1_000_000 if latency >= 0 else None
+                self.call(
+                    f"a flow of server {server} ends"
+                    + ("" if took is None else f" after {latency} ms"),
+                    lambda: bench.finished(now, server, took),
+                    lambda _: f"{bench.open[server]} left",
+                )
+            case (("up" | "down"), [server]) if server < self.servers:
+                self.call(
+                    f"server {server} goes {what}",
+                    lambda: bench.set_up(server, what == "up"),
+                    lambda _: f"{sum(bench.up)} up",
+                )
+            case "read", packets if bench.needs["look"] in ("counters", "backlog"):
+                self._read(packets[: self.servers] + [-1] * (self.servers - len(packets)))
+
+    def _read(self, packets: list[int]) -> None:
+        """Ports are read; -1 is one that cannot be."""
+        for server, count in enumerate(packets):
+            self.sent[server] += max(count, 0)
+        queues = [None if n < 0 else (n, n * 1514) for n in packets]
+        sent = [None if n < 0 else (s * 1514, s) for n, s in zip(packets, self.sent, strict=False)]
+        told = ", ".join("?" if n < 0 else f"{n}" for n in packets)
+        self.call(
+            f"queues are read: {told} packets",
+            lambda: self.bench.observe(
+                self.now,
+                backlog=queues,
+                limit=[100] * self.servers,
+                rate=[RATE] * self.servers,
+                counters=sent,
+            ),
+            lambda _: "told",
+        )
+
+
+def _told(server: int | None) -> str:
+    return "refused" if server is None else f"server {server}"
