@@ -28,19 +28,28 @@ pub struct Entry {
 pub struct Journal {
     arrivals: Vec<Packet>,
     entries: Vec<Entry>,
+    /// TCP headers of arrivals by their numbers: disciplines may look into packets.
+    headers: Vec<(u32, TcpView)>,
     /// Numbers of the packets at the link, by slot.
     numbers: Vec<u32>,
     cut: bool,
 }
 
-/// A journal grows no longer.
+/// A journal grows no longer than so many lines; a header takes as much room as two.
 const LONGEST: usize = 1 << 24;
 
 impl Journal {
     /// Writes down an event of the link, unless it is one of the wire beyond the loss of a packet.
-    pub fn record(&mut self, at: Nanos, packet: &Packet, event: Event) {
+    /// `tcp` gives the packet's TCP header, if it has one that can be read.
+    pub fn record(
+        &mut self,
+        at: Nanos,
+        packet: &Packet,
+        event: Event,
+        tcp: impl FnOnce() -> Option<TcpView>,
+    ) {
         match event {
-            Event::Offered => self.offered(at, packet),
+            Event::Offered => self.offered(at, packet, tcp),
             Event::Departed | Event::Marked(_) | Event::Dropped { .. } | Event::Lost => {
                 self.happened(at, packet, event);
             }
@@ -48,8 +57,8 @@ impl Journal {
         }
     }
 
-    fn offered(&mut self, at: Nanos, packet: &Packet) {
-        if self.entries.len() >= LONGEST {
+    fn offered(&mut self, at: Nanos, packet: &Packet, tcp: impl FnOnce() -> Option<TcpView>) {
+        if self.entries.len() + 2 * self.headers.len() >= LONGEST {
             self.cut = true;
             return;
         }
@@ -60,6 +69,7 @@ impl Journal {
         let number = self.arrivals.len() as u32;
         self.numbers[slot] = number;
         self.arrivals.push(*packet);
+        self.headers.extend(tcp().map(|view| (number, view)));
         self.entries.push(Entry { at, packet: number, what: Event::Offered });
     }
 
@@ -122,16 +132,20 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Writes the journal of a replay's link.
-struct Scribe(Journal);
+/// Writes the journal of a replay's link, whose packets have their numbers as slots.
+struct Scribe<'a> {
+    journal: Journal,
+    headers: &'a [(u32, TcpView)],
+}
 
-impl Observer<Packet> for Scribe {
+impl Observer<Packet> for Scribe<'_> {
     fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
-        self.0.record(at, packet, event);
+        self.journal.record(at, packet, event, || None);
     }
 
-    fn tcp(&self, _packet: &Packet) -> Option<TcpView> {
-        None
+    fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        let place = self.headers.binary_search_by_key(&packet.slot, |(number, _)| *number).ok()?;
+        Some(self.headers[place].1)
     }
 }
 
@@ -151,10 +165,10 @@ pub fn replay(
     let Port::Link(mut fresh) = Port::new(&plan.links[link], seed) else {
         panic!("a journal of a link on its own is replayed");
     };
-    let mut scribe = Scribe(Journal::default());
+    let mut scribe = Scribe { journal: Journal::default(), headers: &journal.headers };
     let planned = &plan.links[link];
     let mut schedule = Schedule::new(&planned.params, &planned.changes);
-    let mut change_until = |now: Nanos, fresh: &mut Link<Packet>, scribe: &mut Scribe| {
+    let mut change_until = |now: Nanos, fresh: &mut Link<Packet>, scribe: &mut Scribe<'_>| {
         while schedule.next_at().is_some_and(|at| at <= now - EPOCH)
             && let Some((at, params)) = schedule.take_next()
         {
@@ -174,7 +188,7 @@ pub fn replay(
         fresh.advance(last.at, &mut scribe);
     }
     let mut agreement = Agreement { arrivals: journal.arrivals.len(), ..Agreement::default() };
-    let (theirs, ours) = (&journal.entries, &scribe.0.entries);
+    let (theirs, ours) = (&journal.entries, &scribe.journal.entries);
     for line in 0..theirs.len().max(ours.len()) {
         let (journal, replay) = (theirs.get(line).copied(), ours.get(line).copied());
         if journal != replay {

@@ -4,18 +4,25 @@ use sojourn_link::{Event, Impairments, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
-use sojourn_queue::{Device, TcpView};
+use sojourn_queue::{Device, DropReason, Packet as _, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos, Rate, SECOND};
 
 struct Scribe(Journal);
 
+/// Packets of class TCP acknowledge what came before.
+fn header(packet: &Packet) -> Option<TcpView> {
+    let (hosts, ports, flags) = (packet.hosts(), (4000, 80), TcpView::ACK);
+    let view = TcpView { hosts, ports, ack: packet.slot * 1000, flags, ..TcpView::default() };
+    (packet.class() == Class::Tcp).then_some(view)
+}
+
 impl Observer<Packet> for Scribe {
     fn on_event(&mut self, at: Nanos, packet: &Packet, event: Event) {
-        self.0.record(at, packet, event);
+        self.0.record(at, packet, event, || header(packet));
     }
-    fn tcp(&self, _: &Packet) -> Option<TcpView> {
-        None
+    fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        header(packet)
     }
 }
 
@@ -65,7 +72,7 @@ fn plan() -> Plan {
 }
 
 /// The journal of a link of this plan that a thousand packets cross in a second.
-fn journal(plan: &Plan, seed: u64) -> Journal {
+fn journal(plan: &Plan, seed: u64, acknowledgements: bool) -> Journal {
     let planned = &plan.links[0];
     let mut schedule = sojourn_plan::Schedule::new(&planned.params, &planned.changes);
     let mut link = Link::new(&planned.params, Key::new(seed, "ab"), EPOCH);
@@ -76,7 +83,9 @@ fn journal(plan: &Plan, seed: u64) -> Journal {
             let (at, params) = schedule.take_next().unwrap();
             link.set_wire(EPOCH + at, params, &mut scribe);
         }
-        let mut packet = Packet::new(Class::Udp, (node(0), node(1)), 0, number, 1000, 0);
+        let class = if acknowledgements { Class::Tcp } else { Class::Udp };
+        let hash = if acknowledgements { 1 } else { number };
+        let mut packet = Packet::new(class, (node(0), node(1)), 0, hash, 1000, 0);
         packet.slot = number;
         link.offer(now, packet, &mut scribe);
     }
@@ -86,7 +95,7 @@ fn journal(plan: &Plan, seed: u64) -> Journal {
 #[test]
 fn a_replay_makes_the_changes_too() {
     let plan = plan();
-    let journal = journal(&plan, 7);
+    let journal = journal(&plan, 7, false);
     let agreement = replay(&plan, 7, 0, &journal).unwrap();
     assert_eq!(agreement.arrivals, 1000);
     assert!(agreement.drops > 10, "{agreement:?}");
@@ -96,11 +105,25 @@ fn a_replay_makes_the_changes_too() {
 }
 
 #[test]
+fn a_replay_reads_the_tcp_headers_of_arrivals() {
+    let mut plan = plan();
+    let device = Device::default();
+    plan.links[0].params.queue =
+        sojourn_queue::Params::parse("cake unlimited ack-filter", &device).unwrap();
+    let journal = journal(&plan, 7, true);
+    let dropped =
+        |event: Event| matches!(event, Event::Dropped { reason: DropReason::AckFilter, .. });
+    assert!(journal.entries().iter().filter(|entry| dropped(entry.what)).count() > 10);
+    let agreement = replay(&plan, 7, 0, &journal).unwrap_or_else(|e| panic!("{e}"));
+    assert!(agreement.drops > 10, "{agreement:?}");
+}
+
+#[test]
 fn no_other_seed_decides_the_same() {
     let mut plan = plan();
     let red = "red limit 60kb min 3kb max 30kb avpkt 1000 bandwidth 10mbit";
     plan.links[0].params.queue = sojourn_queue::Params::parse(red, &Device::default()).unwrap();
-    let journal = journal(&plan, 7);
+    let journal = journal(&plan, 7, false);
     assert!(replay(&plan, 7, 0, &journal).unwrap().drops > 10);
     for other in 8..12 {
         let difference = replay(&plan, other, 0, &journal).unwrap_err();

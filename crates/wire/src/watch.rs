@@ -50,7 +50,7 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
     fn on_event(&mut self, at: Nanos, seen: &Seen<'_, PacketMeta>, event: Event) {
         let &Seen { link, packet, body } = seen;
         if let Some(journal) = self.journals.get_mut(&link) {
-            journal.record(at, packet, event);
+            journal.record(at, packet, event, || tcp_view(&self.arena, seen));
         }
         let (side, reason) = match event {
             Event::Offered => (Side::Before, None),
@@ -66,8 +66,12 @@ impl Observer<Seen<'_, PacketMeta>> for Watch {
     }
 
     fn tcp(&self, seen: &Seen<'_, PacketMeta>) -> Option<TcpView> {
-        let (packet, load) = (seen.packet, &seen.body.load);
-        let bytes = &self.arena.get(packet.slot)[..load.bytes as usize];
-        Headers::parse(load.framing, bytes).tcp_view(bytes, packet.hosts())
+        tcp_view(&self.arena, seen)
     }
+}
+
+fn tcp_view(arena: &Arena, seen: &Seen<'_, PacketMeta>) -> Option<TcpView> {
+    let (packet, load) = (seen.packet, &seen.body.load);
+    let bytes = &arena.get(packet.slot)[..load.bytes as usize];
+    Headers::parse(load.framing, bytes).tcp_view(bytes, packet.hosts())
 }
