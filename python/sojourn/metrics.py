@@ -7,14 +7,12 @@ declared in `crates/measure`. No other module of this package has a table of met
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sojourn import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Direction = Literal["lower", "higher"]
 Better = Literal["lower", "higher", "neutral"]

@@ -13,14 +13,12 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 TRIES = 100

@@ -17,7 +17,6 @@ KNOWN = {
     "crates/rcvbuf": {"crate::tuner"},
     "crates/recv": {"crate::spare"},
     "crates/vectors": {"crate::header"},
-    "python/sojourn/lab": {"sojourn.lab.sandbox.inside.init"},
 }
 
 

@@ -13,7 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sojourn.doctor import network, parts, sockets
 from sojourn.doctor.finding import GROUPS, Finding, Group
+from sojourn.doctor.libraries import library
+from sojourn.doctor.programs import program
+from sojourn.lab.machine import packages
 
 SECONDS = 5.0
 """What all probes together may take; one that is not done by then is given up."""
@@ -48,9 +52,6 @@ class Report:
 
 def probes() -> dict[str, list[tuple[str, Probe]]]:
     """By group: what is asked, each with its name for the case that it does not answer."""
-    from sojourn.doctor import network, parts, sockets
-    from sojourn.doctor.libraries import library
-    from sojourn.doctor.programs import program
 
     def package(name: str, module: str, extra: str, *, needed: bool = True) -> tuple[str, Probe]:
         return name, partial(library, name, module, extra, needed=needed)
@@ -109,8 +110,6 @@ def examine(*, measure: Callable[[str], object] | None = None, seconds: float = 
 
 
 def _rate(measure: Callable[[str], object] | None, others: list[Finding]) -> Finding:
-    from sojourn.doctor import network
-
     name = "rate"
     if Group("", "", tuple(others)).verdict != "no":
         if measure is None:
@@ -155,8 +154,6 @@ def within(seconds: float, asked: Sequence[tuple[str, Probe]]) -> list[list[Find
 
 def machine() -> dict[str, Any]:
     """What kind of machine this is, and who asks."""
-    from sojourn.lab.machine import packages
-
     return {
         "distribution": packages.release().get("PRETTY_NAME", platform.system()),
         "kernel": f"{platform.system()} {platform.release()}",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib import metadata
 from importlib.util import find_spec
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
 from sojourn.doctor.finding import Finding
 
 OURS = "sojourn"
@@ -28,8 +31,6 @@ def library(name: str, module: str, extra: str, *, needed: bool = True) -> Findi
 
 def asked(name: str, extra: str) -> str | None:
     """The versions that an extra asks for, such as `>=5,<6`; none if that is not known."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     try:
         texts = metadata.requires(OURS) or []
     except metadata.PackageNotFoundError:
@@ -46,6 +47,4 @@ def asked(name: str, extra: str) -> str | None:
 
 
 def _satisfied(wanted: str, version: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
     return SpecifierSet(wanted).contains(version, prereleases=True)

@@ -18,6 +18,7 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.machine import needs, packages
 from sojourn.lab.machine.journal import Journal, NoJournal
 from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.lab.wire.selftest import selftest
 from sojourn.lab.wire.start import run_first
 
 IDLE = "end what else runs here, then `sojourn wire selftest`"
@@ -182,8 +183,6 @@ SECONDS = 2.0
 
 def rate(tell: Callable[[str], object]) -> Finding:
     """Up to which rate real runs are to be believed here; takes a minute of real runs."""
-    from sojourn.lab.wire.selftest import selftest
-
     try:
         report = selftest(SECONDS, tell=tell)
     except LabError as error:

@@ -6,21 +6,20 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from sojourn import _core
 from sojourn.doctor import modules, programs
 from sojourn.doctor.finding import Finding
 from sojourn.lab import openvswitch
 from sojourn.lab.cassandra import VERSION, artefacts, java
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.templates import template
 
 SIMULATED = "2s"
 
 
 def simulator() -> list[Finding]:
     """The engine, and a run of it."""
-    from sojourn._core import fingerprint, version
-    from sojourn.templates import template
-
-    found = [Finding("engine", "yes", f"{version()}, made from {fingerprint()[:12]}")]
+    found = [Finding("engine", "yes", f"{_core.version()}, made from {_core.fingerprint()[:12]}")]
     scenario = template("home").scenario().replace(duration=SIMULATED, warmup="0s")
     begin = time.perf_counter()
     run = scenario.run(seed=1)

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
+from sojourn.lab.programs import prepare
+from sojourn.lab.run import Run
+from sojourn.lab.store.run import StoreRun, require
+from sojourn.lab.switched import Switch
 from sojourn.plans import store_in
 
 if TYPE_CHECKING:
@@ -74,12 +78,8 @@ class WireEngine:
 
     def check(self, plan_json: str, seed: int) -> Lineup:
         """Say what keeps this machine from running a plan, before anything is started."""
-        from sojourn.lab.programs import prepare
-
         plan = json.loads(plan_json)
         if store_in(plan):
-            from sojourn.lab.store.run import require
-
             require(plan, self.name)
         return prepare(plan_json, seed, self.options)
 
@@ -106,9 +106,6 @@ class WireEngine:
         self, lineup: Lineup, raw: Path, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Make one run; `stack` lets go of what it holds."""
-        from sojourn.lab.run import Run
-        from sojourn.lab.switched import Switch
-
         part = None if lineup.balanced is None else Switch(lineup.balanced, self.datapath)
         return Run(self, lineup, raw, stack, part).make(progress)
 
@@ -116,8 +113,6 @@ class WireEngine:
         self, plan_json: str, seed: int, stack: ExitStack, progress: RunProgress | None
     ) -> LabRecord:
         """Make one run of a plan with a store."""
-        from sojourn.lab.store.run import StoreRun
-
         lineup = self.check(plan_json, seed)
         raw = self._raw(stack, plan_json, seed)
         return StoreRun(self, plan_json, seed, lineup, raw, stack).make(progress)

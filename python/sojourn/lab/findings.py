@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from sojourn.lab.programs.results import BulkResult, EndpointResult, WebResult
 from sojourn.metrics import registry
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
 
     `writes` says whether it is a packet source over TCP, whose delays are those of its writes.
     """
-    from sojourn.lab.programs.results import BulkResult, EndpointResult, WebResult
-
     found: Figures = {}
     if isinstance(result, BulkResult):
         windows = [

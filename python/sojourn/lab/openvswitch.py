@@ -8,17 +8,16 @@ segmentation to hardware that is not there: see `switch_off_offloads`.
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.needs import find_program, require_programs
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.process import Process
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.process import Process
 
 PROGRAMS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
 SCHEMA = ("/usr/share/openvswitch/vswitch.ovsschema",)
@@ -169,8 +168,6 @@ class OpenVSwitch:
     def stop(self, *, kill: bool = False) -> None:
         """Ends the switch; with it go its rules."""
         if kill:
-            import signal
-
             self.process.signal(signal.SIGKILL)
             self.process.wait(READY_SECONDS)
         else:

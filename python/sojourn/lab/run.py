@@ -14,8 +14,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
+from sojourn.lab.programs import Stage
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
+from sojourn.lab.wire.wiring import read_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Collected, Lineup, Stage
+    from sojourn.lab.programs import Collected, Lineup
     from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.sandbox import Sandbox
     from sojourn.lab.wire.wiring import Outcome
     from sojourn.study.engine import Column, RunProgress
 
@@ -140,9 +142,6 @@ class Run:
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the record's tables are those of a simulated run."""
-        from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox.sandbox import Sandbox
-
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege, needs=("tun",)))
         nodes = self.nodes()
         for node in nodes:
@@ -195,8 +194,6 @@ class Run:
         offloads: dict[str, list[str]],
         stolen: float,
     ) -> LabRecord:
-        from sojourn.lab.wire.wiring import read_outcome
-
         wire.output.seek(0)
         outcome = read_outcome(wire.output)
         health = {**outcome.health, "stolen_share": stolen}

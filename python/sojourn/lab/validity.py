@@ -6,14 +6,12 @@ limits here a run is marked as not valid, with the reason and what would help.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from sojourn.lab.programs.lineup import Collected
-    from sojourn.lab.programs.results import EndpointResult
+from sojourn.lab.programs.lineup import Collected
+from sojourn.lab.programs.results import EndpointResult
 
 LATENESS = 1e-3
 """Seconds by which a hundredth of all packets may be late, at least."""
@@ -87,8 +85,6 @@ def programs_doubts(
 
 def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[EndpointResult]:
     """Yield what endpoints found whose packets go by their own schedule, not by TCP's."""
-    from sojourn.lab.programs.results import EndpointResult
-
     transports = {group["name"]: group["transport"]["protocol"] for group in plan["groups"]}
     for flow in collected.flows:
         if isinstance(flow, EndpointResult) and transports.get(flow.name) == "udp":

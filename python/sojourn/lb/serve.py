@@ -10,17 +10,23 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.live import Live
+from rich.logging import RichHandler
+
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lb.director import Director
+from sojourn.lb.flows import Flow, FlowTable, Key, Notes
 from sojourn.lb.service import Service
+from sojourn.lb.status import Page, Status, render
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
     from sojourn.lb.application import Connection
-    from sojourn.lb.director import Director
     from sojourn.lb.server import Controller
-    from sojourn.lb.status import Status
 
 SAY_FIRST, SAY_EVERY = 0.1, 1.0
 """Seconds between looks, at first and later."""
@@ -42,8 +48,6 @@ class Showing:
 
 def require_os_ken() -> None:
     """Raises `Unavailable` unless os-ken can be imported."""
-    from importlib.util import find_spec
-
     if find_spec("os_ken") is None:
         raise Unavailable("not installed: the Python package os-ken", "pip install 'sojourn[lab]'")
 
@@ -51,10 +55,7 @@ def require_os_ken() -> None:
 def serve(service: Service, showing: Showing) -> None:
     """Serves until SIGINT or SIGTERM; raises `LabError` before anything is begun."""
     require_os_ken()
-    from sojourn.lb.director import Director
-    from sojourn.lb.flows import FlowTable, Notes
     from sojourn.lb.server import Controller
-    from sojourn.lb.status import Page, Status
 
     with ExitStack() as stack:
         director = Director(service)
@@ -100,9 +101,6 @@ def serve(service: Service, showing: Showing) -> None:
 def _log(showing: Showing) -> None:
     handler: logging.Handler
     if showing.watch:
-        from rich.console import Console
-        from rich.logging import RichHandler
-
         handler = RichHandler(console=Console(stderr=True), show_path=False, markup=False)
     else:
         handler = logging.StreamHandler(sys.stderr)
@@ -130,11 +128,6 @@ def _show(status: Status, showing: Showing, over: threading.Event, director: Dir
         _repeat(over, director, lambda: _line(status.look()))
         _line(status.look())
     elif showing.watch:
-        from rich.console import Console
-        from rich.live import Live
-
-        from sojourn.lb.status import render
-
         with Live(console=Console(stderr=True), auto_refresh=False) as live:
             _repeat(over, director, lambda: live.update(render(status.look()), refresh=True))
     else:
@@ -188,8 +181,6 @@ def _remove(controller: Controller, over: threading.Event, showing: Showing) -> 
 
 def _dry_run(controller: Controller, over: threading.Event) -> None:
     """Says what would be written into the first switch that connects."""
-    from sojourn.lb.flows import Flow, Key
-
     connection = _connected(controller, over, "nothing will be changed")
     if connection is None:
         return

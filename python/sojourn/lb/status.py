@@ -9,13 +9,16 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.watch import bits, duration, octets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Group
 
     from sojourn.lb.application import LoadBalancer
 
@@ -203,11 +206,6 @@ def choice_text(choice: Json) -> str:
 
 def render(look: Json) -> Group:
     """The screen."""
-    from rich import box
-    from rich.console import Group as _Group
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     shown = columns(look)
     for column in shown:
@@ -217,7 +215,7 @@ def render(look: Json) -> Group:
         table.add_row(*map(Text, cells), style="" if server["up"] else "red")
     foot = [Text(text, style="yellow") for text in notes(look)]
     last = [Text(choice_text(choice), style="dim") for choice in reversed(look["choices"][-6:])]
-    return _Group(Text(headline(look), style="bold"), table, *foot, *last)
+    return Group(Text(headline(look), style="bold"), table, *foot, *last)
 
 
 STYLE = """

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.own.check import START, Broken, Note, Play, Schedule, Step
-from sojourn.own.text import queue_params
-
-if TYPE_CHECKING:
-    from sojourn.own.text import Own
+from sojourn.own.text import Own, queue_params
 
 LENGTHS = (60, 130, 590, 1514)
 PATIENCE = 100

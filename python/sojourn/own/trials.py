@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from sojourn.own.check import Trial
 from sojourn.own.check_balancer import BalancerTrial
 from sojourn.own.check_buffer import BufferTrial
 from sojourn.own.check_queue import QueueTrial
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sojourn.own.check import Trial
-    from sojourn.own.text import Own
+from sojourn.own.text import Own
 
 TRIALS: dict[str, Callable[[Own], Trial]] = {
     "queue": QueueTrial,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from sojourn.show import style
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
-    from sojourn.stats import Interval
+from sojourn.stats import Interval
 
 
 def whiskers(

@@ -12,22 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from sojourn.papers.bench import Bench
 from sojourn.papers.beside import REAL, SIMULATED
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.stats import Claim, Judgement
-    from sojourn.study import Table
-    from sojourn.study.cells import Level, Runnable
-    from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine
-    from sojourn.study.progress import Report
+from sojourn.papers.outcome import Outcome
+from sojourn.stats import Claim, Judgement
+from sojourn.study import Table
+from sojourn.study.cells import Level, Runnable
+from sojourn.study.cluster import Place
+from sojourn.study.engine import Engine
+from sojourn.study.progress import Report
 
 Stage = Callable[[str], "Report | None"]
 """Hears the name of each stage; returns the listener to its progress."""

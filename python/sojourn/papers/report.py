@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 
 from sojourn.papers.beside import rows, verdicts
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Drawn, Titled
 from sojourn.show import paper_report
 from sojourn.show.html.paper import page as paper_page
-from sojourn.study import quantities
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Drawn, Titled
-    from sojourn.study import Table
+from sojourn.study import Table, quantities
 
 
 def show(outcome: Outcome) -> list[Path]:

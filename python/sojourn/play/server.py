@@ -20,17 +20,14 @@ import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sojourn.play import answer as answers
 from sojourn.play.simulation import Bounds, Cancelled, Meter
-from sojourn.play.state import StateError
+from sojourn.play.state import State, StateError
 from sojourn.play.style import sheet
 from sojourn.play.turns import Busy, Superseded, Turns
 from sojourn.scenario import ScenarioError
-
-if TYPE_CHECKING:
-    from sojourn.play.state import State
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sojourn import _core
 from sojourn.metrics import labelled
 from sojourn.plans import store_in
@@ -160,8 +162,6 @@ def simulate(scenario: Scenario, seed: int, meter: Meter) -> Json:
 
 
 def _series(run: Run) -> Json:
-    import numpy as np
-
     columns = {name: values for name, _, values in run.columns("series")}
     place = run.scenario.bottleneck
     times = columns["time"]

@@ -8,13 +8,11 @@ what acts is Rust (`crates/rcvbuf`); here is what people and monitoring see of i
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from os import PathLike
+from typing import Any, Self
 
 from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
 from sojourn.own.text import alone
-
-if TYPE_CHECKING:
-    from os import PathLike
 
 __all__ = ["AdaptiveBuffer", "Tuner", "restore", "state_folder"]
 

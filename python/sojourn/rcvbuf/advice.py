@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from sojourn.lab.wire.watch import octets
+
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 PATIENCE = 3.0
 """Seconds after which a burst is none: the server is too slow (`patience` of `elastic`)."""
@@ -142,8 +144,6 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
 
 
 def _tell(one: Advice) -> list[str]:
-    from sojourn.lab.wire.watch import octets
-
     who = f"{one.local} ({one.process or 'nobody known'})"
     size = "of unknown size" if one.size is None else f"of {octets(one.size)}"
     lost = one.drops["buffer"]

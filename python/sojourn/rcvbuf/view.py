@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from sojourn.lab.wire.watch import octets, sparkline
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 FRAME = 7
 """Lines of the screen that are not rows."""
@@ -31,11 +33,6 @@ class View:
 
     def render(self, width: int, height: int) -> Group:
         """The screen, for a terminal of this size."""
-        from rich import box
-        from rich.console import Group as _Group
-        from rich.table import Table
-        from rich.text import Text
-
         now = self.snapshot
         wide = width >= NARROW
         space = (0, 1) if wide else (0, 1, 0, 0)
@@ -57,7 +54,7 @@ class View:
         foot = [Text(text, style="yellow") for text in lines(now)]
         if len(shown) < len(sockets):
             foot.append(Text(f"and {len(sockets) - len(shown)} more sockets", style="dim"))
-        return _Group(Text(self._head(), style="bold", no_wrap=True), table, *foot)
+        return Group(Text(self._head(), style="bold", no_wrap=True), table, *foot)
 
     def _head(self) -> str:
         now = self.snapshot

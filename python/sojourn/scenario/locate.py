@@ -7,6 +7,7 @@ scanner walks a text that `tomllib` has accepted and notes the place of every ke
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -181,8 +182,6 @@ class _Lost(Exception):
 def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
-    import tomllib
-
     return str(tomllib.loads(f'x = "{text}"')["x"])
 
 

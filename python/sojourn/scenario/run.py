@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn import _core
+from sojourn.scenario.summary import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,8 +127,6 @@ class Run:
 
     def summary(self) -> str:
         """What happened, in a few lines for people."""
-        from sojourn.scenario.summary import summarise
-
         return summarise(self)
 
     def as_dict(self) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import capture, change, limits, own, source, trace
+from sojourn.scenario import capture, change, limits, own, schema, source, trace
+from sojourn.scenario.deploy import Deployment, deploy
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
@@ -25,9 +26,6 @@ from sojourn.scenario.run import Engine, Run
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
-
-if TYPE_CHECKING:
-    from sojourn.scenario.deploy import Deployment
 
 Progress = Callable[[float, int], bool | None]
 SEEDS = 2**64
@@ -291,16 +289,12 @@ class Scenario:
 
     def to_tc(self, interface: str | None = None, *, ingress: bool = False) -> Deployment:
         """The commands that put the bottleneck's queue on a real interface."""
-        from sojourn.scenario.deploy import deploy
-
         return deploy(self, interface, ingress=ingress)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
         """JSON Schema of scenario files, for editors."""
-        from sojourn.scenario.schema import json_schema
-
-        return json_schema()
+        return schema.json_schema()
 
 
 def _rename_in_rates(data: Any, rename: Callable[[str], str]) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sojourn import _core
 from sojourn.own.errors import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import balancer_text, described
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sojourn.scenario.scenario import Scenario
+from sojourn.scenario.scenario import Scenario
 
 SEEN = "backlog"
 """What policies look at that OpenFlow has no statistic for."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
+from sojourn.metrics import unit
 from sojourn.study.errors import NotKept, StudyError
+from sojourn.study.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
-    import pandas as pd
-
-    from sojourn.study.results import Results
-
     Floats = npt.NDArray[np.float64]
 
 
@@ -32,8 +30,6 @@ def _table(run: HasTables, name: str) -> pd.DataFrame:
     try:
         return run.table(name)
     except NotKept:
-        import pandas as pd
-
         columns = {"distributions": ["place", "metric", "low", "high", "count"]}
         return pd.DataFrame(columns=columns.get(name, []))
 
@@ -127,8 +123,6 @@ def _finite(times: Any, values: Any) -> tuple[Floats, Floats] | None:
 
 def series_unit(run: HasTables, metric: str, place: str) -> str:
     """Return the unit of a time series."""
-    from sojourn.metrics import unit
-
     units = run.table("series").attrs.get("units", {})
     return str(units.get(f"{place}.{metric}") or unit(metric))
 

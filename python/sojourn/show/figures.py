@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+from scipy import stats
 
 from sojourn.show import labels, style
 from sojourn.show.data import by_level, distribution, series_unit
 from sojourn.show.data import series as series_of
 from sojourn.show.style import save, svg
+from sojourn.stats import mean_interval
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from sojourn.study.results import Results
-    from sojourn.study.table import Table
+from sojourn.study.results import Results
+from sojourn.study.table import Table
 
 __all__ = ["bars", "box", "cdf", "draw_over", "over", "save", "series", "svg", "tradeoff"]
 
@@ -33,8 +32,6 @@ def _groups(table: Table, metric: str, by: str) -> dict[str, np.ndarray[Any, np.
 
 def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
     """Means with 95 % intervals: a bar for each level, or dots where values lie far apart."""
-    from sojourn.stats import mean_interval
-
     column = table.metric(metric)
     groups = _groups(table, metric, by)
     names = labels.short_names(list(groups))
@@ -227,8 +224,6 @@ def tradeoff(
     width: float = style.COLUMN,
 ) -> Figure:
     """Goodput over delay: the mean of each level with its 95 % intervals and confidence ellipse."""
-    from matplotlib.patches import Ellipse
-
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
     names = labels.short_names([str(k) for k in xs])
@@ -269,8 +264,6 @@ def tradeoff(
 
 
 def _half(points: Any) -> Any:
-    from sojourn.stats import mean_interval
-
     return np.array([mean_interval(points[:, k]).half_width for k in (0, 1)])
 
 
@@ -279,8 +272,6 @@ def ellipse(points: Any, level: float = 0.95) -> tuple[float, float, float]:
 
     Hotelling's T squared: the region that holds the true mean with probability `level`.
     """
-    from scipy import stats
-
     n = len(points)
     values, vectors = np.linalg.eigh(np.cov(points, rowvar=False))
     reach = 2 * (n - 1) / (n * (n - 2)) * float(stats.f.ppf(level, 2, n - 2))

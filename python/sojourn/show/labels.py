@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
 from sojourn.study.names import short_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["axis", "scale_of", "short_names", "title", "wrap"]
 

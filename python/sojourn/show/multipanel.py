@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from sojourn.show import figures, labels, style
 from sojourn.show.data import distribution
 from sojourn.study.errors import StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from sojourn.study.table import Table
+from sojourn.study.table import Table
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,6 @@ def _draw(axes: Axes, table: Table, content: Panel) -> None:
 
 
 def _losses(axes: Axes, table: Table, content: Losses) -> None:
-    from matplotlib.ticker import NullFormatter
-
     results = table.results
     if results is None:
         raise StudyError("the distributions are in the results folder, which this table has not")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
 
 from sojourn.show import figures, multipanel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
-
-    from sojourn.study.results import Results
-    from sojourn.study.table import Table
+from sojourn.study.results import Results
+from sojourn.study.table import Table
 
 
 class TablePlots:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from sojourn.metrics import view
+from sojourn.show import figures, style
+from sojourn.show.html import comparison, run, study
+from sojourn.show.html.blocks import Page
+from sojourn.show.html.render import write
+from sojourn.show.html.study import axes, interesting
 from sojourn.study import disk
+from sojourn.study.comparison import Comparison
 from sojourn.study.errors import ResultsError, StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from matplotlib.figure import Figure
-
-    from sojourn.show.html.blocks import Page
-    from sojourn.study.results import Results
+from sojourn.study.results import Results
 
 REPORT = "report.html"
 FIGURES = "figures"
@@ -25,9 +26,6 @@ FIGURES = "figures"
 
 def page_of(results: Results) -> Page:
     """Return the page that suits what a folder holds."""
-    from sojourn.show.html import comparison, run, study
-    from sojourn.study.comparison import Comparison
-
     if results.kind == "comparison":
         question = results.manifest.question
         return comparison.page(Comparison(results.table(), question["by"], question["subject_to"]))
@@ -38,9 +36,6 @@ def page_of(results: Results) -> Page:
 
 def figures_of(results: Results) -> dict[str, Figure]:
     """Return the figures that suit what a folder holds, by name."""
-    from sojourn.show import figures
-    from sojourn.show.html.study import axes, interesting
-
     table = results.table()
     found: dict[str, Figure] = {}
     first = table.factors[0] if table.factors else ""
@@ -82,10 +77,6 @@ def report(
 
     They go into the folder itself, or into `out`. `progress` is told how many figures are drawn.
     """
-    from sojourn.show import style
-    from sojourn.show.html.render import write
-    from sojourn.study.results import Results
-
     results = Results.open(folder)
     if not results.runs():
         raise ResultsError(
@@ -94,10 +85,10 @@ def report(
     target = Path(out) if out is not None else results.folder
     with _alone(target):
         written = [write(page_of(results), target / REPORT)]
-        figures = figures_of(results)
-        for done, (name, figure) in enumerate(figures.items(), 1):
+        drawn = figures_of(results)
+        for done, (name, figure) in enumerate(drawn.items(), 1):
             written += style.save(figure, target / FIGURES / name, tuple(formats))
-            progress(done, len(figures))
+            progress(done, len(drawn))
     return written
 
 
@@ -118,9 +109,6 @@ def paper_report(
     formats: Sequence[str] = ("png", "svg", "pdf"),
 ) -> list[Path]:
     """Write a paper study's page and figures."""
-    from sojourn.show import style
-    from sojourn.show.html.render import write
-
     target = Path(folder)
     with _alone(target):
         written = [write(page, target / REPORT)]

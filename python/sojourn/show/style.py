@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
+from collections.abc import Iterable, Iterator
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from sojourn.study.disk import replace_file
 
 COLOURS = (
     "#0072B2",
@@ -102,8 +105,6 @@ FORMATS = ("png", "svg", "pdf")
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Draw in our style; settings of the user's own figures stay as they are."""
-    import matplotlib as mpl
-
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
 
@@ -157,8 +158,6 @@ def wide(values: Iterable[float]) -> bool:
 
 def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
     """Make an axis logarithmic, with plain numbers on it."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     if which == "x":
         axes.set_xscale("log")
     else:
@@ -173,8 +172,6 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
 
 def figure(width: float = COLUMN, height: float = 2.5) -> Figure:
     """Return an empty figure that belongs to no window."""
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -194,12 +191,7 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
 
     Without a suffix it is written in each of `formats`, by default PNG, SVG and PDF.
     """
-    import io
-    from pathlib import Path as _Path
-
-    from sojourn.study.disk import replace_file
-
-    base = _Path(path)
+    base = Path(path)
     base.parent.mkdir(parents=True, exist_ok=True)
     suffix = base.suffix.removeprefix(".").lower()
     wanted = (suffix,) if suffix in FORMATS and not formats else formats or FORMATS
@@ -221,8 +213,6 @@ def save(figure: Figure, path: str | Path, formats: tuple[str, ...] = ()) -> lis
 
 def svg(figure: Figure) -> str:
     """Return the figure as SVG text, without the XML head."""
-    import io
-
     out = io.StringIO()
     with styled():
         figure.savefig(out, format="svg", metadata={"Date": None})

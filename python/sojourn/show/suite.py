@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from sojourn.show import tables
+from sojourn.study.names import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,11 +47,6 @@ def print_suite(outcome: Outcome, console: Console) -> None:
 
     Queues that do not fit beside each other come in further tables below.
     """
-    from rich.text import Text
-
-    from sojourn.show import tables
-    from sojourn.study.names import short_names
-
     cells = {
         (row["scenario"], row["queue"]): (row["sojourn_p95"], row["utilisation"])
         for row in outcome.frame.to_dict(orient="records")
@@ -94,8 +95,6 @@ WIDEST_HEAD = 16
 
 def _folded(name: str) -> list[str]:
     """A queue's name in lines that are not too wide."""
-    import textwrap
-
     return textwrap.wrap(name, WIDEST_HEAD) or [name]
 
 

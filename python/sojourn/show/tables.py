@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 _NUMBER = re.compile(r"[+-]?\d")
 NOTHING = ("", "-", "\N{EN DASH}")
@@ -18,10 +20,7 @@ NOTHING = ("", "-", "\N{EN DASH}")
 
 def table(title: str | None = None, **options: Any) -> Table:
     """Return an empty table; `options` are rich's."""
-    from rich import box
-    from rich.table import Table as _Table
-
-    return _Table(
+    return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
         header_style="bold", **options,
     )  # fmt: skip
@@ -31,8 +30,6 @@ def of_rows(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None
 ) -> Table:
     """Return the columns of some rows as a table; those of numbers stand at the right."""
-    from rich.text import Text
-
     view = table(title)
     for column in columns:
         numeric = numbers([str(row.get(column, "")) for row in rows])
@@ -50,8 +47,6 @@ def fitting(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None, console: Console
 ) -> RenderableType:
     """Return a table, or where the console is too narrow for its words a block for each row."""
-    from rich.measure import Measurement
-
     view = of_rows(rows, columns, title)
     if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
         view.columns[-1].min_width = READABLE
@@ -63,10 +58,6 @@ def _blocks(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None
 ) -> RenderableType:
     """Return what stands in the first column, and below it the others with their heads."""
-    from rich.console import Group
-    from rich.padding import Padding
-    from rich.text import Text
-
     parts: list[RenderableType] = [] if title is None else [Text(f"{title}\n", style="italic")]
     for row in rows:
         parts.append(Text(str(row.get(columns[0], "")), style="bold"))

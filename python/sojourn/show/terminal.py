@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from sojourn.show import tables
+from sojourn.stats import Interval, Judgement
 from sojourn.study import quantities
 from sojourn.study.answer import table_metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from sojourn.stats import Interval, Judgement
-    from sojourn.study.comparison import Comparison
-    from sojourn.study.contrast import Contrast, Contrasts
-    from sojourn.study.table import Table
+from sojourn.study.comparison import Comparison
+from sojourn.study.contrast import Contrast, Contrasts
+from sojourn.study.table import Table
 
 MANY_SEEDS = 1000
 """Beyond this the number of seeds wanted is not shown: there is hardly a difference."""
@@ -52,8 +50,6 @@ def aligned(
 
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
     """Return the ranked table of a comparison."""
-    from rich.text import Text
-
     table = tables.table()
     table.add_column("rank", justify="right")
     table.add_column(c.noun, overflow="fold", max_width=44)
@@ -77,8 +73,6 @@ def print_comparison(
     c: Comparison, console: Console | None = None, answer: str | None = None
 ) -> None:
     """Print the answer, or another one given, the ranked table, and what its signs mean."""
-    from rich.text import Text
-
     console = console or _console()
     console.print(Text(c.answer() if answer is None else answer))
     console.print(_fitting(c, console))
@@ -96,8 +90,6 @@ def print_comparison(
 
 def _fitting(c: Comparison, console: Console) -> RichTable:
     """Return the table with as many columns as the terminal is wide, the least telling left out."""
-    from rich.measure import Measurement
-
     metrics = table_metrics(c)
     asked = {c.by, *(c.table.metric(x.metric) for x in c.conditions)}
     spare = [m for m in reversed(metrics) if m not in asked and "." not in m]
@@ -132,10 +124,6 @@ def ci(
 
     In less than `width` columns, long names of factors are cut to their last parts.
     """
-    from rich.text import Text
-
-    from sojourn.stats import Interval
-
     keys = list(table.factors) if by is None else [by] if isinstance(by, str) else list(by)
     levels: list[tuple[str, ...]] = []
     columns = []
@@ -187,10 +175,7 @@ def _last_parts(keys: Sequence[str]) -> list[str]:
 
 def _width(table: RichTable) -> int:
     """Return how wide a table is if nothing in it is wrapped."""
-    from rich.console import Console as _Console
-    from rich.measure import Measurement
-
-    free = _Console(width=10_000)
+    free = Console(width=10_000)
     return Measurement.get(free, free.options, table).maximum
 
 
@@ -200,8 +185,6 @@ _SPARE = (frozenset({0}), frozenset({0, 2, 5}), frozenset({0, 2, 3, 5}))
 
 def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     """Print in how many cells each level differs from the baseline, each difference, and how."""
-    from rich.text import Text
-
     console = console or _console()
     console.print(Text(c.answer()))
     gaps = [row.difference for row in c.rows]
@@ -260,8 +243,6 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
 
 
 def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]:
-    from rich.text import Text
-
     low, high = (scale.apply(x) for x in (row.difference.low, row.difference.high))
     gap = quantities.number(scale.apply(row.difference.estimate), places)
     if math.isfinite(low):
@@ -299,8 +280,6 @@ def _number(text: str) -> bool:
 
 def claims(judgements: Sequence[Judgement], units: Mapping[str, str] | None = None) -> RichTable:
     """Return the verdicts on a study's claims, with the numbers beside the paper's."""
-    from rich.text import Text
-
     table = tables.table(show_lines=False)
     table.add_column("finding", ratio=3, overflow="fold")
     table.add_column("paper", ratio=2, overflow="fold")
@@ -367,8 +346,6 @@ def print_claims(
     console: Console | None = None,
 ) -> None:
     """Print the verdicts and how many there are of each."""
-    from rich.text import Text
-
     console = console or _console()
     console.print(claims(judgements, units))
     counts = []
@@ -397,6 +374,4 @@ def confidence(judgements: Sequence[Judgement]) -> str:
 
 
 def _console() -> Console:
-    from rich.console import Console as _Console
-
-    return _Console()
+    return Console()

@@ -15,6 +15,7 @@ from sojourn.stats.batch import mser as mser
 from sojourn.stats.batch import welch_plot as welch_plot
 from sojourn.stats.cells import Cell as Cell
 from sojourn.stats.cells import ClaimError as ClaimError
+from sojourn.stats.cells import aligned as aligned
 from sojourn.stats.cells import by_seed as by_seed
 from sojourn.stats.claim_data import claim_from_dict as claim_from_dict
 from sojourn.stats.claim_data import claim_to_dict as claim_to_dict

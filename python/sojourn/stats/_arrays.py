@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Floats = npt.NDArray[np.float64]
 """A one-dimensional array of real numbers."""
@@ -45,11 +42,9 @@ def grouped(
     groups: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], least: int = 1
 ) -> dict[str, Floats]:
     """Two or more samples by name (numbered from 1 where they have none)."""
-    from collections.abc import Mapping as _Mapping
-
     items = (
         groups.items()
-        if isinstance(groups, _Mapping)
+        if isinstance(groups, Mapping)
         else ((str(i), g) for i, g in enumerate(groups, 1))
     )
     named = {str(name): sample(g, least, f"group {name!r}") for name, g in items}

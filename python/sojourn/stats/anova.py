@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from scipy import stats as _st
 
 from sojourn.stats._arrays import Floats, StatisticsError, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,6 @@ class Anova:
 
     def frame(self) -> pd.DataFrame:
         """Return the table, a row a source of variation."""
-        import pandas as pd
-
         nan = math.nan
         within = self.ss_within / self.df_within if self.method != "Welch" else self.ms_within
         return pd.DataFrame(

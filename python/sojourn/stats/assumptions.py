@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from scipy import stats as _st
 
 from sojourn.stats._arrays import StatisticsError, grouped, sample
 from sojourn.stats.anova import one_way
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +26,6 @@ class Check:
 
     def frame(self) -> pd.DataFrame:
         """One row."""
-        import pandas as pd
-
         return pd.DataFrame(
             [{"statistic": self.statistic, "p": self.p, "n": self.n}], [self.method]
         )

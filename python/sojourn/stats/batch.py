@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sojourn.stats._arrays import Floats, StatisticsError, sample
 from sojourn.stats.interval import Interval, mean_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)

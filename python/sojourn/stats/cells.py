@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sojourn.stats._arrays import Floats, StatisticsError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Level = str | int | float | bool
 """The value of a factor in one cell."""
@@ -95,8 +93,6 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
 
 def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
     """Return the values of the seeds that all series have, and how many seeds were left out."""
-    import pandas as pd
-
     table = pd.concat(list(series), axis=1, join="outer")
     whole = table.dropna()
     return [whole.iloc[:, i].to_numpy(dtype=np.float64) for i in range(len(series))], len(

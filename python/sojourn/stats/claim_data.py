@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.stats.cells import ClaimError
 from sojourn.stats.claims import KINDS, Claim
 from sojourn.stats.estimate import Region
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 
+from sojourn.stats._arrays import Floats
 from sojourn.stats.cells import (
     Cell,
     ClaimError,
@@ -34,11 +36,6 @@ from sojourn.stats.estimate import (
     RatioComponent,
     Region,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.stats._arrays import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

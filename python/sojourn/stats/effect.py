@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import numpy.typing as npt
 from scipy import optimize as _opt
 from scipy import stats as _st
 
 from sojourn.stats._arrays import check_level, pairs, sample
 from sojourn.stats.interval import Interval
 from sojourn.stats.noncentral import nct_cdf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def noncentrality_interval(t: float, df: float, level: float = 0.95) -> tuple[float, float]:

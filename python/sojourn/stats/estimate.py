@@ -8,17 +8,14 @@ and the number of seeds needed from one place, so that they cannot contradict ea
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sojourn.stats._arrays import Floats, StatisticsError
 from sojourn.stats.interval import Interval, mean_interval, one_sample, paired_ratio
 from sojourn.stats.sample_size import seeds_for_power
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+import numpy.typing as npt
 
 from sojourn.stats._arrays import StatisticsError, sample
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def jain(values: npt.ArrayLike) -> float:

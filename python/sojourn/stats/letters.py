@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 
 def letters(order: Sequence[str], apart: AbstractSet[frozenset[str]]) -> dict[str, str]:

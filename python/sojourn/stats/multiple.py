@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from sojourn.stats._arrays import Floats, StatisticsError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def _p_values(p: npt.ArrayLike) -> Floats:

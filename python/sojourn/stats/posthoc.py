@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from scipy import stats as _st
 
 from sojourn.stats._arrays import check_level, grouped
@@ -15,12 +17,6 @@ from sojourn.stats.anova import Anova, one_way, welch
 from sojourn.stats.interval import t_critical, two_sided_p
 from sojourn.stats.letters import letters
 from sojourn.stats.multiple import holm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +66,6 @@ class PostHoc:
 
     def frame(self) -> pd.DataFrame:
         """All pairs, a row each."""
-        import pandas as pd
-
         return pd.DataFrame(
             {
                 "a": p.a,
@@ -118,8 +112,6 @@ class KruskalWallis:
 
     def frame(self) -> pd.DataFrame:
         """A row a group."""
-        import pandas as pd
-
         return pd.DataFrame({"group": self.names, "n": self.sizes, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:

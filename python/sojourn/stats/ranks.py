@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from scipy import stats as _st
 
 from sojourn.stats._arrays import StatisticsError, grouped
+from sojourn.stats.effect import paired_d
+from sojourn.stats.interval import paired_difference
 from sojourn.stats.multiple import holm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,6 @@ class Friedman:
 
     def frame(self) -> pd.DataFrame:
         """A row a group."""
-        import pandas as pd
-
         return pd.DataFrame({"group": self.names, "mean rank": self.mean_ranks})
 
     def summary(self) -> str:
@@ -76,11 +72,6 @@ def paired_tests(
     A row a pair, b minus a: difference with its own interval, t, p, and Cohen's d of the
     differences with its interval. Pairs that do not differ at any seed have p 1.
     """
-    import pandas as pd
-
-    from sojourn.stats.effect import paired_d
-    from sojourn.stats.interval import paired_difference
-
     named = grouped(groups, 2)
     rows = []
     for a, b in combinations(named, 2):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sojourn.stats._arrays import StatisticsError, check_level
 from sojourn.stats.interval import t_critical
 from sojourn.stats.noncentral import nct_cdf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_SEEDS = 1_000_000
 """Beyond this the answer is "no reasonable number"."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from sojourn.stats._arrays import check_level
+from sojourn.stats.claim_data import claim_to_dict
+from sojourn.stats.claims import Claim
 from sojourn.stats.effect import standardised_mean
+from sojourn.stats.estimate import Component, Region
 from sojourn.stats.interval import Interval
 from sojourn.stats.multiple import holm, holm_alphas
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from sojourn.stats.claims import Claim
-    from sojourn.stats.estimate import Component, Region
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 
@@ -71,7 +69,6 @@ class Judgement:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it (no infinities)."""
-        from sojourn.stats.claim_data import claim_to_dict
 
         def num(x: float) -> float | None:
             return x if math.isfinite(x) else None

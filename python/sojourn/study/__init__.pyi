@@ -3,6 +3,7 @@ from sojourn.study.comparison import Entry as Entry
 from sojourn.study.comparison import compare as compare
 from sojourn.study.contrast import Contrast as Contrast
 from sojourn.study.contrast import Contrasts as Contrasts
+from sojourn.study.contrast import contrasts as contrasts
 from sojourn.study.errors import ClusterError as ClusterError
 from sojourn.study.errors import ResultsError as ResultsError
 from sojourn.study.errors import StudyError as StudyError

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sojourn.metrics import base, label, views
+from sojourn.scenario.serve import looks_at_queues
 from sojourn.study import quantities
 from sojourn.study.metrics import store_of
 
@@ -84,8 +85,6 @@ def _same(c: Comparison) -> str:
 
 def blind(c: Comparison) -> str:
     """Say what to use where queues cannot be seen, if the best policy looks at them."""
-    from sojourn.scenario.serve import looks_at_queues
-
     factor = f"balancers.{c.policy_of}.policy"
     if c.policy_of is None or not c.winners:
         return ""

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
 from sojourn.study.errors import ResultsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 HEAD = b"SojournRuns1\n"
 """The first bytes of a log."""

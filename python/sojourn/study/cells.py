@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from sojourn.scenario import Scenario
 from sojourn.study.errors import StudyError
 from sojourn.study.key import canonical, plan_hash, short
 from sojourn.study.metrics import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.scenario import Scenario
 
 Level = str | int | float | bool
 """The value of a factor."""

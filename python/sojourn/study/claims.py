@@ -11,13 +11,11 @@ import contextlib
 import os
 import struct
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Offsets of a file are 63 bits; the first ones are left to others.
 _OFFSET_BITS = 62

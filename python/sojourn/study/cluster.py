@@ -15,22 +15,20 @@ from asyncio import CancelledError as AsyncCancelledError
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sojourn.study import remote
+from sojourn.study.engine import Engine, RunProgress
 from sojourn.study.errors import ClusterError, StudyError
 from sojourn.study.remote import STOPPED, Shipped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distributed import Client
     from distributed.deploy.cluster import Cluster as DaskCluster
 
-    from sojourn.study.engine import Engine, RunProgress
-
-    Place = str | Client | DaskCluster
-    """A scheduler's address, or Dask's own client or cluster."""
+Place: TypeAlias = "str | Client | DaskCluster"
+"""A scheduler's address, or Dask's own client or cluster."""
 
 CANCELLED = (CancelledError, AsyncCancelledError)
 LEAST_IN_FLIGHT = 8

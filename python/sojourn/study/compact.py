@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sojourn.study import batches, columns
+from sojourn.study.batches import Batch
 from sojourn.study.kept import Kept
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from sojourn.study.batches import Batch
-    from sojourn.study.manifest import Manifest
+from sojourn.study.manifest import Manifest
 
 SUMMARY = "summary.parquet"
 """A row for each run that the manifest lists: factors, seed and key in front, then the metrics."""

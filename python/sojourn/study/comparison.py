@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sojourn import stats
 from sojourn.metrics import direction, unit, view, views
+from sojourn.study import answer
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.expression import parse
@@ -18,6 +20,7 @@ from sojourn.study.metrics import nearest, spelled, store_of
 from sojourn.study.names import in_words, short_names
 from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
 from sojourn.study.ranking import Ranking, rank
+from sojourn.study.results import Results
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 
@@ -29,13 +32,11 @@ if TYPE_CHECKING:
 
     from sojourn.metrics import Direction
     from sojourn.scenario import Scenario
-    from sojourn.stats import Interval
     from sojourn.study.cells import Level
     from sojourn.study.cluster import Place
     from sojourn.study.engine import Engine
     from sojourn.study.errors import PolicyFault
     from sojourn.study.progress import Report
-    from sojourn.study.results import Results
     from sojourn.study.table import Table
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
@@ -60,14 +61,14 @@ class Entry:
     """None if a condition is not met."""
     letters: str
     """Those that share a letter cannot be told apart."""
-    value: Interval
+    value: stats.Interval
     """The metric compared by: mean over seeds with its 95 % interval."""
-    difference: Interval | None
+    difference: stats.Interval | None
     """Paired difference to the best; None for that one."""
     feasible: bool
     checks: tuple[Check, ...]
     """Each condition, with what was found."""
-    metrics: dict[str, Interval]
+    metrics: dict[str, stats.Interval]
     """Further metrics."""
 
     @property
@@ -83,8 +84,8 @@ class Otherwise:
     metric: str
     choice: str
     """The queue that is best by this metric."""
-    value: Interval
-    behind: Interval
+    value: stats.Interval
+    behind: stats.Interval
     """What the best queue of the comparison has."""
 
 
@@ -124,8 +125,6 @@ class Comparison:
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
         """Return the comparison whose results are in a folder."""
-        from sojourn.study.results import Results
-
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
@@ -308,8 +307,6 @@ class Comparison:
         pairs. Empty with fewer than two seeds, or where the best value is 0, of which there is no
         share.
         """
-        from sojourn.stats import seeds_for_power
-
         values = self.values(self.by)
         found: dict[str, int | None] = {}
         first = self.alpha / max(1, len(self.ranking.p))
@@ -319,7 +316,7 @@ class Comparison:
             gaps = gaps[np.isfinite(gaps)]
             wanted = WORTH_SEEING * abs(float(np.nanmean(values[winners[0]])))
             if gaps.size >= 2 and wanted > 0:
-                found[queue] = seeds_for_power(wanted, float(gaps.std(ddof=1)), first)
+                found[queue] = stats.seeds_for_power(wanted, float(gaps.std(ddof=1)), first)
         return found
 
     def entry(self, queue: str) -> Entry:
@@ -334,15 +331,11 @@ class Comparison:
 
     def answer(self) -> str:
         """Return the answer in words."""
-        from sojourn.study.answer import answer
-
-        return answer(self)
+        return answer.answer(self)
 
     def summary(self) -> str:
         """Return the answer and the ranked table as plain text."""
-        from sojourn.study.answer import plain_table
-
-        return f"{self.answer()}\n\n{plain_table(self)}"
+        return f"{self.answer()}\n\n{answer.plain_table(self)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
@@ -407,21 +400,19 @@ class Comparison:
         )
 
 
-def _mean(values: npt.NDArray[np.float64]) -> Interval:
-    from sojourn.stats import Interval, mean_interval
-
+def _mean(values: npt.NDArray[np.float64]) -> stats.Interval:
     x = values[np.isfinite(values)]
-    return mean_interval(x) if x.size else Interval(math.nan, math.nan, math.nan, 0.95, 0)
+    return (
+        stats.mean_interval(x) if x.size else stats.Interval(math.nan, math.nan, math.nan, 0.95, 0)
+    )
 
 
-def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Interval | None:
-    from sojourn.stats import paired_difference
-
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> stats.Interval | None:
     both = np.isfinite(a) & np.isfinite(b)
-    return paired_difference(a[both], b[both]).interval if both.sum() >= 2 else None
+    return stats.paired_difference(a[both], b[both]).interval if both.sum() >= 2 else None
 
 
-def _plain(i: Interval | None) -> dict[str, Any] | None:
+def _plain(i: stats.Interval | None) -> dict[str, Any] | None:
     if i is None:
         return None
     limits = {"mean": i.estimate, "low": i.low, "high": i.high}

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from sojourn import stats
 from sojourn.metrics import direction
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from sojourn.study.expression import Comparison
+from sojourn.study.expression import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +75,10 @@ def _absolute(
     values: npt.NDArray[np.float64],
     bound: float,
 ) -> Check:
-    from sojourn.stats import mean_interval
-
     x = values[np.isfinite(values)]
     if not x.size:
         return _unknown(condition, column)
-    i = mean_interval(x)
+    i = stats.mean_interval(x)
     met = condition.met(i.estimate, bound)
     borderline = i.low <= bound <= i.high and x.size > 1
     found = f"{column} {quantities.interval(i, unit, column)}"
@@ -101,8 +95,6 @@ def _relative(
     name: str,
     share: float,
 ) -> Check:
-    from sojourn.stats import one_sample
-
     both = np.isfinite(values) & np.isfinite(reference)
     if not both.any():
         return _unknown(condition, column)
@@ -111,7 +103,7 @@ def _relative(
     met = condition.met(float(x.mean()), bound)
     # Paired: what both owe to the seed cancels.
     z = x - share * y
-    limits = one_sample(z).interval if z.size > 1 else None
+    limits = stats.one_sample(z).interval if z.size > 1 else None
     borderline = limits is not None and limits.low <= 0 <= limits.high and bool(np.ptp(z) > 0)
     mean = quantities.value(float(x.mean()), unit, column)
     part = f", {100 * x.mean() / y.mean():.2f} % of {name}'s" if y.mean() > 0 else f" ({name}: 0)"

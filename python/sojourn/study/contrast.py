@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
+import pandas as pd
+
+from sojourn.stats import Interval, by_seed, holm, holm_alphas, paired_difference, seeds_for_power
+from sojourn.stats.cells import aligned
+from sojourn.study.answer import words
+from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.stats import Interval
-    from sojourn.study.cells import Level
-    from sojourn.study.table import Table
+from sojourn.study.table import Table
 
 Verdict = Literal["less", "more", "cannot be told", "seeds alike", "not measured"]
 """*Seeds alike*: every seed gave the same two values, so there is no chance to test against."""
@@ -72,8 +73,6 @@ class Contrasts:
 
     def answer(self) -> str:
         """Return a sentence for each level: in how many cells it differs."""
-        from sojourn.study.answer import words
-
         lines = []
         for level in self.levels:
             rows = self.of(level)
@@ -89,8 +88,6 @@ class Contrasts:
     @property
     def frame(self) -> pd.DataFrame:
         """A row a contrast, in the metric's own unit."""
-        import pandas as pd
-
         return pd.DataFrame(
             {
                 **row.cell,
@@ -140,18 +137,6 @@ def contrasts(
     `factor` is by default the one that has such a level. A cell that has runs of one of the two
     only is left out.
     """
-    import numpy as np
-
-    from sojourn.stats import (
-        Interval,
-        by_seed,
-        holm,
-        holm_alphas,
-        paired_difference,
-        seeds_for_power,
-    )
-    from sojourn.stats.cells import aligned
-
     column = table.metric(metric)
     factor = _factor(table, baseline) if factor is None else table.factor(factor)
     base = _level(table, factor, baseline)

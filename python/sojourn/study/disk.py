@@ -12,16 +12,13 @@ import os
 import shutil
 import sys
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
 
 # Windows has no flock; there, renames alone keep folders whole.
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-    from typing import IO
 
 
 def sync_folder(folder: Path) -> None:

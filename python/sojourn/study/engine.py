@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
+
+from sojourn import _core
 
 RunProgress = Callable[[float, int], bool | None]
 """Called with the fraction done and the events so far; `False` stops the run."""
@@ -82,8 +84,4 @@ class Threads:
 
 def core() -> Engine:
     """Return the real engine."""
-    from typing import cast
-
-    from sojourn import _core
-
     return cast("Engine", _core)

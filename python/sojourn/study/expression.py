@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from sojourn import _core
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import STATISTIC, spelled
 
@@ -82,8 +83,6 @@ class Comparison:
 
 
 def _quantity(comparison: Comparison, unit: str) -> float:
-    from sojourn import _core
-
     try:
         amount = float(_core.parse_quantity(_KINDS[unit], comparison.text))
     except ValueError as error:

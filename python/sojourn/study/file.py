@@ -19,17 +19,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sojourn.scenario import Scenario, source
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest
 from sojourn.study.study import Study
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sojourn.scenario import Scenario
 
 _KEYS = ("name", "seeds", "vary", "keep")
 _KEEP = ("metrics", "tables")
@@ -37,8 +34,6 @@ _KEEP = ("metrics", "tables")
 
 def load(path: str | Path) -> Study:
     """Return the study that a file describes."""
-    from sojourn.scenario import Scenario, source
-
     file = Path(path)
     name, text = source.read_file(file)
     data, _ = source.parse(text, name)

@@ -7,19 +7,15 @@ thousand such runs that asks about a dozen need not carry the rest.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sojourn.metrics import base, registry
-from sojourn.study.engine import ASKED, TABLES
+from sojourn.study.engine import ASKED, TABLES, Column
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sojourn.study.engine import Column
 
 _PATTERN = re.compile(r"[*?\[\]]")
 #: Every run has one: it is what makes the study's table.

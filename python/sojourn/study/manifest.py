@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from sojourn.study.cells import Cell
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key, short
 from sojourn.study.machine import machine, versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sojourn.study.cells import Cell
 
 FORMAT = 2
 NAME = "manifest.json"

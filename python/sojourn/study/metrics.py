@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sojourn import _core
 from sojourn.metrics import base, find, registry, view
 from sojourn.study.errors import StudyError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
 STATISTIC = "|".join(_STATISTICS)

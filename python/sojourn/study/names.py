@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.study.cells import Level
+from sojourn.study.cells import Level
 
 
 def in_words(levels: Mapping[str, Level]) -> str:

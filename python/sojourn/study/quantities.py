@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from sojourn import stats
 from sojourn.metrics import is_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sojourn.stats import Interval
 
 NOTHING = "–"
 """Stands where nothing was measured."""
@@ -97,7 +93,7 @@ def value(x: float, unit: str, metric: str = "") -> str:
     return f"{number(y, places)} {s.unit}".rstrip()
 
 
-def mean(i: Interval, unit: str, metric: str = "") -> str:
+def mean(i: stats.Interval, unit: str, metric: str = "") -> str:
     """Return a mean and half of its interval, as tables show it."""
     s = scale(unit, [i.estimate], metric)
     middle, half = s.apply(i.estimate), s.apply(i.half_width)
@@ -108,7 +104,7 @@ def mean(i: Interval, unit: str, metric: str = "") -> str:
     return f"{text} {s.unit}".rstrip()
 
 
-def interval(i: Interval, unit: str, metric: str = "") -> str:
+def interval(i: stats.Interval, unit: str, metric: str = "") -> str:
     """Return a difference, a ratio or what is judged, with the limits of its interval."""
     s = scale(unit, [i.estimate], metric)
     mean, low, high = (s.apply(x) for x in (i.estimate, i.low, i.high))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sojourn.metrics import base, direction, unit
 from sojourn.plans import store_in
+from sojourn.scenario import Scenario
 from sojourn.study.errors import StudyError
+from sojourn.study.expression import Comparison as Condition
 from sojourn.study.metrics import expect, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from sojourn.scenario import Scenario
-    from sojourn.study.expression import Comparison as Condition
 
 BY = "sojourn_p95"
 SUBJECT_TO = "goodput >= 95% of best"

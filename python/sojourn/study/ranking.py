@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from sojourn.metrics import Direction
+from sojourn import stats
+from sojourn.metrics import Direction
+from sojourn.stats.letters import letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,6 @@ def rank(
     values: Mapping[str, npt.NDArray[np.float64]], better: Direction, alpha: float = 0.05
 ) -> Ranking:
     """Rank samples paired by position; pairs of seeds with a missing value are left out."""
-    from sojourn.stats import holm, paired_difference
-    from sojourn.stats.letters import letters
-
     sign = 1.0 if better == "lower" else -1.0
     mean = {name: float(np.nanmean(x)) for name, x in values.items()}
     order = sorted(values, key=lambda name: sign * mean[name])
@@ -48,8 +43,8 @@ def rank(
         if both.sum() < 2:
             raw.append(1.0)  # one seed has no spread to judge by
         else:
-            raw.append(paired_difference(values[a][both], values[b][both]).p)
-    adjusted = holm(raw) if raw else np.empty(0)
+            raw.append(stats.paired_difference(values[a][both], values[b][both]).p)
+    adjusted = stats.holm(raw) if raw else np.empty(0)
     p = {frozenset(pair): float(x) for pair, x in zip(pairs, adjusted, strict=True)}
     apart = {pair for pair, x in p.items() if x <= alpha and not math.isnan(x)}
 

@@ -6,22 +6,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn import stats
+from sojourn.scenario import Scenario
 from sojourn.study import columns, manifest
-from sojourn.study.engine import ASKED, TABLES
+from sojourn.study.engine import ASKED, TABLES, core
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import canonical, plan_hash, run_key
 from sojourn.study.store import Store
+from sojourn.study.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from sojourn.scenario import Scenario
     from sojourn.study.engine import Engine, Record
     from sojourn.study.manifest import Manifest
-    from sojourn.study.table import Table
 
 
 class StoredRun:
@@ -82,8 +83,6 @@ class StoredRun:
         Another engine than the one that made it may decide otherwise, so it is refused unless
         `any_engine`; then a difference is not an error.
         """
-        from sojourn.study.engine import core
-
         if self.key != run_key(plan_hash(self.plan_json), self.seed, self.about["engine"]):
             raise StudyError(f"{self.place}: plan, seed and key do not belong together")
         engine = engine or core()
@@ -169,14 +168,10 @@ class Results:
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario before any factor."""
-        from sojourn.scenario import Scenario
-
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
         """Return the scenario of a cell."""
-        from sojourn.scenario import Scenario
-
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):
                 return Scenario.from_dict(cell["scenario"])
@@ -212,8 +207,6 @@ class Results:
 
         `metrics` are the columns wanted, by default all.
         """
-        from sojourn.study.table import Table
-
         table = self.store.summary(part or self.manifest, metrics)
         if table is None:
             raise ResultsError(
@@ -227,8 +220,6 @@ class Results:
         NaN where the best cut lies in the second half: that run is too short to say. Compare the
         largest with the scenario's `warmup`.
         """
-        from sojourn.stats import mser
-
         where = place or self.bottleneck
         column = f"{where}.{metric}"
         found = {}
@@ -236,7 +227,7 @@ class Results:
             series = run.table("series")
             if column not in series.columns:
                 raise StudyError(f"{run.place}: no time series {column} was recorded")
-            cut = mser(series[column].dropna().to_numpy(dtype=float))
+            cut = stats.mser(series[column].dropna().to_numpy(dtype=float))
             times = series.loc[series[column].notna(), "time"].to_numpy(dtype=float)
             found[run.key] = float(times[cut.cut]) if cut.found else float("nan")
         return found

@@ -10,23 +10,19 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from sojourn._core import PolicyError
+from sojourn.study.cells import Level
+from sojourn.study.engine import Engine, Workers
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
+from sojourn.study.kept import Kept
 from sojourn.study.manifest import now
-from sojourn.study.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from sojourn.study.cells import Level
-    from sojourn.study.engine import Engine, Workers
-    from sojourn.study.kept import Kept
-    from sojourn.study.progress import Report
-    from sojourn.study.store import Store
+from sojourn.study.progress import Progress, Report
+from sojourn.study.store import Store
 
 FLUSH = 0.2
 """Seconds after which finished runs are written: one process's death costs no more."""

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sojourn import temporary
-from sojourn.study.engine import Threads, core
+from sojourn.study.cluster import Cluster, Place, connected
+from sojourn.study.engine import Engine, Threads, Workers, core
 from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
+from sojourn.study.manifest import Manifest
+from sojourn.study.progress import Report
 from sojourn.study.results import Results
-from sojourn.study.runner import Runner
+from sojourn.study.runner import Runner, Task
 from sojourn.study.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine, Workers
-    from sojourn.study.manifest import Manifest
-    from sojourn.study.progress import Report
-    from sojourn.study.runner import Task
 
 
 class Session:
@@ -63,8 +58,6 @@ class Session:
             slots = getattr(self.engine, "slots", None)
             self.workers = Threads(slots or self._count or cores())
         else:
-            from sojourn.study.cluster import Cluster, connected
-
             client = self._stack.enter_context(connected(self._on))
             cluster = self._stack.enter_context(Cluster(client, self._engine, self._count))
             self.engine = self.workers = cluster

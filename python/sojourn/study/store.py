@@ -18,29 +18,25 @@ import shutil
 import sys
 import threading
 import uuid
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
 
 from sojourn.study import batches, columns, disk, manifest
+from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
 from sojourn.study.compact import SUMMARY, compact, summary_of
-from sojourn.study.engine import ASKED, TABLES
+from sojourn.study.engine import ASKED, TABLES, Record
 from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.kept import Kept
 from sojourn.study.key import canonical
+from sojourn.study.manifest import Manifest
 
 if sys.platform != "win32":
     import fcntl
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from sojourn.study.batches import Batch
-    from sojourn.study.engine import Record
-    from sojourn.study.kept import Kept
-    from sojourn.study.manifest import Manifest
 
 LOG = "log"
 FILES = "files"

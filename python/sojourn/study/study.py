@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
+from sojourn.scenario import Scenario
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
+from sojourn.study.cluster import Place
+from sojourn.study.engine import Engine
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
 from sojourn.study.manifest import Manifest, cell_entry
+from sojourn.study.progress import Report
 from sojourn.study.runner import Task
 from sojourn.study.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from sojourn.scenario import Scenario
-    from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine
-    from sojourn.study.progress import Report
-    from sojourn.study.table import Table
+from sojourn.study.table import Table
 
 SEEDS_END = 2**64
 MOST_SEEDS = 1_000_000

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sojourn import stats, study
+from sojourn.study import columns
+from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
     import pyarrow as pa
 
     from sojourn.show.plots import TablePlots
-    from sojourn.stats import Anova, Claim, Judgement, KruskalWallis, PostHoc, TTest
-    from sojourn.study.cells import Level
-    from sojourn.study.contrast import Contrasts
     from sojourn.study.results import Results
 
 Group = Any
@@ -51,9 +51,7 @@ class Table:
         results: Results | None = None,
     ) -> Table:
         """Return the table of a compacted summary."""
-        from sojourn.study.columns import frame, units
-
-        return cls(frame(table), factors, units(table), bottleneck, results)
+        return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -151,8 +149,6 @@ class Table:
         """Return mean and interval of a metric for each level of `by` (default: all factors)."""
         import pandas as pd
 
-        from sojourn.stats import mean_interval
-
         column, keys = self.metric(metric), self._by(by)
         total = len(self.seeds)
         rows = []
@@ -160,7 +156,7 @@ class Table:
             parts = name if isinstance(name, tuple) else (name,)
             row: dict[str, Any] = dict(zip(keys, parts, strict=False))
             if len(values):
-                i = mean_interval(values.to_numpy(), level)
+                i = stats.mean_interval(values.to_numpy(), level)
                 row |= {"mean": i.estimate, "low": i.low, "high": i.high, "n": i.n}
                 row["sd"] = float(values.std(ddof=1)) if i.n > 1 else float("nan")
             else:
@@ -178,69 +174,57 @@ class Table:
             for k, v in self.groups(metric, by).items()
         }
 
-    def anova(self, metric: str, by: str | Sequence[str] | None = None) -> Anova:
+    def anova(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
         """Return the one-way analysis of variance."""
-        from sojourn.stats import one_way
+        return stats.one_way(self._named(metric, by))
 
-        return one_way(self._named(metric, by))
-
-    def welch(self, metric: str, by: str | Sequence[str] | None = None) -> Anova:
+    def welch(self, metric: str, by: str | Sequence[str] | None = None) -> stats.Anova:
         """Return Welch's analysis of variance, for unequal variances."""
-        from sojourn.stats import welch
-
-        return welch(self._named(metric, by))
+        return stats.welch(self._named(metric, by))
 
     def lsd(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
-    ) -> PostHoc:
+    ) -> stats.PostHoc:
         """Return Fisher's least significant differences."""
-        from sojourn.stats import lsd
-
-        return lsd(self._named(metric, by), alpha)
+        return stats.lsd(self._named(metric, by), alpha)
 
     def tukey(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
-    ) -> PostHoc:
+    ) -> stats.PostHoc:
         """Return Tukey's honestly significant differences."""
-        from sojourn.stats import tukey
+        return stats.tukey(self._named(metric, by), alpha)
 
-        return tukey(self._named(metric, by), alpha)
-
-    def kruskal(self, metric: str, by: str | Sequence[str] | None = None) -> KruskalWallis:
+    def kruskal(self, metric: str, by: str | Sequence[str] | None = None) -> stats.KruskalWallis:
         """Return the rank test of Kruskal and Wallis."""
-        from sojourn.stats import kruskal_wallis
-
-        return kruskal_wallis(self._named(metric, by))
+        return stats.kruskal_wallis(self._named(metric, by))
 
     def dunn(
         self, metric: str, by: str | Sequence[str] | None = None, alpha: float = 0.05
-    ) -> PostHoc:
+    ) -> stats.PostHoc:
         """Return Dunn's test of all pairs, Holm-corrected."""
-        from sojourn.stats import dunn
+        return stats.dunn(self._named(metric, by), alpha)
 
-        return dunn(self._named(metric, by), alpha)
+    def _pairs(self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level]) -> Any:
+        """The values of two cells, of those seeds that both have."""
+        column = self.metric(metric)
+        one, other = (stats.by_seed(self.frame, column, cell) for cell in (a, b))
+        return stats.aligned(one, other)[0]
 
     def paired(
         self, metric: str, a: Mapping[str, Level], b: Mapping[str, Level], level: float = 0.95
-    ) -> TTest:
+    ) -> stats.TTest:
         """Return the difference a - b of two cells, paired by seed."""
-        from sojourn.stats import by_seed, paired_difference
-        from sojourn.stats.cells import aligned
-
-        column = self.metric(metric)
-        (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
-        return paired_difference(x, y, level)
+        x, y = self._pairs(metric, a, b)
+        return stats.paired_difference(x, y, level)
 
     def contrast(
         self, metric: str, baseline: Level, factor: str | None = None, alpha: float = 0.05
-    ) -> Contrasts:
+    ) -> study.Contrasts:
         """Return how other levels differ from `baseline` in each cell, paired, Holm-corrected.
 
         `factor` is by default the one that has this level.
         """
-        from sojourn.study.contrast import contrasts
-
-        return contrasts(self, metric, baseline, factor, alpha)
+        return study.contrasts(self, metric, baseline, factor, alpha)
 
     def seeds_needed(
         self,
@@ -254,16 +238,12 @@ class Table:
         The difference is the one measured, or the least that matters to you; None means more
         than a million. The spread is that of the paired differences measured.
         """
-        from sojourn.stats import by_seed, seeds_for_power
-        from sojourn.stats.cells import aligned
-
-        column = self.metric(metric)
-        (x, y), _ = aligned(by_seed(self.frame, column, a), by_seed(self.frame, column, b))
+        x, y = self._pairs(metric, a, b)
         gaps = x - y
         if gaps.size < 2:
             raise StudyError("the spread needs two seeds at least")
         wanted = float(gaps.mean()) if difference is None else difference
-        return seeds_for_power(wanted, float(gaps.std(ddof=1)))
+        return stats.seeds_for_power(wanted, float(gaps.std(ddof=1)))
 
     def outliers(self, metric: str, limit: float = 3.5) -> pd.DataFrame:
         """Return runs far from the others of their cell: factors, seed, key, value, score.
@@ -286,18 +266,14 @@ class Table:
             parts.append(far)
         return pd.concat(parts).reset_index(drop=True)
 
-    def judge(self, claims: Sequence[Claim], alpha: float = 0.05) -> list[Judgement]:
+    def judge(self, claims: Sequence[stats.Claim], alpha: float = 0.05) -> list[stats.Judgement]:
         """Return the verdicts on claims about this study."""
-        from sojourn.stats import judge
-
-        return judge(claims, self.frame, alpha)
+        return stats.judge(claims, self.frame, alpha)
 
     @property
     def plot(self) -> TablePlots:
         """Figures of this table: `.plot.over(...)`, `.plot.box(...)`, ..."""
         # A convenience for people at a prompt; nothing here depends on it.
-        from importlib import import_module
-
         plots: TablePlots = import_module("sojourn.show.plots").TablePlots(self)
         return plots
 

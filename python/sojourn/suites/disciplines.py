@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import pairwise
+
+from sojourn import _core
 
 FULL_FRAME = 1514
 SIZES = ("limit", "memlimit", "memory_limit")
@@ -16,8 +19,6 @@ def adaptive_red(rate: int, limit: int) -> str:
     Floyd, Gummadi and Shenker (2001): min is what half of 5 ms carries, at least five packets; max
     three times that.
     """
-    from sojourn import _core
-
     least = max(5 * FULL_FRAME, rate // 8 // 400)
     return (
         f"red limit {max(limit, 12 * least)} min {least} max {3 * least} avpkt 1000 "
@@ -60,8 +61,6 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
 
 def buffered(text: str, rate: int, packets: int) -> str:
     """A queue in tc's words with the buffer of `every`, unless it says itself what fits."""
-    from sojourn import _core
-
     name, _, given = text.partition(" ")
     for usual in every(rate, packets).values():
         words = usual.split()
@@ -77,10 +76,6 @@ def buffered(text: str, rate: int, packets: int) -> str:
 
 def _countable() -> set[str]:
     """Disciplines whose limit is one of packets, and that need no more to be said."""
-    import json
-
-    from sojourn import _core
-
     found = set()
     for table in json.loads(_core.describe())["queue"]:
         try:

@@ -10,7 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sojourn import _core, study
 from sojourn.metrics import view
+from sojourn.scenario import Scenario
+from sojourn.scenario.run import plain
 from sojourn.suites import disciplines
 
 if TYPE_CHECKING:
@@ -18,8 +21,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sojourn.scenario import Scenario
-    from sojourn.study import Table
     from sojourn.study.cluster import Place
     from sojourn.study.progress import Report
 
@@ -70,11 +71,9 @@ class Suite:
 
     def scenarios(self, entry: Entry) -> dict[str, Scenario]:
         """A scenario by variant."""
-        from sojourn.scenario import Scenario
-
-        plain = Scenario.from_toml(self.text(entry), file=entry.file)
+        base = Scenario.from_toml(self.text(entry), file=entry.file)
         return {
-            name: plain.replace(dict(changes)) if changes else plain
+            name: base.replace(dict(changes)) if changes else base
             for name, changes in entry.variants.items()
         }
 
@@ -85,8 +84,6 @@ class Suite:
 
     def only(self, shorts: Iterable[str]) -> Suite:
         """The suite with some of its scenarios."""
-        from sojourn import _core
-
         known = {entry.short: entry for entry in self.entries}
         chosen = []
         for short in shorts:
@@ -111,8 +108,6 @@ class Suite:
         `queues` are names of disciplines, or queues in tc's words; all disciplines if not given.
         `on` is a Dask cluster that makes the runs.
         """
-        from sojourn.study import Study
-
         cells: list[tuple[Mapping[str, str | int | float], Scenario]] = []
         for entry in self.entries:
             for variant, scenario in self.scenarios(entry).items():
@@ -126,10 +121,10 @@ class Suite:
                     if entry.both_ways:
                         tested = tested.replace({REVERSE: text})
                     cells.append((factors, tested))
-        study = Study.of_cells(
+        runs = study.Study.of_cells(
             f"suite {self.name}", cells, kind="suite", question={"suite": self.name}
         )
-        table = study.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)
+        table = runs.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)
         return Outcome(self, table)
 
     def _chosen(
@@ -150,7 +145,7 @@ class Outcome:
     """What a suite's runs gave."""
 
     suite: Suite
-    table: Table
+    table: study.Table
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -169,8 +164,6 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         """The comparison as JSON can hold it."""
-        from sojourn.scenario.run import plain
-
         return {
             "suite": self.suite.name,
             "title": self.suite.title,
@@ -184,8 +177,6 @@ class Outcome:
 
 
 def _entry(data: Mapping[str, Any]) -> Entry:
-    from sojourn import _core
-
     return Entry(
         file=data["file"],
         short=data["short"],
@@ -201,8 +192,6 @@ def _entry(data: Mapping[str, Any]) -> Entry:
 def load(name: str) -> Suite:
     """A suite by name."""
     if name not in NAMES:
-        from sojourn import _core
-
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
         raise SuiteError(f"unknown suite `{name}`{hint}")

@@ -6,16 +6,12 @@ has the commands to begin with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING
 
+from sojourn.scenario import Scenario
 from sojourn.templates.edit import Option, apply, commands
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sojourn.scenario import Scenario
 
 __all__ = ["TEMPLATES", "Option", "Template", "template"]
 
@@ -57,8 +53,6 @@ class Template:
 
     def scenario(self) -> Scenario:
         """The scenario itself."""
-        from sojourn.scenario import Scenario
-
         with resources.as_file(resources.files(__package__) / self.file) as path:
             return Scenario.load(path)
 

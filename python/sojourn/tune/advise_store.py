@@ -12,15 +12,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sojourn.plans import store_in
+from sojourn.scenario import Scenario
 from sojourn.stats import Interval, holm, mean_interval, paired_difference
 from sojourn.stats.quorum import needed, phi
 from sojourn.study.machine import cores
-
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
 
 By = Literal["mean", "p95", "p99"]
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")

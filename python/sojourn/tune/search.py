@@ -12,24 +12,22 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import temporary
+from sojourn.scenario import Scenario
+from sojourn.study.cluster import Place, connected
 from sojourn.study.comparison import Comparison, compare
+from sojourn.study.engine import Engine
 from sojourn.study.expression import parse
 from sojourn.study.metrics import spelled
+from sojourn.study.progress import Report
 from sojourn.study.question import sensible
 from sojourn.study.session import Session
 from sojourn.tune.search_loop import Effort, Overall, Search
 from sojourn.tune.search_proof import Verdict, verdicts
 from sojourn.tune.search_space import Space
-
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
-    from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine
-    from sojourn.study.progress import Report
-    from sojourn.tune.search_trials import Trial
+from sojourn.tune.search_trials import Trial
 
 FIFO = "pfifo limit 1000p"
 """Stands among the references where a condition asks for a share of the best."""
@@ -137,8 +135,6 @@ def search(
     effort = effort or Effort()
     with ExitStack() as stack:
         if on is not None:
-            from sojourn.study.cluster import connected
-
             on = stack.enter_context(connected(on))
         folder = Path(out) if out is not None else None
         place = folder or stack.enter_context(temporary.folder())

@@ -6,29 +6,23 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sojourn._core import PlanError, WordError
 from sojourn.metrics import direction, unit
-from sojourn.scenario import ScenarioError
-from sojourn.study.constraints import check
+from sojourn.scenario import Scenario, ScenarioError
+from sojourn.study.constraints import Check, check
 from sojourn.study.errors import StudyError, StudyInterrupted
 from sojourn.study.expression import parse
-from sojourn.study.progress import Progress
+from sojourn.study.progress import Progress, Report
+from sojourn.study.session import Session
 from sojourn.study.study import Study
+from sojourn.study.table import Table
 from sojourn.tune.search_space import Space, Value
 from sojourn.tune.search_trials import Trial, load, propose, save
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from sojourn.scenario import Scenario
-    from sojourn.study.constraints import Check
-    from sojourn.study.progress import Report
-    from sojourn.study.session import Session
-    from sojourn.study.table import Table
 
 FURTHER = 1_000_000
 """Seeds above this choose among the finalists."""

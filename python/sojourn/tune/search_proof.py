@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from sojourn.stats import Interval, TTest, holm, paired_difference, paired_ratio, seeds_for_power
 from sojourn.study import quantities
 from sojourn.study.answer import words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from sojourn.stats import Interval, TTest
-    from sojourn.study.comparison import Comparison
+from sojourn.study.comparison import Comparison
 
 ALPHA = 0.05
 Outcome = Literal["better", "worse", "cannot be told"]
@@ -61,8 +57,6 @@ def verdicts(proof: Comparison, found: str, rivals: Mapping[str, str]) -> list[V
 
     Runs are paired by seed. The tests are Holm-corrected: each has to stand beside the others.
     """
-    from sojourn.stats import holm, paired_difference
-
     values = proof.values(proof.by)
     tests: dict[str, TTest | None] = {}
     for rival in rivals:
@@ -116,8 +110,6 @@ def _verdict(
 def _figures(
     proof: Comparison, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], test: TTest
 ) -> str:
-    from sojourn.stats import paired_ratio
-
     unit = proof.table.units.get(proof.by, "")
     here, there = (quantities.value(float(v.mean()), unit, proof.by) for v in (x, y))
     gap = quantities.interval(test.interval, unit, proof.by)
@@ -130,8 +122,6 @@ def _figures(
 
 
 def _needed(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> int | None:
-    from sojourn.stats import seeds_for_power
-
     gaps = x - y
     deviation = float(gaps.std(ddof=1))
     mean = float(gaps.mean())

@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from sojourn.metrics import Direction
 from sojourn.study import disk
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.tune.search_space import Choice, Space, Value, Variable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sojourn.metrics import Direction
 
 FORMAT = 1
 NAME = "search.json"

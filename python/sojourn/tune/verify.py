@@ -7,16 +7,13 @@ the average within a tenth of the ramp's middle, its standard deviation below an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sojourn.scenario import Scenario
 from sojourn.tune.redopt import UNRESPONSIVE_FACTOR, Link, RedParameters, redopt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sojourn.scenario import Scenario
 
 #: Fraction bits of the average that `red` keeps with a given weight.
 _FRACTION = 1 << 24
@@ -129,8 +126,6 @@ class Verified:
 
 def proving_ground(link: Link, queue: str, duration: float, warmup: float, tcp: str) -> Scenario:
     """Everlasting transfers, spread over the round-trip times, and the unresponsive traffic."""
-    from sojourn.scenario import Scenario
-
     flows: list[dict[str, Any]] = [
         {
             "name": "bulk",

@@ -12,6 +12,7 @@ import heapq
 import json
 import os
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -523,8 +524,6 @@ def _reconnection() -> Any:
 
 def _secured(given: Mapping[str, Any]) -> dict[str, Any]:
     """TLS and credentials, where they are given."""
-    import ssl
-
     from cassandra.auth import PlainTextAuthProvider
 
     found: dict[str, Any] = {}

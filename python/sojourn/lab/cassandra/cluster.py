@@ -9,18 +9,16 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 from sojourn.lab.cassandra import artefacts, node
 from sojourn.lab.cassandra.client import ANSWERED
 from sojourn.lab.cassandra.java import find_java
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
 from sojourn.lab.programs.play import NICE
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.process import Process
 from sojourn.temporary import nameless
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.process import Process
 
 START_SECONDS = 180.0
 """A node has at most this long to open its port."""

@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn.lab.engine import WireEngine
+from sojourn.lab.findings import with_findings
 from sojourn.lab.kernel import qdiscs
+from sojourn.lab.kernel.tables import queue, tables
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.machine.stolen import ProcessorTime
+from sojourn.lab.programs import Stage
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.plan import address
 from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wire.wiring import Outcome
 
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 
     from sojourn.lab.programs import Collected, Lineup, Options
     from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
+    from sojourn.lab.sandbox.sandbox import Privilege
     from sojourn.study.engine import RunProgress
 
 SAMPLES = 0.1
@@ -49,8 +54,6 @@ class KernelEngine(WireEngine):
 
     def check(self, plan_json: str, seed: int) -> Lineup:
         """Say what keeps this machine from running a plan: its kernel is asked for its qdiscs."""
-        from sojourn.lab.sandbox.sandbox import Sandbox
-
         lineup = super().check(plan_json, seed)
         if lineup.balanced is not None:
             has = "a switch's ports are the wire's: use that engine"
@@ -83,9 +86,6 @@ class _Run:
         self.hosts: dict[int, Host] = {}
 
     def make(self, progress: RunProgress | None) -> LabRecord:
-        from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox.sandbox import Sandbox
-
         sandbox = self.stack.enter_context(Sandbox(self.engine.privilege))
         self.links = qdiscs.links(self.plan)
         for node in sorted({n for link in self.links for n in (link.sender, link.receiver)}):
@@ -129,8 +129,6 @@ class _Run:
 
     def _address(self) -> None:
         """Gives hosts their addresses, and each a route to every other that flows go to."""
-        from sojourn.lab.programs.plan import address
-
         for node, host in self.hosts.items():
             host.add_address("lo", f"{address(node)}/32")
         for goal in sorted(ends_of(self.lineup)):
@@ -156,9 +154,6 @@ class _Run:
         complete: bool,
         stolen: float,
     ) -> LabRecord:
-        from sojourn.lab.findings import with_findings
-        from sojourn.lab.kernel.tables import queue, tables
-
         run = self.lineup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)

@@ -10,19 +10,16 @@ as soon as a few of a connection's packets wait (TCP small queues), and the queu
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.lab.errors import DeadlinePassed, LabError, Unavailable
 from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.scenario.deploy import shaper
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.sandbox import Sandbox
 
 MTU = 1500
 CHILD = "10:"

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.lab.programs.results import BulkResult, EndpointResult
 from sojourn.metrics import registry
 
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ def spread(name: str, values: Sequence[float]) -> Row:
 
 def flow(result: FlowResult, warmup: int, end: int) -> Row:
     """A flow's metrics by its programs, over the time measured."""
-    from sojourn.lab.programs.results import BulkResult, EndpointResult
-
     seconds = (end - warmup) / 1e9
     if isinstance(result, BulkResult):
         goodput = result.goodput(warmup, end)
@@ -113,8 +112,6 @@ def flow(result: FlowResult, warmup: int, end: int) -> Row:
 
 def datagrams(result: FlowResult, seconds: float) -> Row:
     """What is known of a flow of datagrams besides."""
-    from sojourn.lab.programs.results import EndpointResult
-
     if not isinstance(result, EndpointResult):
         return {}
     decided = result.received + result.lost

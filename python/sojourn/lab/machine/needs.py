@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 from sojourn.lab.errors import Unavailable
@@ -66,8 +67,6 @@ def missing(names: list[str]) -> Unavailable:
 
 def require_pyroute2() -> None:
     """Raises `Unavailable` unless pyroute2 can be imported."""
-    from importlib.util import find_spec
-
     if find_spec("pyroute2") is None:
         raise Unavailable(
             "not installed: the Python package pyroute2", "pip install 'sojourn[lab]'"

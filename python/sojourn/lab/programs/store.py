@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import MTU, TCP_HEADERS, Flow
-
-if TYPE_CHECKING:
-    from sojourn.lab.programs.stack import Settings
+from sojourn.lab.programs.stack import Settings
 
 
 def ask(settings: Settings, store: Mapping[str, Any]) -> Flow:

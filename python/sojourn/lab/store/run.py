@@ -23,19 +23,21 @@ from sojourn.lab.cassandra.cluster import Asker, Cluster, Node
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
+from sojourn.lab.programs import Stage
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import SECOND, address
 from sojourn.lab.run import END_SECONDS, LabRecord, about_run, ends_of, lost_before, packed
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.store.findings import keyspace, level, replication, table_options, with_store
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
+from sojourn.lab.wire.wiring import read_outcome
 from sojourn.plans import the_store
 
 if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
-    from sojourn.lab.programs import Collected, Lineup, Stage
+    from sojourn.lab.programs import Collected, Lineup
     from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.sandbox import Sandbox
     from sojourn.study.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
@@ -105,9 +107,6 @@ class StoreRun:
 
     def make(self, progress: RunProgress | None) -> LabRecord:
         """Make it; the record's tables are those of a simulated run."""
-        from sojourn.lab.programs import Stage
-        from sojourn.lab.sandbox.sandbox import Sandbox
-
         nodes = len(self.store["nodes"])
         sandbox = self.stack.enter_context(
             Sandbox(self.engine.privilege, needs=("tun",), memory=nodes * MEMORY)
@@ -343,8 +342,6 @@ class StoreRun:
         lost: dict[str, int],
     ) -> LabRecord:
         """The record of it all."""
-        from sojourn.lab.wire.wiring import read_outcome
-
         self.wire.output.seek(0)
         # The last request's answer may come before the plan's end, and the links go then.
         outcome = replace(read_outcome(self.wire.output), complete=True)

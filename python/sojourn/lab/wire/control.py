@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+from sojourn import _core
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine.journal import default_folder
 from sojourn.own.sources import is_own
@@ -273,8 +274,6 @@ def holding(name: str) -> str:
     if having:
         raise LabError(f"several wires have a link `{name}`: {', '.join(having)}; say which")
     known = [link for own in links.values() for link in own]
-    from sojourn import _core
-
     near = _core.nearest(name, known)
     hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known[:20])}"
     raise LabError(f"no running wire has a link `{name}`: {hint}")

@@ -17,14 +17,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from sojourn import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LINE = 1 << 16
 """Bytes of a request."""

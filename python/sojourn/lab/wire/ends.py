@@ -6,6 +6,7 @@ its name, `@` and a namespace behind it if it lies in another one.
 
 from __future__ import annotations
 
+import fcntl
 import ipaddress
 import os
 import re
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.machine.needs import require_pyroute2
+from sojourn.lab.sandbox.inside.network import Network
 
 NETNS = Path("/run/netns")
 HERE = Path("/proc/self/ns/net")
@@ -114,8 +117,6 @@ def _open(text: str, path: Path, stack: ExitStack) -> int:
 
 
 def _is_network(fd: int) -> bool:
-    import fcntl
-
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         return False
     try:
@@ -128,8 +129,6 @@ class Configurator:
     """Looks into namespaces, and configures what is ours in them."""
 
     def __init__(self, home: int) -> None:
-        from sojourn.lab.sandbox.inside.network import Network
-
         self._network = Network(home)
 
     def call(self, end: End, what: str, /, **arguments: Any) -> dict[str, Any]:
@@ -169,8 +168,6 @@ class Configurator:
 @contextmanager
 def configurator() -> Iterator[Configurator]:
     """A `Configurator`, whose home is this thread's namespace."""
-    from sojourn.lab.machine.needs import require_pyroute2
-
     require_pyroute2()
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -215,14 +217,10 @@ class Joined:
 
 
 def _monotonic() -> int:
-    import time
-
     return time.monotonic_ns()
 
 
 def _outcome(end: _core.WireOutcome) -> Outcome:
-    import struct
-
     columns = {}
     units = {}
     for name, unit, dtype, data in end.record.table("queues"):

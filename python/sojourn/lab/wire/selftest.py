@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sojourn import _core
 from sojourn.lab.engine import WireEngine
+from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.wire.watch import bits, duration
 from sojourn.scenario import Scenario
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.sandbox import Privilege
 
 RATES = ("10mbit", "50mbit", "100mbit", "200mbit", "500mbit", "1gbit", "2gbit", "5gbit", "10gbit")
 REFERENCE = "100mbit"
@@ -98,8 +97,6 @@ def _scenario(rate: str, app: str, seconds: float, netem: str) -> Scenario:
 
 
 def _try(engine: WireEngine, what: str, wanted: Scenario, rate: str | None) -> Trial:
-    from sojourn import _core
-
     run = wanted.run(1, engine=engine)
     record: Any = run.record
     health = record.real["health"]

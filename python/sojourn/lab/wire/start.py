@@ -8,18 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.programs.plan import address
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.process import Process
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.wire.wiring import FAULT, READY
 from sojourn.temporary import nameless
-
-if TYPE_CHECKING:
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.process import Process
-    from sojourn.lab.sandbox.sandbox import Sandbox
 
 DEVICE = "eth0"
 QUEUE = 20_000

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from sojourn.lab.errors import LabError
 from sojourn.lab.wire.control import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from rich.console import Console, Group
 
 EVERY = 0.5
 """Seconds between two looks."""
@@ -93,11 +95,6 @@ class View:
 
     def render(self, width: int, height: int) -> Group:
         """The screen, for a terminal of this size."""
-        from rich import box
-        from rich.console import Group as _Group
-        from rich.table import Table
-        from rich.text import Text
-
         late = ", ".join(
             f"{text} {duration(seconds)}"
             for text, seconds in zip(("median", "p99"), self.lateness, strict=True)
@@ -136,7 +133,7 @@ class View:
             table.add_row(*map(Text, cells))
         more = len(self.rows) - len(shown)
         foot = [Text(f"and {more} more links, which do less", style="dim")] if more else []
-        return _Group(head, table, *foot)
+        return Group(head, table, *foot)
 
     def _chosen(self, most: int) -> list[Row]:
         """As many rows as there is room for, in their order: those with the longest queues."""
@@ -224,8 +221,6 @@ def looks(client: Client, every: float = EVERY) -> Iterator[View]:
 
 def follow(client: Client, console: Console, every: float = EVERY) -> None:
     """Shows a wire on a terminal until it ends."""
-    from rich.live import Live
-
     with Live(console=console, auto_refresh=False, screen=False, transient=False) as live:
         for view in looks(client, every):
             live.update(view.render(*console.size), refresh=True)

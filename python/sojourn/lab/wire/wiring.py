@@ -23,10 +23,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from sojourn import _core
+from sojourn.lab.wire.control_server import ControlServer, describe
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sojourn import _core
     from sojourn.study.engine import Column
 
 READY = "ready\n"
@@ -107,9 +109,6 @@ def main(argv: Sequence[str]) -> int:
     (pairs: index of a link, descriptor of a file), `around` (the plan of the links before and
     behind the run, or null).
     """
-    from sojourn import _core
-    from sojourn.lab.wire.control_server import ControlServer, describe
-
     configuration, output = (int(number) for number in argv)
     with os.fdopen(configuration, "rb") as file:
         given = json.load(file)

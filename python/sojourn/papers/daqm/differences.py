@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 from scipy.stats import spearmanr
 
@@ -11,9 +9,7 @@ from sojourn.papers.daqm import published
 from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import C1, COBALT, CONFIGURATIONS, EIGHT, RED
 from sojourn.papers.daqm.scenarios import HTTP
-
-if TYPE_CHECKING:
-    from sojourn.papers.outcome import Outcome
+from sojourn.papers.outcome import Outcome
 
 #: Published metrics and the runs' own that mean the same.
 SAME = {

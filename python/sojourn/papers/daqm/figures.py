@@ -8,20 +8,18 @@ their panel (lines, bars) or in their group (grouped bars), as the thesis has th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, RIVALS
 from sojourn.papers.daqm.scenarios import FLOWS, MODELS
 from sojourn.show import style
 from sojourn.stats import mean_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Metrics = Mapping[str, str]
 """Columns and the titles of their panels."""

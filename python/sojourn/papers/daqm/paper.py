@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sojourn.papers.daqm import claims, differences, figures, parts, study
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN
 from sojourn.papers.daqm.scenarios import FLOWS
-from sojourn.papers.outcome import records
-from sojourn.papers.paper import Paper
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Drawn, Titled
+from sojourn.papers.outcome import Outcome, records
+from sojourn.papers.paper import Drawn, Paper, Titled
 
 _BASIS = """\
 Three readings of one study. As published: one CSMA bus, dAQM with its code's quirks, the

@@ -6,17 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.papers.daqm import claims, published, scenarios
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, SIXTEEN, queue
 from sojourn.papers.daqm.scenarios import FLOWS, FTP, HTTP, MODELS, STREAMING, Flow, Traffic
 from sojourn.papers.paper import Part
-
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
-    from sojourn.stats import Claim
+from sojourn.scenario import Scenario
+from sojourn.stats import Claim
 
 Factors = Mapping[str, str | int | float]
 Cells = list[tuple[Factors, "Scenario"]]

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from sojourn import _core
-from sojourn.papers.bench import runs_of
+from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.daqm import claims, estimators, parts, published
 from sojourn.papers.daqm.mechanisms import RED
-from sojourn.papers.paper import Part
+from sojourn.papers.daqm.parts import Size
+from sojourn.papers.paper import Frames, Part
+from sojourn.study import Table
+from sojourn.study.cells import Runnable
 from sojourn.study.machine import cores
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sojourn.papers.bench import Bench
-    from sojourn.papers.daqm.parts import Size
-    from sojourn.papers.paper import Frames
-    from sojourn.study import Table
-    from sojourn.study.cells import Runnable
-    from sojourn.study.results import StoredRun
+from sojourn.study.results import StoredRun
 
 
 def beside(estimates: pd.DataFrame) -> pd.DataFrame:

@@ -8,16 +8,13 @@ means of clusters of three, four and five nodes. *Alike* is within 5 %, *best* h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from sojourn.stats import Claim, Least, MeanIn, Monotone, PracticallyEqual, Ratio, Region
 from sojourn.stats.estimate import RatioComponent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
 
 MANY = (3, 4, 5)
 #: Relative room around the slopes that were read off the figures.

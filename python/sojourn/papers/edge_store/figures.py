@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.edge_store import published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Drawn
 from sojourn.show import style
 from sojourn.stats import mean_interval
 from sojourn.stats.quorum import phi_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Drawn
 
 _DELAY = "Delay between nodes (ms)"
 _LATENCY = "Mean latency of a write (ms)"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.papers.beside import RATIO, REAL, SIMULATED, beside
 from sojourn.papers.edge_store import figures, published, study
 from sojourn.papers.edge_store.study import KEYS
-from sojourn.papers.outcome import records
-from sojourn.papers.paper import Beside, Paper, Real
+from sojourn.papers.outcome import Outcome, records
+from sojourn.papers.paper import Beside, Paper, Real, Titled
+from sojourn.stats import Judgement
 from sojourn.stats.quorum import phi_table
-
-if TYPE_CHECKING:
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Titled
-    from sojourn.stats import Judgement
 
 ROOM = 0.15
 """Real and simulated means of a cell should be this close."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sojourn.papers.bench import Bench
 from sojourn.papers.edge_store import claims, published, scenarios
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES, WARMUP, scenario
-from sojourn.papers.paper import Part, estimate
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Cells, Frames, Part, estimate
+from sojourn.stats import Claim
 from sojourn.stats.quorum import QuorumModel, phi
-
-if TYPE_CHECKING:
-    from sojourn.papers.bench import Bench
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Cells, Frames
-    from sojourn.stats import Claim
-    from sojourn.study import Table
+from sojourn.study import Table
 
 LATENCY = "store.latency_mean"
 METRICS = ("store.*",)

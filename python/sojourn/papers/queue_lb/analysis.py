@@ -9,8 +9,9 @@ pairs.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from scipy import stats
@@ -34,9 +35,6 @@ from sojourn.stats import (
     tukey,
     welch,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: The policies of the paper's two sets of experiments.
 SETS = {"IQLB": ("IQLB", *BENCHMARKS), "QTM": ("QTM", "IQLB", *BENCHMARKS)}

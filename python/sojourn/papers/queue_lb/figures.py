@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sojourn.papers.drawing import whiskers
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Drawn
 from sojourn.papers.queue_lb import analysis
 from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, POLICIES
 from sojourn.show import style
 from sojourn.stats import mean_interval, paired_ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Drawn
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 

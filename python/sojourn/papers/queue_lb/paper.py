@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sojourn.papers.outcome import records
-from sojourn.papers.paper import Beside, Paper, Real
+from sojourn.papers.outcome import Outcome, records
+from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.papers.queue_lb import analysis, figures, published, scenarios, study
-
-if TYPE_CHECKING:
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Titled
 
 _NETWORK = """\
 The paper gives no link rates, queues, UDP rates, lengths or starting times, so the rates are

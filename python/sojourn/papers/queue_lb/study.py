@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from sojourn.papers.bench import runs_of
-from sojourn.papers.paper import Part, estimate
+from sojourn.papers.bench import Bench, runs_of
+from sojourn.papers.paper import Cells, Frames, Part, estimate
 from sojourn.papers.queue_lb import scenarios
 from sojourn.papers.queue_lb.claims import CLAIMS
 from sojourn.papers.queue_lb.scenarios import CLIENTS, NETWORKS, PAPER, POLICIES, TRANSPORTS
-
-if TYPE_CHECKING:
-    from sojourn.papers.bench import Bench
-    from sojourn.papers.paper import Cells, Frames
-    from sojourn.study import Table
+from sojourn.study import Table
 
 FACTORS = ("network", "transport", "clients", "policy")
 BETWEEN = 11.0

@@ -12,14 +12,12 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
+from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.papers.rrda.scenarios import CPUS, quota
-
-if TYPE_CHECKING:
-    from sojourn.lab.receivers import Receivers
-    from sojourn.study.engine import Column, RunProgress
+from sojourn.study.engine import Column, RunProgress
 
 UNITS = {
     "throughput": "bit/s",
@@ -122,8 +120,6 @@ class Real(Simulated):
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
         """Runs a server with a seed: pauses that stand for a quota of CPU become one."""
-        from sojourn.lab.receivers import Wanted
-
         told = json.loads(plan_json)
         pauses, cpu = list(told["handler"]["pauses"]), 1.0
         for share in CPUS:
@@ -142,7 +138,5 @@ def engine(asked: Any) -> Iterator[Any]:
     if asked is None:
         yield Simulated()
         return
-    from sojourn.lab.receivers import Receivers
-
     with Receivers(asked.privilege) as lab:
         yield Real(lab)

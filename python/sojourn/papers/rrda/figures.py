@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sojourn.papers.beside import REAL
+from sojourn.papers.outcome import Column, Outcome
+from sojourn.papers.paper import Drawn
 from sojourn.papers.rrda.scenarios import RATES, READINGS
 from sojourn.papers.rrda.study import beaten, cost
 from sojourn.show import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from sojourn.papers.outcome import Column, Outcome
-    from sojourn.papers.paper import Drawn
 
 _WORDS = {"clients": "Clients", "cpu": "CPU (share of 4.26 GHz)"}
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sojourn.papers.outcome import records
-from sojourn.papers.paper import Beside, Paper, Real
+from sojourn.papers.outcome import Outcome, records
+from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.papers.rrda import figures, study
 from sojourn.papers.rrda.engine import engine
-
-if TYPE_CHECKING:
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Titled
 
 _READINGS = """\
 The paper leaves open the message size, the handler and when a message is acknowledged, and they

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from sojourn.papers.bench import runs_of
-from sojourn.papers.paper import Part, estimate
+from sojourn.papers.bench import Bench, runs_of
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Cells, Frames, Part, estimate
 from sojourn.papers.rrda import claims, scenarios
 from sojourn.papers.rrda.engine import Server
 from sojourn.papers.rrda.scenarios import CLIENTS, CPUS, POLICIES, READINGS, STATICS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sojourn.papers.bench import Bench
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Cells, Frames
-    from sojourn.stats.claims import Claim
-    from sojourn.study import Table
-    from sojourn.study.cells import Level, Runnable
+from sojourn.stats.claims import Claim
+from sojourn.study import Table
+from sojourn.study.cells import Level, Runnable
 
 FACTORS = ("study", "reading", "policy", "buffer", "clients", "cpu")
 BETWEEN = 0.5

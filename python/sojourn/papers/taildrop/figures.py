@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from sojourn.papers.beside import REAL, SIMULATED
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Drawn
+from sojourn.papers.taildrop.study import Setting
 from sojourn.papers.taildrop.variants import VARIANTS
 from sojourn.show.multipanel import Losses, Over, panels
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
-
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Drawn
-    from sojourn.papers.taildrop.study import Setting
-    from sojourn.study import Table
+from sojourn.study import Table
 
 
 def loads(table: Table, over: str, heaviest: int, word: str) -> Figure:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sojourn.papers.paper import Beside, Paper, Real
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Beside, Paper, Real, Titled
 from sojourn.papers.taildrop import figures, study
 from sojourn.papers.taildrop.variants import VARIANTS
-
-if TYPE_CHECKING:
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Titled
-    from sojourn.stats import Judgement
+from sojourn.stats import Judgement
 
 _REDOPT = """\
 REDopt is a reconstruction: the formulas of its authors could not be read. Its drop probability is

@@ -6,25 +6,21 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sojourn.papers.paper import Part, estimate
+from sojourn.papers.bench import Bench
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.paper import Cells, Frames, Part, estimate
 from sojourn.papers.taildrop import claims, mechanisms, scenarios
 from sojourn.papers.taildrop.variants import FLOWS as VARIANT_FLOWS
 from sojourn.papers.taildrop.variants import VARIANTS, Variant
+from sojourn.scenario import Scenario
+from sojourn.stats import Judgement
+from sojourn.study import Table
 from sojourn.study.machine import cores
-from sojourn.study.progress import Progress
+from sojourn.study.progress import Progress, Report
 from sojourn.tune.redopt import Link, RedParameters, redopt
 from sojourn.tune.verify import Verified, verified
-
-if TYPE_CHECKING:
-    from sojourn.papers.bench import Bench
-    from sojourn.papers.outcome import Outcome
-    from sojourn.papers.paper import Cells, Frames
-    from sojourn.scenario import Scenario
-    from sojourn.stats import Judgement
-    from sojourn.study import Table
-    from sojourn.study.progress import Report
 
 #: ACKs are delayed in the study's TCP: PFTK's b.
 _SEGMENTS_PER_ACK = 2

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sojourn.papers.taildrop import scenarios
 from sojourn.papers.taildrop.mechanisms import DUMMYNET, NS2, queues
-from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE
-
-if TYPE_CHECKING:
-    from sojourn.scenario import Scenario
-    from sojourn.tune.redopt import RedParameters
+from sojourn.scenario import Scenario
+from sojourn.tune.redopt import BUFFER_SHARE, MAX_SHARE, MIN_SHARE, RedParameters
 
 #: Loads of the bulk variants: light, medium and heavy, as the claims need them.
 FLOWS = (16, 32, 128, 256)

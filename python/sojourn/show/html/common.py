@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sojourn.metrics import find
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sojourn.stats import Interval
-    from sojourn.study.results import Results
+from sojourn.stats import Interval
+from sojourn.study.results import Results
 
 
 def column(
@@ -179,8 +176,6 @@ def file_of(results: Results) -> str:
 
 def quoted(text: str) -> str:
     """Return a word as a shell takes it."""
-    import shlex
-
     return shlex.quote(text)
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from sojourn.metrics import view
+from sojourn.scenario import NoKernelEquivalent, ScenarioError
+from sojourn.scenario.serve import serve_command
 from sojourn.show import style
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
+from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.answer import blind, table_metrics, words
+from sojourn.study.comparison import Comparison
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sojourn.stats import Interval
-    from sojourn.study.comparison import Comparison
-    from sojourn.study.results import Results
+from sojourn.study.results import Results
 
 
 def page(c: Comparison) -> Page:
@@ -196,8 +194,6 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 
 
 def _deploy(c: Comparison, results: Results) -> list[Block]:
-    from sojourn.scenario import NoKernelEquivalent, ScenarioError
-
     if c.winners and c.policy_of is not None:
         return _serve(c, results, c.policy_of)
     if not c.winners or c.noun != "queue":
@@ -220,8 +216,6 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
 
 def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
     """Return how the controller of a switch is told to use the best policy."""
-    from sojourn.scenario.serve import serve_command
-
     best, note = c.winners[0], blind(c)
     return [
         Text(

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
 from sojourn.show.terminal import confidence, here
+from sojourn.show.terminal import region as text
+from sojourn.stats import Judgement
 from sojourn.study import quantities
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from sojourn.stats import Judgement
-    from sojourn.study.results import Results
+from sojourn.study.results import Results
 
 KINDS = {"holds": "good", "does not hold": "bad", "cannot be told": "open"}
 
@@ -144,8 +141,6 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
 
 
 def _region(region: object, unit: str, metric: str) -> str:
-    from sojourn.show.terminal import region as text
-
     return text(region, unit, metric)
 
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import html
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from sojourn.show import labels, style
-from sojourn.show.data import distribution, series_unit, thin
+from sojourn.show.data import HasTables, distribution, series_unit, thin
 from sojourn.show.data import series as series_of
 from sojourn.show.html.blocks import Plot
+from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.answer import words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.show.data import HasTables
-    from sojourn.stats import Interval
 
 _DASHES = (
     "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",

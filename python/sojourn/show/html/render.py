@@ -7,15 +7,15 @@ import json
 import math
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from sojourn.show.html.blocks import Plot
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from sojourn.show.html.blocks import Page, Plot
 from sojourn.show.style import COLOURS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sojourn.show.html.blocks import Page
+from sojourn.study.disk import replace_file
 
 DARK = (
     "#5AB4E8",
@@ -56,8 +56,6 @@ def _finite(value: Any) -> Any:
 
 def _ticked(text: str) -> Any:
     """Return a text's HTML: escaped, with what stands in backquotes as code."""
-    from markupsafe import Markup, escape
-
     parts = text.split("`")
     if len(parts) % 2 == 0:  # an odd one: not meant as code
         return escape(text)
@@ -74,9 +72,6 @@ def _image(svg: str) -> str:
 
 def render(page: Page) -> str:
     """Return the page as HTML."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -103,8 +98,6 @@ def render(page: Page) -> str:
 
 def write(page: Page, path: Path) -> Path:
     """Write the page, whole or not at all."""
-    from sojourn.study.disk import replace_file
-
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, render(page).encode("utf-8", "backslashreplace"))
     return path

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sojourn.metrics import base, find, view
+from sojourn.show import labels
+from sojourn.show.data import series, thin
 from sojourn.show.html import common, plots
-from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
+from sojourn.show.html.blocks import Block, Cell, Page, Plot, Section, Table, Text
 from sojourn.study import quantities
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sojourn.study.results import Results, StoredRun
+from sojourn.study.results import Results, StoredRun
 
 _MOST_FLOWS = 100
 
@@ -137,10 +137,6 @@ def _windows(run: StoredRun) -> Any:
     first = next((d for d in drawn if d is not None), None)
     if first is None:
         return None
-    from sojourn.show import labels
-    from sojourn.show.data import series, thin
-    from sojourn.show.html.blocks import Plot
-
     lines = [(p, xy) for p in places if (xy := series(run, "cwnd", p)) is not None]
     scale = labels.scale_of("cwnd", "B", [float(xy[1].max()) for _, xy in lines])
     traces = []

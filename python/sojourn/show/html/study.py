@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.metrics import base, view
 from sojourn.show import labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
-from sojourn.stats import Interval
-
-if TYPE_CHECKING:
-    from sojourn.study.results import Results
-    from sojourn.study.table import Table as StudyTable
+from sojourn.stats import Interval, mean_interval
+from sojourn.study.results import Results
+from sojourn.study.table import Table as StudyTable
 
 _MANY = 60
 _COLUMNS = 6
@@ -115,8 +113,6 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
 
 
 def _intervals_all(table: StudyTable, metric: str) -> Interval:
-    from sojourn.stats import mean_interval
-
     values = table.frame[metric].dropna().to_numpy(dtype=float)
     nan = float("nan")
     return mean_interval(values) if values.size else Interval(nan, nan, nan, 0.95, 0)

@@ -11,12 +11,15 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 from sojourn.lab import syscalls
 from sojourn.lab.sandbox import messages
+from sojourn.lab.sandbox.inside.init import Init
+from sojourn.lab.sandbox.inside.programs import WORK
 
 NAMESPACES = (
     syscalls.CLONE_NEWNS
@@ -25,9 +28,6 @@ NAMESPACES = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWIPC
 )
-
-WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
-"""Where programs of the sandbox write: every Linux has the folder, and inside it is ours alone."""
 
 
 class StepFailed(Exception):
@@ -82,15 +82,11 @@ def initiate(control: socket.socket, config: messages.Message, alive: int) -> No
             syscalls.keep_capabilities()
         with suppress(OSError):
             socket.sethostname("sojourn-lab")
-        from sojourn.lab.sandbox.inside.init import Init
-
         Init(control).run()
         code = 0
     except StepFailed as failure:
         failed(control, failure)
     except BaseException:  # noqa: BLE001 - PID 1 must end here, never in outer's code
-        import traceback
-
         traceback.print_exc()
     finally:
         sys.stderr.flush()

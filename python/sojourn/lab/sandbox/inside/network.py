@@ -10,6 +10,7 @@ import importlib.util
 import ipaddress
 import os
 import re
+import socket
 import sys
 import types
 from collections.abc import Iterator
@@ -337,8 +338,6 @@ def of_word(features: dict[str, dict[str, bool]], word: str) -> dict[str, dict[s
 
 def index(name: str) -> int:
     """The number of a link of the namespace that is visited."""
-    import socket
-
     try:
         return socket.if_nametoindex(name)
     except OSError as error:

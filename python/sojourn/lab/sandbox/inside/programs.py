@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from sojourn.lab import syscalls
-from sojourn.lab.sandbox.inside.namespaces import WORK
 from sojourn.lab.sandbox.messages import Message
+
+WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
+"""Where programs of the sandbox write: every Linux has the folder, and inside it is ours alone."""
 
 FIRST_FD = 3
 _CHUNK = 65536
@@ -224,8 +227,6 @@ class Child:
 
 def lift(fd: int) -> int:
     """A copy of `fd` above all numbers that are about to be assigned; closed by exec."""
-    import fcntl
-
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
 
 
