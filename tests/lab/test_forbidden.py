@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.lab import Sandbox, Unavailable
-from sojourn.lab.machine.needs import find_program, require_congestion_control, require_programs
+from sojourn.lab.machine.needs import find_program, require_programs
 
 from .conftest import started
 
@@ -98,14 +98,6 @@ def test_programs_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert find_program("ping") == str(program)
     with pytest.raises(Unavailable, match=r"^not installed: unheard-of$"):
         find_program("unheard-of")
-
-
-def test_congestion_controls() -> None:
-    require_congestion_control(["reno"])
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    require_congestion_control(known)
-    with pytest.raises(Unavailable, match=r"no congestion control nonsense; .*modprobe"):
-        require_congestion_control(["reno", "nonsense"])
 
 
 def test_no_tun_device() -> None:

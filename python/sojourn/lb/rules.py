@@ -173,15 +173,6 @@ class Rules:
         """Sends a frame as it is."""
         return self.packet_out(data, [parser.OFPActionOutput(port)])
 
-    def read_own(self) -> Any:
-        """Asks for all our rules."""
-        return parser.OFPFlowStatsRequest(
-            self.datapath,
-            table_id=self.service.table,
-            cookie=self.service.cookie,
-            cookie_mask=COOKIE_MASK,
-        )
-
     def read_all(self) -> Any:
         """Asks for all rules of our table."""
         return parser.OFPFlowStatsRequest(self.datapath, table_id=self.service.table)

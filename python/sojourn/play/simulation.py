@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import _core
 from sojourn.metrics import labelled
 from sojourn.plans import store_in
 from sojourn.scenario import Run, Scenario
@@ -219,8 +218,3 @@ def _rows(run: Run) -> list[Json]:
                 }
             )
     return rows
-
-
-def engine() -> str:
-    """The engine's fingerprint."""
-    return _core.fingerprint()

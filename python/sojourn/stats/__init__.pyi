@@ -44,7 +44,6 @@ from sojourn.stats.interval import paired_difference as paired_difference
 from sojourn.stats.interval import paired_ratio as paired_ratio
 from sojourn.stats.interval import tost as tost
 from sojourn.stats.interval import welch_difference as welch_difference
-from sojourn.stats.multiple import bonferroni as bonferroni
 from sojourn.stats.multiple import holm as holm
 from sojourn.stats.multiple import holm_alphas as holm_alphas
 from sojourn.stats.posthoc import KruskalWallis as KruskalWallis

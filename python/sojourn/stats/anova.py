@@ -47,14 +47,6 @@ class Anova:
         total = self.ss_between + self.ss_within
         return self.ss_between / total if total > 0 else math.nan
 
-    @property
-    def omega_squared(self) -> float:
-        """The same share, less biased."""
-        k, n = len(self.sizes), sum(self.sizes)
-        msw = self.ss_within / (n - k)
-        bottom = self.ss_between + self.ss_within + msw
-        return (self.ss_between - (k - 1) * msw) / bottom if bottom > 0 else math.nan
-
     def frame(self) -> pd.DataFrame:
         """Return the table, a row a source of variation."""
         nan = math.nan

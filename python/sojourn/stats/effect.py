@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy.typing as npt
 from scipy import optimize as _opt
@@ -90,13 +89,3 @@ def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     x, y = sample(a), sample(b)
     u = _st.rankdata(list(x) + list(y))[: x.size].sum() - x.size * (x.size + 1) / 2
     return float(2 * u / (x.size * y.size) - 1)
-
-
-def magnitude(d: float) -> Literal["negligible", "small", "medium", "large"]:
-    """Cohen's words for a standardised difference."""
-    size = abs(d)
-    if size < 0.2:
-        return "negligible"
-    if size < 0.5:
-        return "small"
-    return "medium" if size < 0.8 else "large"

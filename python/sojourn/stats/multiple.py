@@ -26,12 +26,6 @@ def holm(p: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def bonferroni(p: npt.ArrayLike) -> Floats:
-    """Bonferroni's adjusted p values."""
-    array = _p_values(p)
-    return np.minimum(array * array.size, 1.0)
-
-
 def holm_alphas(p: npt.ArrayLike, alpha: float = 0.05) -> Floats:
     """Return the share of `alpha` at which Holm's procedure judges each p value.
 

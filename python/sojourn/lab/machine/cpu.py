@@ -13,7 +13,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from sojourn.lab.errors import Unavailable
@@ -112,12 +111,7 @@ class CpuGroup:
             ) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Threads that have not ended go back to where they came from.
         files = {1: "tasks", 2: "cgroup.threads"}
         with suppress(OSError):

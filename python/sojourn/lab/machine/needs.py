@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import socket
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,29 +69,6 @@ def require_pyroute2() -> None:
     if find_spec("pyroute2") is None:
         raise Unavailable(
             "not installed: the Python package pyroute2", "pip install 'sojourn[lab]'"
-        )
-
-
-def require_congestion_control(names: Iterable[str]) -> None:
-    """Raises `Unavailable` unless the kernel has all these congestion controls.
-
-    One that is a module not yet loaded is loaded by the kernel itself when root asks for it, here;
-    from inside a sandbox nobody could.
-    """
-    lacking = []
-    with socket.socket() as probe:
-        for name in names:
-            try:
-                probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
-            except PermissionError:
-                continue  # it is there, though not for this user: a route's `congctl` takes it
-            except OSError:
-                lacking.append(name)
-    if lacking:
-        modules = " ".join(f"tcp_{name}" for name in lacking)
-        raise Unavailable(
-            f"this kernel has no congestion control {', '.join(lacking)}",
-            f"sudo modprobe -a {modules}",
         )
 
 

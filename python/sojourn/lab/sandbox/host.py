@@ -156,11 +156,6 @@ class Host:
         found: dict[str, bool] = self._call("offloads", name=link)["offloads"]
         return found
 
-    def offload_features(self, link: str) -> dict[str, dict[str, bool]]:
-        """Every offload feature by the kernel's name: `active`, `changeable`."""
-        found: dict[str, dict[str, bool]] = self._call("offloads", name=link)["features"]
-        return found
-
     def set_offloads(self, link: str, **wanted: bool) -> None:
         """Switches offloads, `tso=False`; raises if the kernel leaves one as it was."""
         answer = self._call(

@@ -17,7 +17,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol, Self
 
@@ -38,7 +38,6 @@ BEHIND = 10.0
 JOIN_SECONDS = 5.0
 
 Json = dict[str, Any]
-Answer = Callable[[Json], None]
 
 
 class Bad(ValueError):

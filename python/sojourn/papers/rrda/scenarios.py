@@ -17,7 +17,6 @@ from typing import Any
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
-MIB = 1 << 20
 
 READINGS = ("processed", "enqueued")
 
@@ -44,8 +43,6 @@ POLICIES = {
     "on-demand": "on-demand",
     "elastic": "elastic",
 }
-#: Static buffers are called by their size, other policies by their names.
-NAMES = {**{name: name for name in POLICIES}, "static": "1 MB"}
 #: All memory of the paper's server, and what others use of it.
 MEMORY, USED = 4 << 30, (4 << 30) * 3 // 10
 #: Control groups give CPU in periods of 100 ms.

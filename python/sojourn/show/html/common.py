@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sojourn.metrics import find
 from sojourn.show.html import toml
@@ -169,16 +168,6 @@ def statistics_text(seeds: int, what: str) -> Text:
     )
 
 
-def file_of(results: Results) -> str:
-    """Return the scenario's file name for commands, as far as it is known."""
-    return "scenario.toml" if not isinstance(results.manifest.scenario, Mapping) else "FILE"
-
-
 def quoted(text: str) -> str:
     """Return a word as a shell takes it."""
     return shlex.quote(text)
-
-
-def facts_of(data: Mapping[str, Any]) -> Facts:
-    """Return plain data as names and values."""
-    return Facts([(str(k), str(v)) for k, v in data.items()])

@@ -269,7 +269,7 @@ class Network:
         return {"qdiscs": found}
 
     def call_offloads(self, ip: Any, name: str) -> Message:
-        """State of every offload feature of a link, and of ethtool's short words for them."""
+        """Which offloads of a link are on, by ethtool's short words."""
         del ip
         features = states(name)
         short = {
@@ -277,7 +277,7 @@ class Network:
             for word in OFFLOADS
             if of_word(features, word)
         }
-        return {"features": features, "offloads": short}
+        return {"offloads": short}
 
     def call_offloads_set(self, ip: Any, name: str, wanted: dict[str, bool]) -> Message:
         """Switches offloads, by ethtool's short words or the kernel's names of features."""

@@ -17,7 +17,6 @@ from sojourn.lab.sandbox.messages import Message
 WORK = "/dev/shm"  # noqa: S108 - the sandbox's own tmpfs is mounted there
 """Where programs of the sandbox write: every Linux has the folder, and inside it is ours alone."""
 
-FIRST_FD = 3
 _CHUNK = 65536
 OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """The limit that programs get; init's own is raised."""
