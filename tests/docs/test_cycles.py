@@ -12,25 +12,10 @@ GRAPHS = {f"crates/{name}": graph for name, graph in cycles.crates().items()} | 
     f"python/sojourn/{name}": graph for name, graph in cycles.python().items()
 }
 
-# Cycles still to be removed, each by one of its files. This list only gets shorter.
-KNOWN = {
-    "crates/rcvbuf": {"crate::tuner"},
-    "crates/recv": {"crate::spare"},
-    "crates/vectors": {"crate::header"},
-}
-
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 def test_files_do_not_import_in_a_cycle(name: str) -> None:
-    found = [sorted(cycle) for cycle in cycles.circles(GRAPHS[name])]
-    known = KNOWN.get(name, set())
-    assert [cycle for cycle in found if not known & set(cycle)] == []
-
-
-def test_known_cycles_still_exist() -> None:
-    for name, files in KNOWN.items():
-        cyclic = set().union(*cycles.circles(GRAPHS[name]))
-        assert files <= cyclic, f"{name}: take {files - cyclic} out of the list"
+    assert [sorted(cycle) for cycle in cycles.circles(GRAPHS[name])] == []
 
 
 def test_a_cycle_of_rust_files_is_found(tmp_path: Path) -> None:

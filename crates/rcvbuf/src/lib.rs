@@ -34,6 +34,7 @@ pub mod process;
 pub mod procfs;
 pub mod refusal;
 pub mod restore;
+pub mod settings;
 pub mod socket;
 mod space;
 pub mod target;

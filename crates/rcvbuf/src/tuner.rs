@@ -2,66 +2,21 @@
 
 use crate::core::Core;
 use crate::drops::Split;
-use crate::memory::Places;
 use crate::need::Need;
 use crate::refusal::Refusal;
 use crate::restore::{self, Outcome};
-use crate::target::{Target, Who};
+use crate::settings::Settings;
+use crate::target::Who;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use sojourn_buffer::Params;
 use sojourn_units::declare::Choices;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// What a tuner is to do.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Whose sockets.
-    pub target: Target,
-    /// Who decides.
-    pub policy: Params,
-    /// Time between two looks.
-    pub interval: Nanos,
-    /// Time between two searches for processes and sockets.
-    pub rescan: Nanos,
-    /// Change nothing.
-    pub dry_run: bool,
-    /// Bytes that all sockets together may be sized for, if less than `share` allows.
-    pub budget: Option<Bytes>,
-    /// Share of available memory, of the control groups' and of UDP's limit.
-    pub share: f64,
-    /// Sockets followed at a time.
-    pub sockets: usize,
-    /// Folder of the journal.
-    pub state: PathBuf,
-    /// Where the machine tells of its memory.
-    pub places: Places,
-}
-
-impl Settings {
-    /// The usual ones: every 10 ms, a quarter of the memory, 1024 sockets.
-    pub fn new(target: Target, policy: Params, state: PathBuf) -> Self {
-        Self {
-            target,
-            policy,
-            interval: 10 * MILLISECOND,
-            rescan: SECOND,
-            dry_run: false,
-            budget: None,
-            share: 0.25,
-            sockets: 1024,
-            state,
-            places: Places::default(),
-        }
-    }
-}
 
 /// A socket, for views. Sizes are bytes as the kernel counts.
 #[derive(Clone, Debug, Serialize)]
@@ -304,8 +259,11 @@ fn state(core: &Core, socket: &crate::tracked::Tracked) -> SocketState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Places;
     use crate::restore::Action;
     use crate::socket::setting;
+    use crate::target::Target;
+    use sojourn_buffer::Params;
     use std::fs;
     use std::net::UdpSocket;
 

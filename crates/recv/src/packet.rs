@@ -4,6 +4,8 @@
 //! never panics and never allocates by what a sender claims: a datagram that is not exactly one of
 //! ours is `None`.
 
+use sojourn_units::Bytes;
+
 /// Version of the format.
 pub const VERSION: u8 = 2;
 /// Bytes before the payload of [`Packet::Data`].
@@ -13,6 +15,8 @@ pub const DATA_HEADER: usize = HEADER + 8 + 8 + 4 + 4;
 pub const FIRST: usize = 64;
 /// Ranges of an acknowledgement at most.
 pub const RANGES: usize = 64;
+/// Bytes that both sides charge a message besides its own: what it takes to keep count of it.
+pub const CHARGE: Bytes = 256;
 /// Bytes of the checksum.
 pub const DIGEST: usize = 32;
 

@@ -10,9 +10,9 @@
 //! RRDA paper.
 
 use crate::outgoing::Outgoing;
-use crate::packet::{self, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
+use crate::packet::{self, CHARGE, Code, Cookie, DATA_HEADER, DIGEST, Data, Id, Packet};
 use crate::rtt::Rtt;
-use crate::server::{CHARGE, fragment, fragments};
+use crate::server::{fragment, fragments};
 use sojourn_congestion::{self, Ack, Cause, Congestion, RateSample, Window, hystart};
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::VecDeque;

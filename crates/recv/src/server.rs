@@ -14,7 +14,7 @@
 //! of messages is used again; with what is in the buffer it never exceeds the buffer's size.
 
 use crate::cookie::Baker;
-use crate::packet::{self, Code, DIGEST, Data, Id, Packet};
+use crate::packet::{self, CHARGE, Code, DIGEST, Data, Id, Packet};
 use crate::ranges::Ranges;
 use crate::spare::Spare;
 use sojourn_buffer::Store;
@@ -24,8 +24,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::net::SocketAddr;
 
-/// Bytes that the buffer charges a message besides its own: what it takes to keep count of it.
-pub const CHARGE: Bytes = 256;
 /// How far a client may be ahead of the oldest message that has not come.
 const AHEAD: u64 = 4096;
 /// Longest time that an acknowledgement which nobody asked for is kept.

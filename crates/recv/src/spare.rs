@@ -1,6 +1,6 @@
 //! Memory of messages that have been processed, for those to come.
 
-use crate::server::CHARGE;
+use crate::packet::CHARGE;
 use sojourn_units::Bytes;
 
 /// Memory that is kept: within what its user says there is room for.

@@ -171,23 +171,27 @@ fn by_hand(
             Outcome::malformed(1, format!("neither `tc` nor `params` describe a `{discipline}`"))
         })
     };
-    let params = match discipline {
+    let plain = |params: &Params| -> Result<_> {
+        let params = from_numbers(params, recorded)?;
+        let (ours, queue) = (numbers(&params), params.build(t0));
+        Ok((params, ours, queue))
+    };
+    let (params, ours, queue) = match discipline {
         "fifo" => match stated {
-            Some(stated) => from_numbers(stated, recorded)?,
+            Some(stated) => plain(stated)?,
             None => return Err(Outcome::malformed(1, "`tc` must say pfifo or bfifo")),
         },
-        "red" => return red::red_by_hand(recorded, &defaults("red limit 60000")?, t0),
-        "choke" => return red::choke_by_hand(recorded, &defaults("choke limit 200")?),
+        "red" => red::red_by_hand(recorded, &defaults("red limit 60000")?, t0)?,
+        "choke" => red::choke_by_hand(recorded, &defaults("choke limit 200")?)?,
         name => match Params::parse(name, device) {
-            Ok(params) => from_numbers(&params, recorded)?,
+            Ok(params) => plain(&params)?,
             Err(_) => return Err(Outcome::UnknownDiscipline),
         },
     };
-    same(1, recorded, &numbers(&params))?;
+    same(1, recorded, &ours)?;
     if device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
         return Err(Outcome::malformed(1, "`mtu` is not the device's"));
     }
-    let queue = params.build(t0);
     Ok(Made { params, queue })
 }
 

@@ -1,7 +1,7 @@
 //! RED's family in a header: what `tc` hands to `red` and `choke`, and queues made of those numbers
 //! alone.
 
-use crate::header::{Made, same};
+use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use serde_json::json;
@@ -101,8 +101,11 @@ fn recorded_options(recorded: &Object) -> Result<(Options, Vec<String>)> {
     Ok((options, read::names(1, recorded, "flags")?))
 }
 
+/// A discipline made of the recorded numbers: its parameters, its own numbers, and its queue.
+pub type ByHand = (Params, Json, Queue<Frame>);
+
 /// A `red` from the recorded numbers; what they leave open is as `params` say.
-pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<Made> {
+pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<ByHand> {
     let Params::Red(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `red`"));
     };
@@ -112,13 +115,12 @@ pub fn red_by_hand(recorded: &Object, params: &Params, t0: Nanos) -> Result<Made
     params.harddrop = has("harddrop");
     params.nodrop = has("nodrop");
     params.adaptation = if has("adaptive") { red::Adaptation::Floyd } else { red::Adaptation::Off };
-    same(1, recorded, &of_red(&params, &options))?;
-    let queue = Red::with_options(params, &options, t0);
-    Ok(Made { params: Params::Red(params), queue: Queue::Red(queue) })
+    let queue = Queue::Red(Red::with_options(params, &options, t0));
+    Ok((Params::Red(params), of_red(&params, &options), queue))
 }
 
 /// A `choke` from the recorded numbers; what they leave open is as `params` say.
-pub fn choke_by_hand(recorded: &Object, params: &Params) -> Result<Made> {
+pub fn choke_by_hand(recorded: &Object, params: &Params) -> Result<ByHand> {
     let Params::Choke(mut params) = *params else {
         return Err(Outcome::malformed(1, "`tc` does not describe a `choke`"));
     };
@@ -129,7 +131,6 @@ pub fn choke_by_hand(recorded: &Object, params: &Params) -> Result<Made> {
     let has = |name: &str| flags.iter().any(|flag| flag == name);
     params.ecn = has("ecn");
     params.harddrop = has("harddrop");
-    same(1, recorded, &of_choke(&params, &options))?;
-    let queue = Choke::with_options(params, &options);
-    Ok(Made { params: Params::Choke(params), queue: Queue::Choke(queue) })
+    let queue = Queue::Choke(Choke::with_options(params, &options));
+    Ok((Params::Choke(params), of_choke(&params, &options), queue))
 }
