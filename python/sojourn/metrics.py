@@ -41,7 +41,7 @@ class Metric:
 
     name: str
     of: str
-    """Its subject: `run`, `link`, `medium`, `flow`, `balancer`, `store`, `series` or `text`."""
+    """Its subject, such as `run`, `link`, `flow`, `store`, `server`, `series` or `text`."""
     unit: str
     better: Better
     felt: Felt
@@ -58,7 +58,7 @@ class Metric:
     sum: bool
     """Whether a group's value is the sum over its flows."""
     also_of: tuple[str, ...]
-    """Further subjects: `run`, for all flows together; `store`, for its connections."""
+    """Further subjects: `run`, for all flows; `store`, for its connections; `server`."""
     apps: tuple[str, ...]
     """The applications whose flows have it; empty if all have."""
 

@@ -87,6 +87,7 @@ OWN_TABLES = {
     "lab/validate.py": "the tolerances that a validation promises",
     "lab/store/findings.py": "the words of the clients' protocol",
     "lab/cassandra/client.py": "the words of the clients' protocol",
+    "rcvbuf/metrics.py": "the state of sockets, exported to Prometheus",
 }
 
 

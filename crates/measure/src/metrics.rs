@@ -66,8 +66,8 @@ pub struct Interest {
 pub struct Metric {
     /// Its name: a column's name, without the group or link before the last point.
     pub name: &'static str,
-    /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`;
-    /// `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
+    /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`,
+    /// a `server` and its receive buffers; `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
     pub of: &'static str,
     /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
     pub unit: &'static str,
@@ -89,7 +89,8 @@ pub struct Metric {
     pub rare: bool,
     /// Whether a group's value is the sum over its flows.
     pub sum: bool,
-    /// Further subjects: the `run`, for all flows together; a `store`, for its connections.
+    /// Further subjects: the `run`, for all flows together; a `store`, for its connections; a `server`, for its
+    /// messages.
     pub also_of: &'static [&'static str],
     /// The applications whose flows have it; empty if all have.
     pub apps: &'static [&'static str],
@@ -170,10 +171,10 @@ pub const METRICS: &[Metric] = metrics! {
         "packets" "1" "packets sent by hosts" "Packets that hosts handed to the network, warm-up included."
     }
     "link" Higher Operator RATE {
-        "throughput" "bit/s" "throughput" "Frame bits whose transmission on the link began, per second; in time series, bits transmitted."
+        "throughput" "bit/s" "throughput" "Frame bits whose transmission on the link began, per second; in time series, bits transmitted." { also_of: &["server"] }
     }
     "link" Higher Operator POINTS {
-        "utilisation" "1" "utilisation" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links." { percent: true }
+        "utilisation" "1" "utilisation" "Share of the time that transmissions on the link take, its overhead included; where its rate changes, share of its capacity that they use; on a shared medium, share of the time that they occupy it, propagation included; the mean over several links." { percent: true, also_of: &["server"] }
     }
     "link" Higher Operator JAIN {
         "utilisation_jain" "1" "evenness of the links' utilisation (Jain's index)" "Jain's index over the utilisations of several links taken together: 1 if all are used alike for their rates, 1/n if one has all."
@@ -220,9 +221,9 @@ pub const METRICS: &[Metric] = metrics! {
         "sojourn" "s" "queueing delay" "Time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring), as a distribution over packets that left." { form: Form::Distribution }
         "sojourn_mean" "s" "mean queueing delay" "Mean time from a packet's arrival at the queue to the start of its transmission (or its way into the transmit ring): queueing delay, over packets that left."
         "sojourn_sd" "s" "deviation of the queueing delay" "Standard deviation of the queueing delay."
-        "sojourn_p50" "s" "median of the queueing delay" "Median of the queueing delay."
+        "sojourn_p50" "s" "median of the queueing delay" "Median of the queueing delay." { also_of: &["server"] }
         "sojourn_p95" "s" "95th percentile of the queueing delay" "95th percentile of the queueing delay."
-        "sojourn_p99" "s" "99th percentile of the queueing delay" "99th percentile of the queueing delay."
+        "sojourn_p99" "s" "99th percentile of the queueing delay" "99th percentile of the queueing delay." { also_of: &["server"] }
         "sojourn_p999" "s" "99.9th percentile of the queueing delay" "99.9th percentile of the queueing delay."
         "sojourn_max" "s" "greatest queueing delay" "Greatest queueing delay."
     }
@@ -411,6 +412,26 @@ pub const METRICS: &[Metric] = metrics! {
     "store" Neutral Operator COUNT {
         "coordinated" "1" "requests coordinated" "Requests that a node coordinated, those before the warm-up's end too."
         "stored" "1" "writes stored" "Writes that a node took as a replica, those before the warm-up's end too."
+    }
+    "server" Neutral Operator COUNT {
+        "arrived" "1" "messages arrived" "Messages that reached a server, repeated ones included."
+    }
+    "server" Lower Operator COUNT {
+        "discarded" "1" "messages discarded" "Messages that found no room in the server's receive buffer."
+        "repeated" "1" "messages sent again" "Messages that clients sent again because no acknowledgement came in time."
+    }
+    "server" Lower Operator LOSS {
+        "exhaustion" "1" "share of messages discarded" "Messages that the server's receive buffer discarded, divided by those that arrived." { percent: true }
+    }
+    "server" Lower Operator BYTES {
+        "peak_size" "B" "greatest size of the buffers" "Greatest sum of the sizes of a server's receive buffers."
+        "peak_occupied" "B" "greatest occupancy of the buffers" "Greatest sum of the bytes in a server's receive buffers."
+        "mean_size" "B" "mean size of the buffers" "Mean sum of the sizes of a server's receive buffers, over time."
+    }
+    "server" Lower Operator ANY {
+        "cpu_receive" "s" "CPU time of receiving" "CPU time of the thread of a real server that receives."
+        "cpu_handle" "s" "CPU time of the handler" "CPU time of a real server's handler."
+        "cpu_per_gbit" "s" "CPU time per Gbit" "CPU time of a real server for each Gbit of messages that it processes."
     }
     "series" Neutral Nobody ANY {
         "time" "s" "time" "Simulated time since the start of the run."

@@ -120,7 +120,7 @@ def expect(
     parts = [p for s in _STATISTICS if (p := f"{name}_{s}") in registry()]
     if parts:
         raise StudyError(f"{metric} is not one number: choose {', '.join(parts)}")
-    if entry.of in ("series", "text", "monitor") or entry.form != "number":
+    if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
         raise StudyError(f"{metric} is no metric of a whole run")
     having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
     if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):

@@ -14,20 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import _core
+from sojourn import _core, metrics
 from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.papers.rrda.scenarios import CPUS, quota
 from sojourn.study.engine import Column, RunProgress
-
-UNITS = {
-    "throughput": "bit/s",
-    "exhaustion": "1",
-    "peak_size": "B",
-    "mean_size": "B",
-    "sojourn_p50": "s",
-    "sojourn_p99": "s",
-    "cpu_per_gbit": "s",
-}
 
 
 @dataclass(frozen=True)
@@ -47,10 +37,10 @@ class Server:
         return dict(self.told)
 
 
-def _column(name: str, values: Sequence[float | int]) -> Column:
+def _column(name: str, unit: str, values: Sequence[float | int]) -> Column:
     whole = all(isinstance(value, int) for value in values)
     data = array("q" if whole else "d", values).tobytes()
-    return name, UNITS.get(name, ""), "i8" if whole else "f8", data
+    return name, unit, "i8" if whole else "f8", data
 
 
 @dataclass(frozen=True)
@@ -74,11 +64,11 @@ class Record:
         if name == "summary":
             totals = {k: v for k, v in self.outcome.items() if isinstance(v, int | float)}
             totals["throughput"] *= 8
-            return [_column(k, [v]) for k, v in totals.items()]
+            return [_column(k, metrics.unit(k), [v]) for k, v in totals.items()]
         samples = self.outcome["samples"]
         if name != "series" or not samples:
             return []
-        return [_column(k, [sample[k] for sample in samples]) for k in samples[0]]
+        return [_column(k, "", [sample[k] for sample in samples]) for k in samples[0]]
 
 
 class Simulated:
