@@ -11,7 +11,7 @@ use sojourn_link::{Event, Link, Medium, Observer, Params};
 use sojourn_measure::ledger::balance;
 use sojourn_measure::{Count, FlowAccount, Imbalance, Kind, TraceHash};
 use sojourn_plan::Plan;
-use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{DropReason, TcpView};
 use sojourn_units::{EPOCH, Nanos};
 

@@ -4,7 +4,7 @@ use crate::probe::Work;
 use crate::slab::Packet;
 use sojourn_link::{Backlog, Link, Medium, Observer, Params, Station};
 use sojourn_plan::Plan;
-use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::OtherDiscipline;
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};
 

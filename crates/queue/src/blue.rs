@@ -8,13 +8,13 @@
 //!
 //! Invariants: the probability is between 0 and 1; it moves at most once per `freeze`.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{ecn, fraction, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, time};
 use sojourn_units::words::Table;
@@ -49,16 +49,6 @@ impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has only its stochastic fair variant, sfb");
-
-    type Queue<P: Packet> = Blue<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Blue::new(*self)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -95,9 +85,8 @@ pub struct Blue<P> {
     store: Store<P>,
 }
 
-impl<P: Packet> Blue<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for Blue<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
             state: State::default(),
@@ -107,17 +96,18 @@ impl<P: Packet> Blue<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. What no longer fits is dropped from the head.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
+}
 
+impl<P: Packet> Blue<P> {
     fn frozen(&self, now: Nanos) -> bool {
         self.state.last_update != 0 && now - self.state.last_update < self.params.freeze
     }
@@ -149,14 +139,7 @@ impl<P: Packet> Blue<P> {
     }
 }
 
-impl<P: Packet> Stored for Blue<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Blue in store);
 
 impl<P: Packet> Discipline<P> for Blue<P> {
     #[inline]
@@ -174,8 +157,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         if self.store.len() >= self.params.limit as usize {
             self.overflowed(now);
             self.counters.overflow += 1;
-            self.totals.drops += 1;
-            sink.dropped(packet, DropReason::Overflow, false);
+            self.totals.refuse(packet, DropReason::Overflow, sink);
             return Return::Drop;
         }
         if self.state.p > 0 && draws.draw_u32() < self.state.p {
@@ -184,8 +166,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
                 sink.marked(&packet, MarkReason::Early);
             } else {
                 self.counters.early += 1;
-                self.totals.drops += 1;
-                sink.dropped(packet, DropReason::Early, false);
+                self.totals.refuse(packet, DropReason::Early, sink);
                 return Return::Congestion;
             }
         }
@@ -200,14 +181,11 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        if let Some(queued) = self.store.pop() {
-            self.totals.sent(queued.packet.len());
-            return Dequeue::Packet(queued.packet);
-        }
-        if self.state.idle_since == 0 {
+        let head = self.store.pop();
+        if head.is_none() && self.state.idle_since == 0 {
             self.state.idle_since = now;
         }
-        Dequeue::Empty
+        self.totals.leave(head.map(|queued| queued.packet))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -14,13 +14,13 @@
 //!
 //! Invariants: the probability moves at most once per `target`; memory never exceeds its limit.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{bytes, fraction, micros, optional_micros};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Queued, Source, Store, Stored};
+use crate::store::{Queued, Source, Store, viewed};
 use crate::tc::time_text;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part, switch};
@@ -96,21 +96,6 @@ params! {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Cobalt<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Cobalt::new(*self)
-    }
-
-    fn replace<P: Packet>(
-        &self,
-        queue: &mut Self::Queue<P>,
-        _now: Nanos,
-        _sink: &mut impl Sink<P>,
-    ) {
-        queue.change(*self);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         None
@@ -453,9 +438,8 @@ pub struct Cobalt<P> {
     queue: Charged<P>,
 }
 
-impl<P: Packet> Cobalt<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for Cobalt<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
             law: params.control.law(),
@@ -467,26 +451,18 @@ impl<P: Packet> Cobalt<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. What no longer fits is dropped at the next arrival.
-    pub fn change(&mut self, params: Params) {
+    fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.control.law();
     }
 }
 
-impl<P: Packet> Stored for Cobalt<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.queue.store
-    }
-}
+viewed!(Cobalt in queue.store);
 
 impl<P: Packet> Discipline<P> for Cobalt<P> {
     #[inline]
@@ -525,13 +501,7 @@ impl<P: Packet> Discipline<P> for Cobalt<P> {
             return Dequeue::Empty;
         }
         let Self { state, law, counters, queue, .. } = self;
-        match state.dequeue(law, counters, now, queue, draws, sink) {
-            Some(packet) => {
-                self.totals.sent(packet.len());
-                Dequeue::Packet(packet)
-            }
-            None => Dequeue::Empty,
-        }
+        self.totals.leave(state.dequeue(law, counters, now, queue, draws, sink))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

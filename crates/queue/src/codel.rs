@@ -11,13 +11,13 @@
 //! `interval` above `target`; the last packet is never dropped. The square root is one Newton step on
 //! 16 bits each time `count` changes, so early spacings differ from the ideal as they do in the kernel.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{ecn, micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
-use crate::store::{Queued, Source, Store, Stored};
+use crate::store::{Queued, Source, Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::Table;
@@ -52,16 +52,6 @@ params! {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Codel<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Codel::new(*self)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -361,9 +351,8 @@ pub struct Codel<P> {
     store: Store<P>,
 }
 
-impl<P: Packet> Codel<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for Codel<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
             law: params.law(),
@@ -375,27 +364,19 @@ impl<P: Packet> Codel<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. What no longer fits is dropped from the head, unjudged.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.law();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
-impl<P: Packet> Stored for Codel<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Codel in store);
 
 impl<P: Packet> Discipline<P> for Codel<P> {
     #[inline]
@@ -411,8 +392,7 @@ impl<P: Packet> Discipline<P> for Codel<P> {
             return Return::Success;
         }
         self.drop_overlimit += 1;
-        self.totals.drops += 1;
-        sink.dropped(packet, DropReason::Overflow, false);
+        self.totals.refuse(packet, DropReason::Overflow, sink);
         Return::Drop
     }
 
@@ -424,13 +404,7 @@ impl<P: Packet> Discipline<P> for Codel<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         let packet = self.state.dequeue(&self.law, &mut self.counters, now, &mut self.store, sink);
-        match packet {
-            Some(packet) => {
-                self.totals.sent(packet.len());
-                Dequeue::Packet(packet)
-            }
-            None => Dequeue::Empty,
-        }
+        self.totals.leave(packet)
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

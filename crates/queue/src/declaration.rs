@@ -1,7 +1,7 @@
 //! What a discipline declares of its parameters: all that the family of disciplines needs to know of it.
 
 use crate::device::Device;
-use crate::discipline::Sink;
+use crate::discipline::{Discipline, Sink};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use sojourn_units::Nanos;
@@ -18,15 +18,6 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
 
     /// What the kernel has instead, if it does not have this discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
-
-    /// Its queue.
-    type Queue<P: Packet>;
-
-    /// Makes an empty queue, created at `now`.
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P>;
-
-    /// Replaces the parameters of `queue` by these, as `tc qdisc change` does.
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>);
 
     /// What the limit counts, and how much fits; none where the limit is one of memory only.
     fn limit(&self) -> Option<(Unit, u32)>;
@@ -90,4 +81,16 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
 
     /// Visits the numbers that decisions are made with beside the fields, as recordings have them.
     fn derived(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
+}
+
+/// A queue with parameters of type `D`.
+pub trait Configured<P: Packet, D>: Discipline<P> + Sized {
+    /// Makes an empty queue, created at `now`.
+    fn new(params: D, now: Nanos) -> Self;
+
+    /// Returns its parameters.
+    fn params(&self) -> &D;
+
+    /// Replaces the parameters, as `tc qdisc change` does.
+    fn change(&mut self, params: D, now: Nanos, sink: &mut impl Sink<P>);
 }

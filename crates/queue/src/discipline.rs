@@ -208,6 +208,21 @@ impl Totals {
         self.bytes += u64::from(bytes);
     }
 
+    /// Counts the packet that leaves, if there is one.
+    #[inline]
+    pub fn leave<P: Packet>(&mut self, packet: Option<P>) -> Dequeue<P> {
+        let Some(packet) = packet else { return Dequeue::Empty };
+        self.sent(packet.len());
+        Dequeue::Packet(packet)
+    }
+
+    /// Drops an arrival.
+    #[inline]
+    pub fn refuse<P>(&mut self, packet: P, reason: DropReason, sink: &mut impl Sink<P>) {
+        self.drops += 1;
+        sink.dropped(packet, reason, false);
+    }
+
     /// Visits the six common counters.
     pub fn visit(&self, view: &impl View, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("qlen", view.packets() as u64);

@@ -8,13 +8,13 @@
 //! Invariants: without changes, the backlog never exceeds the limit; a lower limit given by a change drops
 //! nothing that is queued, as in the kernel.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
 use sojourn_units::words::{Kind, Table, Word};
@@ -55,21 +55,6 @@ params! {
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&PFIFO, &BFIFO];
 
-    type Queue<P: Packet> = Fifo<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Fifo::new(*self)
-    }
-
-    fn replace<P: Packet>(
-        &self,
-        queue: &mut Self::Queue<P>,
-        _now: Nanos,
-        _sink: &mut impl Sink<P>,
-    ) {
-        queue.change(*self);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((self.unit, self.limit))
     }
@@ -98,31 +83,22 @@ pub struct Fifo<P> {
     totals: Totals,
 }
 
-impl<P: Packet> Fifo<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for Fifo<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self { params, store: Store::default(), totals: Totals::default() }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters.
-    pub fn change(&mut self, params: Params) {
+    fn change(&mut self, params: Params, _now: Nanos, _sink: &mut impl Sink<P>) {
         self.params = params;
     }
 }
 
-impl<P: Packet> Stored for Fifo<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Fifo in store);
 
 impl<P: Packet> Discipline<P> for Fifo<P> {
     #[inline]
@@ -137,8 +113,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
             self.store.push(now, packet);
             return Return::Success;
         }
-        self.totals.drops += 1;
-        sink.dropped(packet, DropReason::Overflow, false);
+        self.totals.refuse(packet, DropReason::Overflow, sink);
         Return::Drop
     }
 
@@ -149,13 +124,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.store.pop() {
-            Some(queued) => {
-                self.totals.sent(queued.packet.len());
-                Dequeue::Packet(queued.packet)
-            }
-            None => Dequeue::Empty,
-        }
+        self.totals.leave(self.store.pop().map(|queued| queued.packet))
     }
 
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}

@@ -12,7 +12,7 @@
 //! lack of room only.
 
 use crate::cobalt::{Control, Counters, Law, State};
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::flow_queues::{
@@ -21,7 +21,7 @@ use crate::flow_queues::{
 use crate::kinds::packets;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Stored;
+use crate::store::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, part};
 use sojourn_units::words::Table;
@@ -62,16 +62,6 @@ impl DisciplineParams for Params {
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has flow queues under COBALT only as `cake`");
 
-    type Queue<P: Packet> = FqCobalt<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        FqCobalt::new(*self)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
@@ -95,9 +85,8 @@ pub struct FqCobalt<P> {
     totals: Totals,
 }
 
-impl<P: Packet> FqCobalt<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for FqCobalt<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
             law: params.control.law(),
@@ -108,20 +97,21 @@ impl<P: Packet> FqCobalt<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; the number of buckets stays. What no longer fits is dropped in
     /// batches, as at an arrival.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = params.control.law();
         self.queues.quantum = params.quantum;
         while self.make_room(now, sink).is_some() {}
     }
+}
 
+impl<P: Packet> FqCobalt<P> {
     /// Drops a batch if there is no room, and tells its bucket.
     #[inline]
     fn make_room(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<Batch> {
@@ -132,14 +122,7 @@ impl<P: Packet> FqCobalt<P> {
     }
 }
 
-impl<P: Packet> Stored for FqCobalt<P> {
-    type Store = FlowQueues<P, State>;
-
-    #[inline]
-    fn store(&self) -> &FlowQueues<P, State> {
-        &self.queues
-    }
-}
+viewed!(FqCobalt in queues);
 
 impl<P: Packet> Discipline<P> for FqCobalt<P> {
     #[inline]
@@ -168,13 +151,7 @@ impl<P: Packet> Discipline<P> for FqCobalt<P> {
         let Self { law, queues, counters, .. } = self;
         let packet =
             queues.serve(|cobalt, bucket| cobalt.dequeue(law, counters, now, bucket, draws, sink));
-        match packet {
-            Some(packet) => {
-                self.totals.sent(packet.len());
-                Dequeue::Packet(packet)
-            }
-            None => Dequeue::Empty,
-        }
+        self.totals.leave(packet)
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

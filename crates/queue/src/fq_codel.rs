@@ -9,14 +9,14 @@
 //! all buckets together.
 
 use crate::codel::{self, Counters, Law, State};
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::flow_queues::{FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum};
 use crate::kinds::{micros, optional_micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::Stored;
+use crate::store::viewed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, switch};
 use sojourn_units::words::{Kind, Table, Value};
@@ -91,16 +91,6 @@ impl Selector {
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    type Queue<P: Packet> = FqCodel<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        FqCodel::new(*self)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
@@ -143,9 +133,8 @@ pub struct FqCodel<P> {
     totals: Totals,
 }
 
-impl<P: Packet> FqCodel<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for FqCodel<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self {
             params,
             law: params.law(),
@@ -156,42 +145,33 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; the number of buckets stays. What no longer fits is dequeued, CoDel
     /// and turns included, and thrown away.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = self.params.law();
         self.queues.quantum = params.quantum;
         while !self.queues.fits(&self.params.room()) {
-            let Some(packet) = self.serve(now, sink) else { break };
+            let Dequeue::Packet(packet) = self.serve(now, sink) else { break };
             sink.dropped(packet, DropReason::Overflow, true);
         }
     }
+}
 
+impl<P: Packet> FqCodel<P> {
     /// The next packet by turns and CoDel.
     #[inline]
-    fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Option<P> {
+    fn serve(&mut self, now: Nanos, sink: &mut impl Sink<P>) -> Dequeue<P> {
         let Self { law, queues, counters, totals, .. } = self;
-        let packet =
-            queues.serve(|codel, bucket| codel.dequeue(law, counters, now, bucket, sink))?;
-        totals.sent(packet.len());
-        Some(packet)
+        totals.leave(queues.serve(|codel, bucket| codel.dequeue(law, counters, now, bucket, sink)))
     }
 }
 
-impl<P: Packet> Stored for FqCodel<P> {
-    type Store = FlowQueues<P, State>;
-
-    #[inline]
-    fn store(&self) -> &FlowQueues<P, State> {
-        &self.queues
-    }
-}
+viewed!(FqCodel in queues);
 
 impl<P: Packet> Discipline<P> for FqCodel<P> {
     #[inline]
@@ -220,10 +200,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         _draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.serve(now, sink) {
-            Some(packet) => Dequeue::Packet(packet),
-            None => Dequeue::Empty,
-        }
+        self.serve(now, sink)
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

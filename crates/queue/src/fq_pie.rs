@@ -9,7 +9,7 @@
 //! Invariants: nothing is dropped once it is queued; the backlog never exceeds `limit` packets. More
 //! memory than `memory_limit` is counted, but nothing is dropped for it, as in the kernel.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
@@ -17,7 +17,7 @@ use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::pie::{self, Counters, Law, MAX_PROB, State};
-use crate::store::{Source, Stored};
+use crate::store::{Source, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;
@@ -54,16 +54,6 @@ params! {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = FqPie<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        FqPie::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         self.pie.limit()
@@ -102,9 +92,8 @@ pub struct FqPie<P> {
     cursor: usize,
 }
 
-impl<P: Packet> FqPie<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for FqPie<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
             law: params.law(),
@@ -118,45 +107,37 @@ impl<P: Packet> FqPie<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; the number of buckets stays, and a new `tupdate` counts from the next
     /// update. What no longer fits is dequeued in turn and thrown away.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = Params { flows: self.params.flows, ..params };
         self.law = self.params.law();
         self.queues.quantum = params.quantum;
         while self.queues.packets() > params.pie.limit as usize {
-            let Some(packet) = self.serve(now) else { break };
+            let Dequeue::Packet(packet) = self.serve(now) else { break };
             sink.dropped(packet, DropReason::Overflow, true);
         }
     }
+}
 
+impl<P: Packet> FqPie<P> {
     /// The next packet by turns.
     #[inline]
-    fn serve(&mut self, now: Nanos) -> Option<P> {
+    fn serve(&mut self, now: Nanos) -> Dequeue<P> {
         let Self { law, queues, totals, .. } = self;
-        let packet = queues.serve(|pie, bucket| {
+        totals.leave(queues.serve(|pie, bucket| {
             let queued = bucket.take()?;
             pie.departed(law, now, queued.at, queued.packet.len(), bucket.bytes());
             Some(queued.packet)
-        })?;
-        totals.sent(packet.len());
-        Some(packet)
+        }))
     }
 }
 
-impl<P: Packet> Stored for FqPie<P> {
-    type Store = FlowQueues<P, State>;
-
-    #[inline]
-    fn store(&self) -> &FlowQueues<P, State> {
-        &self.queues
-    }
-}
+viewed!(FqPie in queues);
 
 impl<P: Packet> Discipline<P> for FqPie<P> {
     #[inline]
@@ -196,10 +177,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.serve(now) {
-            Some(packet) => Dequeue::Packet(packet),
-            None => Dequeue::Empty,
-        }
+        self.serve(now)
     }
 
     #[inline]

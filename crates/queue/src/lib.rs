@@ -2,7 +2,7 @@
 //!
 //! A discipline owns its packets and knows no clock, no randomness and no I/O: the time is an
 //! argument, draws are asked for by width, and drops and marks are handed to a sink. See
-//! [`discipline::Discipline`] for the contract, and one module per discipline for the rest.
+//! [`Discipline`] for the contract, and one module per discipline for the rest.
 //!
 //! [`Params::parse`] reads a description in `tc` syntax, [`Params::build`] makes the [`Queue`].
 
@@ -44,27 +44,27 @@ disciplines!(modules!);
 
 mod declaration;
 mod device;
-pub mod discipline;
+mod discipline;
 mod flow_queues;
-pub mod jiffies;
+mod jiffies;
 mod kinds;
 mod limit;
-pub mod packet;
-pub mod params;
-pub mod peek;
+mod packet;
+mod params;
+mod peek;
 pub mod pi;
-pub mod queue;
-pub mod store;
+mod queue;
+mod store;
 mod tc;
 
-pub use declaration::DisciplineParams;
+pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
 pub use discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
 pub use packet::{Ecn, Headers, Packet, SackBlocks, TcpView};
-pub use params::{Params, tables};
+pub use params::{OtherDiscipline, Params, tables};
 pub use peek::Peek;
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;

@@ -1,6 +1,6 @@
 //! What a user writes of a queue, resolved to numbers.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::Sink;
 use crate::limit::Unit;
@@ -66,7 +66,9 @@ macro_rules! family {
             /// On parameters of RED or CHOKe that [`Params::parse`] would refuse.
             pub fn build<P: Packet>(&self, now: Nanos) -> Queue<P> {
                 match self {
-                    $(Self::$Queue(params) => Queue::$Queue(params.build(now)),)*
+                    $(Self::$Queue(params) => {
+                        Queue::$Queue(crate::$module::$Queue::new(params.clone(), now).into())
+                    })*
                 }
             }
         }
@@ -87,7 +89,9 @@ macro_rules! family {
                     return Err(OtherDiscipline { queue: self.name(), asked: params.name() });
                 }
                 match (self, params) {
-                    $((Self::$Queue(queue), Params::$Queue(params)) => params.replace(queue, now, sink),)*
+                    $((Self::$Queue(queue), Params::$Queue(params)) => {
+                        queue.change(params.clone(), now, sink);
+                    })*
                     _ => unreachable!("disciplines of one name are one"),
                 }
                 Ok(())

@@ -10,14 +10,14 @@
 //! Invariants: no early drop below two full frames of backlog; ECN-capable packets are dropped
 //! early under overload only.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::kinds::{ecn, packets};
 use crate::limit::Unit;
 use crate::packet::{Ecn, Packet};
 use crate::pi::{self, Law, MAX_PROB, State, Verdict};
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, part};
 use sojourn_units::words::Table;
@@ -56,16 +56,6 @@ impl DisciplineParams for Params {
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has only the coupled pair of queues, dualpi2");
 
-    type Queue<P: Packet> = Pi2<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Pi2::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
@@ -91,9 +81,8 @@ pub struct Pi2<P> {
     timer: Nanos,
 }
 
-impl<P: Packet> Pi2<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for Pi2<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         let law = params.pi.law();
         Self {
             params,
@@ -106,19 +95,20 @@ impl<P: Packet> Pi2<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
     /// dropped from the head.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.pi.law();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
+}
 
+impl<P: Packet> Pi2<P> {
     #[inline]
     fn judge(&self, packet: &P, draws: &mut impl Draws) -> Verdict {
         if self.store.bytes() < 2 * u64::from(self.params.mtu) {
@@ -132,14 +122,7 @@ impl<P: Packet> Pi2<P> {
     }
 }
 
-impl<P: Packet> Stored for Pi2<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Pi2 in store);
 
 impl<P: Packet> Discipline<P> for Pi2<P> {
     #[inline]
@@ -169,8 +152,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
                 }
             }
         };
-        self.totals.drops += 1;
-        sink.dropped(packet, reason, false);
+        self.totals.refuse(packet, reason, sink);
         Return::Drop
     }
 
@@ -181,9 +163,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        let Some(queued) = self.store.pop() else { return Dequeue::Empty };
-        self.totals.sent(queued.packet.len());
-        Dequeue::Packet(queued.packet)
+        self.totals.leave(self.store.pop().map(|queued| queued.packet))
     }
 
     #[inline]

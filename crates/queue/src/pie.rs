@@ -10,14 +10,14 @@
 //! Invariants: no early drop in the first 150 ms of congestion nor below two full frames of backlog; the
 //! probability is not clamped to one under long overload, as in the kernel.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
 use crate::kinds::{micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
@@ -60,16 +60,6 @@ params! {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Pie<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Pie::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -412,9 +402,8 @@ pub struct Pie<P> {
     timer: Nanos,
 }
 
-impl<P: Packet> Pie<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for Pie<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
             law: params.law(),
@@ -428,28 +417,20 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
     /// dropped from the head.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.law = params.law();
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
 }
 
-impl<P: Packet> Stored for Pie<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Pie in store);
 
 impl<P: Packet> Discipline<P> for Pie<P> {
     #[inline]
@@ -473,8 +454,7 @@ impl<P: Packet> Discipline<P> for Pie<P> {
             DropReason::Early
         };
         state.dropped(counters);
-        self.totals.drops += 1;
-        sink.dropped(packet, reason, false);
+        self.totals.refuse(packet, reason, sink);
         Return::Drop
     }
 

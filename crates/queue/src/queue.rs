@@ -1,6 +1,6 @@
 //! Any queue: one type over all disciplines, dispatched by match.
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;

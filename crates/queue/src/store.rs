@@ -148,28 +148,25 @@ impl<P: Packet> Source<P> for Store<P> {
     }
 }
 
-/// A discipline that keeps all its packets in one place. What may be read of it is read there.
-pub(crate) trait Stored {
-    /// What keeps them.
-    type Store: View;
+/// Declares the field in which a discipline keeps all its packets: its view is the field's.
+macro_rules! viewed {
+    ($Queue:ident in $($field:ident).+) => {
+        impl<P: $crate::packet::Packet> $crate::discipline::View for $Queue<P> {
+            #[inline]
+            fn packets(&self) -> usize {
+                $crate::discipline::View::packets(&self.$($field).+)
+            }
 
-    /// The place.
-    fn store(&self) -> &Self::Store;
+            #[inline]
+            fn bytes(&self) -> u64 {
+                $crate::discipline::View::bytes(&self.$($field).+)
+            }
+
+            #[inline]
+            fn enqueued_at(&self, n: usize) -> Option<sojourn_units::Nanos> {
+                $crate::discipline::View::enqueued_at(&self.$($field).+, n)
+            }
+        }
+    };
 }
-
-impl<D: Stored> View for D {
-    #[inline]
-    fn packets(&self) -> usize {
-        self.store().packets()
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.store().bytes()
-    }
-
-    #[inline]
-    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        self.store().enqueued_at(n)
-    }
-}
+pub(crate) use viewed;

@@ -9,7 +9,7 @@ use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
 use crate::{expect, tc};
 use sojourn_queue::external::{self, Draws, External, Fault, Policy};
-use sojourn_queue::{Dequeue, Discipline, View};
+use sojourn_queue::{Configured, Dequeue, Discipline, View};
 use sojourn_units::Nanos;
 use sojourn_units::external::Code;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,7 +10,7 @@ use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
 use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
-use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Packet, Queue, Return, Sink, TcpView,
 };

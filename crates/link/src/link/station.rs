@@ -5,7 +5,7 @@ use crate::csma::{Backoff, Medium};
 use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
 use sojourn_measure::Count;
-use sojourn_queue::params::OtherDiscipline;
+use sojourn_queue::OtherDiscipline;
 use sojourn_queue::{Dequeue, Discipline, Packet, Queue, Return};
 use sojourn_random::Key;
 use sojourn_units::{NEVER, Nanos};

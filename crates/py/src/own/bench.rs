@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use sojourn_link::StreamDraws;
 use sojourn_queue::external::External;
 use sojourn_queue::{
-    Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink, TcpView, View,
+    Configured, Dequeue, Discipline, DropReason, Ecn, Headers, MarkReason, Packet, Sink, TcpView,
+    View,
 };
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos};

@@ -26,7 +26,7 @@ mod words;
 
 pub use words::{Params, TABLE};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -54,16 +54,6 @@ impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
     const REFUSED: &'static [(&'static str, &'static str)] = words::REFUSED;
 
-    type Queue<P: Packet> = Box<Cake<P>>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Box::new(Cake::new(*self))
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         None
     }
@@ -89,9 +79,8 @@ pub struct Cake<P> {
     totals: Totals,
 }
 
-impl<P: Packet> Cake<P> {
-    /// An empty queue.
-    pub fn new(params: Params) -> Self {
+impl<P: Packet> Configured<P, Params> for Cake<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
         let numbers = params.tins();
         let shaper = Shaper { pace: numbers[0].pace, ..Shaper::default() };
         let tin = |numbers| Tin::new(numbers, params.isolation);
@@ -111,14 +100,13 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. Packets of tins that are no more are thrown away; what no longer fits in
     /// memory is dropped at the next arrival.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         self.wake = None;
         let numbers = params.tins();
         for tin in numbers.len()..self.tins.len() {
@@ -140,7 +128,9 @@ impl<P: Packet> Cake<P> {
         self.limit = params.buffer_limit().into();
         self.params = params;
     }
+}
 
+impl<P: Packet> Cake<P> {
     /// Bytes of a queue of any tin that could be.
     #[inline]
     fn backlog(tins: &[Tin<P>], tin: usize, queue: usize) -> u64 {

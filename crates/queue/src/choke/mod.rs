@@ -19,13 +19,13 @@ mod ring;
 
 pub use params::{MAX_LIMIT, Params, TABLE};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::red::{Options, Policy};
-use crate::store::Stored;
+use crate::store::viewed;
 use ring::Ring;
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
@@ -34,16 +34,6 @@ use std::cmp::Ordering;
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Choke<P>;
-
-    fn build<P: Packet>(&self, _now: Nanos) -> Self::Queue<P> {
-        Choke::new(*self)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -79,15 +69,30 @@ pub struct Choke<P> {
     ring: Ring<P>,
 }
 
-impl<P: Packet> Choke<P> {
-    /// An empty queue.
-    ///
+impl<P: Packet> Configured<P, Params> for Choke<P> {
     /// # Panics
     /// If `params` are such as [`crate::Params::parse`] refuses.
-    pub fn new(params: Params) -> Self {
+    fn new(params: Params, _now: Nanos) -> Self {
         Self::with_policy(params, Policy::new(params.red(), BUSY))
     }
 
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters; the average starts over. As in the kernel, a lower limit drops what the
+    /// smaller ring has no slot for, and that from the tail.
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = params;
+        self.policy.change(params.red(), BUSY);
+        self.ring.resize(params.limit, |queued| {
+            self.totals.drops += 1;
+            sink.dropped(queued.packet, DropReason::Overflow, true);
+        });
+    }
+}
+
+impl<P: Packet> Choke<P> {
     /// A queue from the numbers that `tc` would send; those in `params` give way.
     pub fn with_options(params: Params, options: &Options) -> Self {
         let Options { limit, min, max, max_p, .. } = *options;
@@ -98,22 +103,6 @@ impl<P: Packet> Choke<P> {
     fn with_policy(params: Params, policy: Policy) -> Self {
         let (totals, ring) = (Totals::default(), Ring::new(params.limit));
         Self { params, policy, matched: 0, totals, ring }
-    }
-
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Replaces the parameters; the average starts over. As in the kernel, a lower limit drops what the
-    /// smaller ring has no slot for, and that from the tail.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
-        self.params = params;
-        self.policy.change(params.red(), BUSY);
-        self.ring.resize(params.limit, |queued| {
-            self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Overflow, true);
-        });
     }
 
     /// The slot of a packet drawn at random, if it is of the flow of `packet`.
@@ -127,14 +116,7 @@ impl<P: Packet> Choke<P> {
 /// In the place of the time since which the queue is idle: it starts as one that is not.
 const BUSY: Nanos = 0;
 
-impl<P: Packet> Stored for Choke<P> {
-    type Store = Ring<P>;
-
-    #[inline]
-    fn store(&self) -> &Ring<P> {
-        &self.ring
-    }
-}
+viewed!(Choke in ring);
 
 impl<P: Packet> Discipline<P> for Choke<P> {
     #[inline]
@@ -179,12 +161,11 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        if let Some(queued) = self.ring.pop() {
-            self.totals.sent(queued.packet.len());
-            return Dequeue::Packet(queued.packet);
+        let head = self.ring.pop();
+        if head.is_none() {
+            self.policy.idle(now);
         }
-        self.policy.idle(now);
-        Dequeue::Empty
+        self.totals.leave(head.map(|queued| queued.packet))
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

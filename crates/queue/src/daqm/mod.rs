@@ -24,11 +24,11 @@ pub use feature::{Feature, Interval, PerFeature, derivatives};
 pub use params::Setting;
 pub use words::{Params, TABLE};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use feature::{VALUES, millis, of_waits, waits};
 use lengths::{Clock, Lengths};
 use published::{LITERAL_LENGTH, Quirk};
@@ -76,16 +76,6 @@ impl DisciplineParams for Params {
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux has no discipline that drops by derivatives");
 
-    type Queue<P: Packet> = Box<Daqm<P>>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Box::new(Daqm::new(*self, now))
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
@@ -112,9 +102,8 @@ pub struct Daqm<P> {
     totals: Totals,
 }
 
-impl<P: Packet> Daqm<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for Daqm<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
             store: Store::default(),
@@ -129,19 +118,20 @@ impl<P: Packet> Daqm<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. What no longer fits is dropped from the head; a dropping phase goes on
     /// as it began.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.params = params;
         self.clock.change(params.schedule(), now);
         self.store.cut(params.limit as usize, &mut self.totals, sink);
     }
+}
 
+impl<P: Packet> Daqm<P> {
     fn has(&self, quirk: Quirk) -> bool {
         self.params.published.has(quirk)
     }
@@ -205,14 +195,7 @@ impl<P: Packet> Daqm<P> {
     }
 }
 
-impl<P: Packet> Stored for Daqm<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Daqm in store);
 
 impl<P: Packet> Discipline<P> for Daqm<P> {
     #[inline]
@@ -233,8 +216,7 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
             self.store.push(now, packet);
             return Return::Success;
         };
-        self.totals.drops += 1;
-        sink.dropped(packet, reason, false);
+        self.totals.refuse(packet, reason, sink);
         Return::Drop
     }
 

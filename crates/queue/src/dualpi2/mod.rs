@@ -17,7 +17,7 @@ mod params;
 
 pub use params::{Params, Step, TABLE};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
@@ -53,16 +53,6 @@ struct Counters {
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
 
-    type Queue<P: Packet> = DualPi2<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        DualPi2::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, _now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
     }
@@ -94,9 +84,8 @@ pub struct DualPi2<P> {
     timer: Nanos,
 }
 
-impl<P: Packet> DualPi2<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for DualPi2<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         let law = params.pi.law();
         Self {
             params,
@@ -113,14 +102,13 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
     /// dropped from the head, of the C queue first.
-    pub fn change(&mut self, params: Params, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
         if params.classic_protection != self.params.classic_protection {
             self.credit = params.initial_credit();
         }
@@ -133,7 +121,9 @@ impl<P: Packet> DualPi2<P> {
             sink.dropped(queued.packet, DropReason::Overflow, true);
         }
     }
+}
 
+impl<P: Packet> DualPi2<P> {
     #[inline]
     fn lane(&self, packet: &P) -> Lane {
         match packet.ecn() {
@@ -263,8 +253,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         if self.packets() >= self.params.limit as usize || memory > self.params.memory_limit.into()
         {
             self.totals.overlimits += 1;
-            self.totals.drops += 1;
-            sink.dropped(packet, DropReason::Overflow, false);
+            self.totals.refuse(packet, DropReason::Overflow, sink);
             return Return::Drop;
         }
         let lane = self.lane(&packet);

@@ -9,7 +9,7 @@
 
 mod backlog;
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{
     Dequeue, Discipline, Draws as AnyDraws, DropReason, MarkReason, Return, Sink, Totals, View,
@@ -254,16 +254,6 @@ impl DisciplineParams for Params {
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux cannot run a policy from outside its kernel");
 
-    type Queue<P: Packet> = Box<External<P>>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Box::new(External::new(self.clone(), now))
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(self.clone(), now, sink);
-    }
-
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((self.unit, self.limit))
     }
@@ -314,13 +304,13 @@ impl<P> std::fmt::Debug for External<P> {
     }
 }
 
-impl<P: Packet> External<P> {
+impl<P: Packet> Configured<P, Params> for External<P> {
     /// An empty queue, created at `now`. Its policy is made at the first packet, when its draws are
     /// known.
     ///
     /// # Panics
     /// If the parameters are not bound to their code.
-    pub fn new(params: Params, now: Nanos) -> Self {
+    fn new(params: Params, now: Nanos) -> Self {
         let _ = params.code.of(&params.spec);
         let timer = (params.period > 0).then(|| now + params.period);
         Self {
@@ -337,20 +327,12 @@ impl<P: Packet> External<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Visits the policy's state, as far as it tells it.
-    pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        if let Some(policy) = &self.policy {
-            policy.state(visit);
-        }
-    }
-
     /// Replaces the parameters. Packets that no longer fit are dropped from the head.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let code = std::mem::take(&mut self.params.code);
         self.params = Params { code, ..params };
         if let Some(policy) = &mut self.policy
@@ -364,6 +346,15 @@ impl<P: Packet> External<P> {
             self.backlog.actions.push(Action::Drop(head, DropReason::Overflow));
             self.backlog.remove(head);
             self.apply(sink);
+        }
+    }
+}
+
+impl<P: Packet> External<P> {
+    /// Visits the policy's state, as far as it tells it.
+    pub fn policy_state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        if let Some(policy) = &self.policy {
+            policy.state(visit);
         }
     }
 
@@ -442,8 +433,7 @@ impl<P: Packet> External<P> {
     }
 
     fn refuse(&mut self, packet: P, reason: DropReason, sink: &mut impl Sink<P>) -> Return {
-        self.totals.drops += 1;
-        sink.dropped(packet, reason, false);
+        self.totals.refuse(packet, reason, sink);
         Return::Drop
     }
 

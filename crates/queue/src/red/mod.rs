@@ -26,13 +26,13 @@ pub use params::{Adaptation, Averaging, Options, Params, Ramp};
 pub(crate) use policy::Policy;
 pub use policy::{State, reciprocal};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
 use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use policy::Verdict;
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
@@ -49,16 +49,6 @@ pub const TABLE: Table = Table {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Red<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Red::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((self.unit, self.limit))
@@ -94,15 +84,27 @@ pub struct Red<P> {
     timer: Option<Nanos>,
 }
 
-impl<P: Packet> Red<P> {
-    /// An empty queue, created at `now`.
-    ///
+impl<P: Packet> Configured<P, Params> for Red<P> {
     /// # Panics
     /// If `params` are such as [`crate::Params::parse`] refuses.
-    pub fn new(params: Params, now: Nanos) -> Self {
+    fn new(params: Params, now: Nanos) -> Self {
         Self::with_policy(Policy::new(params, now), now)
     }
 
+    fn params(&self) -> &Params {
+        self.policy.params()
+    }
+
+    /// Replaces the parameters. As in the kernel, all that is queued is thrown away and the average
+    /// starts over.
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        self.store.cut(0, &mut self.totals, sink);
+        self.policy.change(params, now);
+        self.arm(now);
+    }
+}
+
+impl<P: Packet> Red<P> {
     /// A queue from the numbers that `tc` would send; those in `params` give way.
     pub fn with_options(params: Params, options: &Options, now: Nanos) -> Self {
         Self::with_policy(Policy::with_options(params, options, now), now)
@@ -119,19 +121,6 @@ impl<P: Packet> Red<P> {
         let Params { hz, adaptation, .. } = *self.policy.params();
         self.timer =
             (adaptation == Adaptation::Floyd).then(|| jiffies::after(now, u64::from(hz / 2), hz));
-    }
-
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
-        self.policy.params()
-    }
-
-    /// Replaces the parameters. As in the kernel, all that is queued is thrown away and the average
-    /// starts over.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
-        self.store.cut(0, &mut self.totals, sink);
-        self.policy.change(params, now);
-        self.arm(now);
     }
 
     #[inline]
@@ -154,14 +143,7 @@ impl<P: Packet> Red<P> {
     }
 }
 
-impl<P: Packet> Stored for Red<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Red in store);
 
 impl<P: Packet> Discipline<P> for Red<P> {
     #[inline]
@@ -193,12 +175,11 @@ impl<P: Packet> Discipline<P> for Red<P> {
         _draws: &mut impl Draws,
         _sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        if let Some(queued) = self.store.pop() {
-            self.totals.sent(queued.packet.len());
-            return Dequeue::Packet(queued.packet);
+        let head = self.store.pop();
+        if head.is_none() {
+            self.policy.idle(now);
         }
-        self.policy.idle(now);
-        Dequeue::Empty
+        self.totals.leave(head.map(|queued| queued.packet))
     }
 
     #[inline]

@@ -261,13 +261,12 @@ impl Policy {
         if may_mark && self.params.nodrop {
             return Some(packet);
         }
-        totals.drops += 1;
         if hard {
             self.counters.forced_drop += 1;
-            sink.dropped(packet, DropReason::Forced, false);
+            totals.refuse(packet, DropReason::Forced, sink);
         } else {
             self.counters.prob_drop += 1;
-            sink.dropped(packet, DropReason::Early, false);
+            totals.refuse(packet, DropReason::Early, sink);
         }
         None
     }
@@ -281,8 +280,7 @@ impl Policy {
         sink: &mut impl Sink<P>,
     ) {
         self.counters.pdrop += 1;
-        totals.drops += 1;
-        sink.dropped(packet, DropReason::Overflow, false);
+        totals.refuse(packet, DropReason::Overflow, sink);
     }
 
     /// Feng 1999: once per crossing.

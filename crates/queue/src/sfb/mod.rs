@@ -23,13 +23,13 @@ mod params;
 
 pub use params::{Params, TABLE};
 
-use crate::declaration::DisciplineParams;
+use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
 use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
-use crate::store::{Store, Stored};
+use crate::store::{Store, viewed};
 use bins::{BINS, Hash, LEVELS, Slot};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
@@ -79,16 +79,6 @@ type Hashes = [Option<Hash>; 2];
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-
-    type Queue<P: Packet> = Sfb<P>;
-
-    fn build<P: Packet>(&self, now: Nanos) -> Self::Queue<P> {
-        Sfb::new(*self, now)
-    }
-
-    fn replace<P: Packet>(&self, queue: &mut Self::Queue<P>, now: Nanos, sink: &mut impl Sink<P>) {
-        queue.change(*self, now, sink);
-    }
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((Unit::Packets, self.limit))
@@ -143,9 +133,8 @@ pub struct Sfb<P> {
     hashes: VecDeque<Hashes>,
 }
 
-impl<P: Packet> Sfb<P> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos) -> Self {
+impl<P: Packet> Configured<P, Params> for Sfb<P> {
+    fn new(params: Params, now: Nanos) -> Self {
         Self {
             params,
             state: State::new(&params, now),
@@ -157,21 +146,22 @@ impl<P: Packet> Sfb<P> {
         }
     }
 
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
+    fn params(&self) -> &Params {
         &self.params
     }
 
     /// Replaces the parameters. As in the kernel, all that is queued is thrown away, and the bins, the
     /// hash and the penalty box start over.
-    pub fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         self.store.cut(0, &mut self.totals, sink);
         self.hashes.clear();
         *self.slots = Default::default();
         self.state = State::new(&params, now);
         self.params = params;
     }
+}
 
+impl<P: Packet> Sfb<P> {
     /// Changes the hash if it is time, or begins to warm up the next.
     #[inline]
     fn rehash(&mut self, tick: u64) {
@@ -220,14 +210,7 @@ impl<P: Packet> Sfb<P> {
     }
 }
 
-impl<P: Packet> Stored for Sfb<P> {
-    type Store = Store<P>;
-
-    #[inline]
-    fn store(&self) -> &Store<P> {
-        &self.store
-    }
-}
+viewed!(Sfb in store);
 
 impl<P: Packet> Discipline<P> for Sfb<P> {
     #[inline]
