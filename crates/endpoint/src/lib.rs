@@ -13,7 +13,7 @@
 //! added. A transfer is answered by eight bytes with the time at which its last byte came, so that
 //! its sender knows when to think from.
 
-pub mod log;
+mod log;
 pub mod report;
 
 #[cfg(target_os = "linux")]

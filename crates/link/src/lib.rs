@@ -49,16 +49,16 @@
 //! reordering or jitter. A copy is subject to everything but duplication. Packets on the wire never
 //! count as queued.
 
-pub mod capacity;
+mod capacity;
 pub mod csma;
 mod impair;
-pub mod ledger;
+mod ledger;
 mod line;
-pub mod link;
+mod link;
 pub mod netem;
-pub mod observer;
-pub mod params;
-pub mod trace;
+mod observer;
+mod params;
+mod trace;
 
 pub use capacity::Capacity;
 pub use csma::Medium;

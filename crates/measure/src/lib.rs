@@ -2,13 +2,13 @@
 
 pub mod histogram;
 pub mod ledger;
-pub mod loss_runs;
+mod loss_runs;
 pub mod metrics;
-pub mod moments;
-pub mod table;
-pub mod trace;
+mod moments;
+mod table;
+mod trace;
 pub mod views;
-pub mod weighted;
+mod weighted;
 
 pub use histogram::Histogram;
 pub use ledger::{Count, FlowAccount, Imbalance};

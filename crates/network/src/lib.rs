@@ -7,20 +7,20 @@
 //! accounts of flows, measures, and makes the tables of a record ([`report`], [`flow_report`], [`series`]), so a
 //! metric is the same thing in simulated and in real time.
 
-pub mod changes;
-pub mod deadlines;
-pub mod flow_probe;
+mod changes;
+mod deadlines;
+mod flow_probe;
 pub mod flow_report;
 pub mod journal;
 mod link_report;
 mod network;
 mod port;
-pub mod probe;
+mod probe;
 mod record;
-pub mod report;
-pub mod routes;
-pub mod series;
-pub mod slab;
+mod report;
+mod routes;
+mod series;
+mod slab;
 mod tables;
 mod watched;
 

@@ -14,9 +14,6 @@ pub enum Class {
     Udp = 1,
 }
 
-/// Number of classes.
-pub const CLASSES: usize = 2;
-
 /// Number of a node; 24 bits are enough and keep [`Packet`] at 32 bytes.
 pub type Node = [u8; 3];
 

@@ -7,7 +7,7 @@
 pub mod address;
 mod apps;
 mod balancers;
-pub mod changes;
+mod changes;
 pub mod dscp;
 mod externals;
 mod flows;

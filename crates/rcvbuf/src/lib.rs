@@ -5,34 +5,34 @@
 //! does the same for a socket of one's own (`examples/server.rs`).
 //!
 //! # How it sees and acts
-//! The kernel tells of sockets by `sock_diag` ([`diag`]), from inside their network namespace. A descriptor
-//! is copied out of the server (`pidfd_getfd`, [`process`]) for the moment of a change only: a copy that is
+//! The kernel tells of sockets by `sock_diag` (`diag`), from inside their network namespace. A descriptor
+//! is copied out of the server (`pidfd_getfd`, `process`) for the moment of a change only: a copy that is
 //! held keeps the port bound after the server has died, so that it could not start again.
 //!
 //! # Invariants
 //! * Before a socket is first changed, what it was is on disk ([`journal`]); [`restore()`](restore::restore)
 //!   puts it back after a `kill -9`, found by its cookie, which no other socket of this boot has.
 //! * A process is known by a descriptor of it, so that a number used again is never mistaken for it.
-//! * A socket is never smaller than it was, and all together never larger than the budget ([`budget`]).
-//! * Growth answers drops at the socket's own buffer only ([`drops`]).
+//! * A socket is never smaller than it was, and all together never larger than the budget (`budget`).
+//! * Growth answers drops at the socket's own buffer only (`drops`).
 //!
 //! Sizes are the kernel's own: bytes of memory charged, twice what a program asks for.
 
 /// The policies and their words.
 pub use sojourn_buffer as buffer;
 
-pub mod budget;
+mod budget;
 mod core;
-pub mod diag;
-pub mod drops;
+mod diag;
+mod drops;
 mod holders;
 pub mod journal;
-pub mod memory;
-pub mod need;
+mod memory;
+mod need;
 pub mod own;
-pub mod process;
-pub mod procfs;
-pub mod refusal;
+mod process;
+mod procfs;
+mod refusal;
 pub mod restore;
 pub mod settings;
 pub mod socket;

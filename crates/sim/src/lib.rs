@@ -7,22 +7,22 @@
 //! connections. A new application is one file in [`apps`], with its line in the list there: its
 //! `try_new` takes what a plan declares, if that is of its kind, and all others pass it on.
 
-pub mod app;
-pub mod apps;
-pub mod captures;
-pub mod channels;
-pub mod emitter;
-pub mod engine;
+mod app;
+mod apps;
+mod captures;
+mod channels;
+mod emitter;
+mod engine;
 mod flow_report;
-pub mod load;
-pub mod monitor;
-pub mod pcap;
-pub mod progress;
+mod load;
+mod monitor;
+mod pcap;
+mod progress;
 mod report;
-pub mod schedule;
-pub mod series;
+mod schedule;
+mod series;
 pub mod server;
-pub mod world;
+mod world;
 
 pub use apps::store;
 pub use progress::{Control, Progress, RunError};

@@ -12,9 +12,9 @@
     reason = "independent switches and duties of the protocol"
 )]
 
-pub mod connection;
+mod connection;
 pub mod params;
-pub mod profile;
+mod profile;
 pub mod ranges;
 mod receiver;
 mod rtt;

@@ -21,7 +21,7 @@
 mod answer;
 mod arena;
 pub mod capture;
-pub mod checksum;
+mod checksum;
 mod clock;
 pub mod coalesce;
 pub mod control;

@@ -8,8 +8,7 @@
 use super::timers::NEVER;
 use sojourn_network::{Node, Place, Tally};
 use sojourn_plan::{Group, Plan, Transport};
-use sojourn_tcp::connection::Role;
-use sojourn_tcp::{Connection, Params};
+use sojourn_tcp::{Connection, Params, Role};
 use sojourn_traffic::App;
 use sojourn_units::{Nanos, SECOND};
 use std::sync::Arc;

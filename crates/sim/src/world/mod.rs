@@ -14,11 +14,10 @@ mod transport;
 
 pub use access::Access;
 pub use connections::{Change, Handle, Opening};
-pub use controller::{AGAIN, Assignment, Step, hashed};
+pub use controller::{AGAIN, Assignment, Step};
 pub use flow::Flow;
 pub use hash::hash;
 pub use timers::{NEVER, Timer};
-pub use transport::Taken;
 
 use crate::captures::Captures;
 use crate::load::Cargo;
