@@ -3,62 +3,30 @@
 use crate::params::{
     Chance, Impairments, Jitter, JitterDistribution, LONGEST, Loss, Params, Reorder,
 };
-use sojourn_units::Nanos;
 use sojourn_units::declare::Choices;
 use sojourn_units::quantity::{format_time, parse_time};
-use sojourn_units::words::{self, Kind, Table, Text, Token, Word, WordError};
+use sojourn_units::words::{Kind, Table, Text, Token, WordError};
+use sojourn_units::{Nanos, words};
 
 /// The words, for help; values may follow each other as netem's manual page says.
 pub const TABLE: Table = Table {
     name: "netem",
     summary: "what the wire does to packets",
     source: "Linux sch_netem.c, tc-netem(8)",
-    words: &[
-        Word {
-            name: "delay",
-            kind: Kind::Time,
-            default: "0",
-            doc: "TIME [JITTER [CORRELATION]] [distribution uniform|normal|pareto|paretonormal]: \
-                  propagation delay and its variation; variation may reorder packets.",
-        },
-        Word {
-            name: "loss",
-            kind: Kind::Name,
-            default: "0%",
-            doc: "[random] PERCENT [CORRELATION], or gemodel P [R [1-H [1-K]]]: packets lost on the \
-                  wire, after the queue.",
-        },
-        Word {
-            name: "duplicate",
-            kind: Kind::Name,
-            default: "0%",
-            doc: "PERCENT [CORRELATION]: packets that arrive twice.",
-        },
-        Word {
-            name: "corrupt",
-            kind: Kind::Name,
-            default: "0%",
-            doc: "PERCENT [CORRELATION]: packets that arrive with one bit flipped.",
-        },
-        Word {
-            name: "reorder",
-            kind: Kind::Name,
-            default: "0%",
-            doc: "PERCENT [CORRELATION]: packets that skip the delay and overtake; needs a delay.",
-        },
-        Word {
-            name: "gap",
-            kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
-            default: "1",
-            doc: "Only every so many packets is a candidate for reordering.",
-        },
-        Word {
-            name: "keeporder",
-            kind: Kind::Flag,
-            default: "",
-            doc: "Variation of the delay never reorders (not in netem).",
-        },
-    ],
+    words: words! {
+        "delay", Kind::Time, "0",
+            "TIME [JITTER [CORRELATION]] [distribution uniform|normal|pareto|paretonormal]: propagation delay and its variation; variation may reorder packets.";
+        "loss", Kind::Name, "0%",
+            "[random] PERCENT [CORRELATION], or gemodel P [R [1-H [1-K]]]: packets lost on the wire, after the queue.";
+        "duplicate", Kind::Name, "0%", "PERCENT [CORRELATION]: packets that arrive twice.";
+        "corrupt", Kind::Name, "0%",
+            "PERCENT [CORRELATION]: packets that arrive with one bit flipped.";
+        "reorder", Kind::Name, "0%",
+            "PERCENT [CORRELATION]: packets that skip the delay and overtake; needs a delay.";
+        "gap", Kind::Integer { min: 1, max: u32::MAX as u64 }, "1",
+            "Only every so many packets is a candidate for reordering.";
+        "keeporder", Kind::Flag, "", "Variation of the delay never reorders (not in netem).";
+    },
 };
 
 /// Words of netem that mean something else here.

@@ -17,8 +17,8 @@ use crate::packet::Packet;
 use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived};
-use sojourn_units::words::{Kind, Table, Word};
-use sojourn_units::{Nanos, params};
+use sojourn_units::words::{Kind, Table};
+use sojourn_units::{Nanos, params, words};
 
 /// The words of `pfifo`.
 pub const PFIFO: Table = Table {
@@ -33,12 +33,10 @@ pub const BFIFO: Table = Table {
     name: "bfifo",
     summary: "tail drop, counted in bytes",
     source: "Linux sch_fifo.c",
-    words: &[Word {
-        name: "limit",
-        kind: Kind::Size,
-        default: "1514000b",
-        doc: "Bytes that fit; the kernel's default is txqueuelen full frames.",
-    }],
+    words: words! {
+        "limit", Kind::Size, "1514000b",
+            "Bytes that fit; the kernel's default is txqueuelen full frames.";
+    },
 };
 
 params! {

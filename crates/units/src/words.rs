@@ -99,6 +99,14 @@ pub struct Word {
     pub doc: &'static str,
 }
 
+/// Declares words: of each its name, what follows it, its default, and what it means.
+#[macro_export]
+macro_rules! words {
+    ($($name:expr, $kind:expr, $default:expr, $doc:expr;)*) => {
+        &[$($crate::words::Word { name: $name, kind: $kind, default: $default, doc: $doc }),*]
+    };
+}
+
 impl Word {
     /// What may be written for it: its name, or the words that stand by themselves.
     pub fn spellings(&self) -> impl Iterator<Item = &'static str> {

@@ -10,7 +10,7 @@ use crate::tc::time_text;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Choices, Param, Parameters, derived, group, narrow, one_of, switch};
 use sojourn_units::words::{Given, Kind, Table, Text, Value, Word, WordError};
-use sojourn_units::{MICROSECOND, Rate, params, quantity};
+use sojourn_units::{MICROSECOND, Rate, params, quantity, words};
 
 /// The words of `cake`.
 pub const TABLE: Table = Table {
@@ -21,89 +21,35 @@ pub const TABLE: Table = Table {
     words: Params::WORDS,
 };
 
-const SHAPER: &[Word] = &[
-    Word {
-        name: "bandwidth",
-        kind: Kind::Rate,
-        default: "",
-        doc: "Rate of the shaper; without it there is none.",
-    },
-    Word {
-        name: "unlimited",
-        kind: Kind::Flag,
-        default: "",
-        doc: "No shaper, which is the default.",
-    },
-];
+const SHAPER: &[Word] = words! {
+    "bandwidth", Kind::Rate, "", "Rate of the shaper; without it there is none.";
+    "unlimited", Kind::Flag, "", "No shaper, which is the default.";
+};
 
-const RTT: &[Word] = &[
-    Word {
-        name: "rtt",
-        kind: Kind::Time,
-        default: "100ms",
-        doc: "Round-trip time to expect: COBALT's interval, of which its target is 1/20.",
-    },
-    Word {
-        name: "rtt by name",
-        kind: Kind::OneOf {
-            of: &[
-                "datacentre",
-                "lan",
-                "metro",
-                "regional",
-                "internet",
-                "oceanic",
-                "satellite",
-                "interplanetary",
-            ],
-        },
-        default: "",
-        doc: "100us, 1ms, 10ms, 30ms, 100ms, 300ms, 1s, 1000s.",
-    },
-];
+const RTT: &[Word] = words! {
+    "rtt", Kind::Time, "100ms",
+        "Round-trip time to expect: COBALT's interval, of which its target is 1/20.";
+    "rtt by name", Kind::OneOf { of: RTT_NAMES }, "",
+        "100us, 1ms, 10ms, 30ms, 100ms, 300ms, 1s, 1000s.";
+};
 
-const FRAMING: &[Word] = &[
-    Word {
-        name: "overhead",
-        kind: Kind::Signed { min: -64, max: 256 },
-        default: "",
-        doc: "Bytes that the line adds to a network packet; the Ethernet header is not counted then.",
-    },
-    Word {
-        name: "mpu",
-        kind: Kind::Integer { min: 0, max: 256 },
-        default: "0",
-        doc: "The least that a packet occupies on the line, in bytes.",
-    },
-    Word {
-        name: "cells",
-        kind: Kind::OneOf { of: Cells::NAMES },
-        default: "noatm",
-        doc: "Cells of the line: none, ATM's 53 bytes for 48, PTM's 65 for 64.",
-    },
-    Word {
-        name: "line",
-        kind: Kind::OneOf { of: LINE_WORDS },
-        default: "",
-        doc: "A known line's overhead, mpu and cells; `raw`, the default, counts frames as they are.",
-    },
-    Word { name: "ether-vlan", kind: Kind::Flag, default: "", doc: "4 bytes more for a VLAN tag." },
-];
+const FRAMING: &[Word] = words! {
+    "overhead", Kind::Signed { min: -64, max: 256 }, "",
+        "Bytes that the line adds to a network packet; the Ethernet header is not counted then.";
+    "mpu", Kind::Integer { min: 0, max: 256 }, "0",
+        "The least that a packet occupies on the line, in bytes.";
+    "cells", Kind::OneOf { of: Cells::NAMES }, "noatm",
+        "Cells of the line: none, ATM's 53 bytes for 48, PTM's 65 for 64.";
+    "line", Kind::OneOf { of: LINE_WORDS }, "",
+        "A known line's overhead, mpu and cells; `raw`, the default, counts frames as they are.";
+    "ether-vlan", Kind::Flag, "", "4 bytes more for a VLAN tag.";
+};
 
-const WITHOUT_EFFECT: &[Word] = &[
-    Word {
-        name: "split-gso",
-        kind: Kind::Switch { off: "no-split-gso" },
-        default: "split-gso",
-        doc: "Read, but without effect: packets here are never merged.",
-    },
-    Word {
-        name: "nonat",
-        kind: Kind::Flag,
-        default: "",
-        doc: "Read, but without effect: addresses here are never translated.",
-    },
-];
+const WITHOUT_EFFECT: &[Word] = words! {
+    "split-gso", Kind::Switch { off: "no-split-gso" }, "split-gso",
+        "Read, but without effect: packets here are never merged.";
+    "nonat", Kind::Flag, "", "Read, but without effect: addresses here are never translated.";
+};
 
 /// Words of `tc` that have no meaning here, and why.
 pub(super) const REFUSED: &[(&str, &str)] = &[
@@ -112,17 +58,20 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("fwmark", "packets carry no firewall marks here; the tin follows from the code point"),
 ];
 
-/// `rtt` by name, in microseconds.
-const RTTS: &[(&str, u32)] = &[
-    ("datacentre", 100),
-    ("lan", 1_000),
-    ("metro", 10_000),
-    ("regional", 30_000),
-    ("internet", 100_000),
-    ("oceanic", 300_000),
-    ("satellite", 1_000_000),
-    ("interplanetary", 1_000_000_000),
+/// `rtt` by name.
+const RTT_NAMES: &[&str] = &[
+    "datacentre",
+    "lan",
+    "metro",
+    "regional",
+    "internet",
+    "oceanic",
+    "satellite",
+    "interplanetary",
 ];
+
+/// The same in microseconds.
+const RTTS: [u32; 8] = [100, 1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 1_000_000_000];
 
 const LINE_WORDS: &[&str] = &[
     "raw",
@@ -221,9 +170,9 @@ fn set_rtt(rtt_us: &mut u32, given: &Given) -> Result<(), WordError> {
     exclude(given, "rtt", "rtt by name")?;
     micros::<Device>("").above_zero().named("rtt", "").set(rtt_us, given)?;
     if let Some(name) = given.text("rtt by name")
-        && let Some((_, micros)) = RTTS.iter().find(|(known, _)| *known == name)
+        && let Some((_, micros)) = RTT_NAMES.iter().zip(RTTS).find(|(known, _)| **known == name)
     {
-        *rtt_us = *micros;
+        *rtt_us = micros;
     }
     Ok(())
 }

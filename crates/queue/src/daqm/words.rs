@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, group, time};
 use sojourn_units::quantity::parse_time;
 use sojourn_units::words::{Given, Kind, Meaning, Table, Value, Word, WordError};
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, params, words};
 
 /// The features by name, in the order of their numbers.
 const FEATURES: &[Meaning] = &[
@@ -70,60 +70,31 @@ params! {
 }
 
 /// The words of all features, and after them three for each.
-macro_rules! words {
-    (all { $($all:expr,)* } each { $($name:literal $kind:expr, $default:literal $hit:literal;)* }) => {
-        &[
-            $($all,)*
+macro_rules! feature_words {
+    (all { $($all:tt)* } each { $($name:literal $kind:expr, $default:literal $hit:literal;)* }) => {
+        words! {
+            $($all)*
             $(
-                Word {
-                    name: concat!($name, "-threshold"),
-                    kind: $kind,
-                    default: $default,
-                    doc: concat!("Hit if ", $hit, "."),
-                },
-                Word {
-                    name: concat!($name, "-rate"),
-                    kind: Kind::Probability,
-                    default: "0.05",
-                    doc: concat!("Drop probability after a hit of ", $name, "."),
-                },
-                Word {
-                    name: concat!($name, "-duration"),
-                    kind: Kind::Time,
-                    default: "400ms",
-                    doc: concat!("Dropping phase after a hit of ", $name, "."),
-                },
+                concat!($name, "-threshold"), $kind, $default, concat!("Hit if ", $hit, ".");
+                concat!($name, "-rate"), Kind::Probability, "0.05",
+                    concat!("Drop probability after a hit of ", $name, ".");
+                concat!($name, "-duration"), Kind::Time, "400ms",
+                    concat!("Dropping phase after a hit of ", $name, ".");
             )*
-        ]
+        }
     };
 }
 
-const FEATURE_WORDS: &[Word] = words! {
+const FEATURE_WORDS: &[Word] = feature_words! {
     all {
-    Word {
-            name: "preset",
-            kind: Kind::Named { of: PRESET_NAMES },
-            default: "c1",
-            doc: "All thresholds, rates and durations, and which features are on.",
-        },
-    Word {
-            name: "features",
-            kind: Kind::List { of: FEATURES },
-            default: "all",
-            doc: "Features that are on, checked in the order s3, q3, s2, q2, s1, q1, s, q.",
-        },
-    Word {
-            name: "rate",
-            kind: Kind::Probability,
-            default: "0.05",
-            doc: "Drop probability in dropping phases; a feature's own word goes before it.",
-        },
-    Word {
-            name: "duration",
-            kind: Kind::Time,
-            default: "400ms",
-            doc: "Length of dropping phases; a feature's own word goes before it.",
-        },
+        "preset", Kind::Named { of: PRESET_NAMES }, "c1",
+            "All thresholds, rates and durations, and which features are on.";
+        "features", Kind::List { of: FEATURES }, "all",
+            "Features that are on, checked in the order s3, q3, s2, q2, s1, q1, s, q.";
+        "rate", Kind::Probability, "0.05",
+            "Drop probability in dropping phases; a feature's own word goes before it.";
+        "duration", Kind::Time, "400ms",
+            "Length of dropping phases; a feature's own word goes before it.";
     }
     each {
         "s" Kind::Time, "1s" "the oldest packet has waited longer";
@@ -137,20 +108,10 @@ const FEATURE_WORDS: &[Word] = words! {
     }
 };
 
-const QUIRK_WORDS: &[Word] = &[
-    Word {
-        name: "as-published",
-        kind: Kind::Flag,
-        default: "",
-        doc: "All quirks of the published code, as `published all`.",
-    },
-    Word {
-        name: "published",
-        kind: Kind::List { of: QUIRKS },
-        default: "none",
-        doc: "Quirks of the published code to reproduce.",
-    },
-];
+const QUIRK_WORDS: &[Word] = words! {
+    "as-published", Kind::Flag, "", "All quirks of the published code, as `published all`.";
+    "published", Kind::List { of: QUIRKS }, "none", "Quirks of the published code to reproduce.";
+};
 
 fn interval(value: &Value) -> Result<Interval, String> {
     let text = value.text();

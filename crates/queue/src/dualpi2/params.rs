@@ -6,8 +6,8 @@ use crate::pi;
 use crate::tc::time_text;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, part, switch};
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
-use sojourn_units::{MICROSECOND, params, quantity};
+use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::{MICROSECOND, params, quantity, words};
 
 /// `tc`: the greatest round-trip time, in typical ones.
 const TYPICAL_TO_MAX: u32 = 6;
@@ -49,20 +49,12 @@ params! {
         split_gso: bool = switch("no_split_gso", "split_gso"),
         /// The largest frame of the device.
         mtu: u32 = derived(|device: &Device| device.psched_mtu),
-    } also &[
-        Word {
-            name: "max_rtt",
-            kind: Kind::Time,
-            default: "",
-            doc: "Greatest round-trip time: gives target, tupdate, alpha and beta; six times typical_rtt if only that is given.",
-        },
-        Word {
-            name: "typical_rtt",
-            kind: Kind::Time,
-            default: "",
-            doc: "Typical round-trip time, likewise; a sixth of max_rtt if only that is given.",
-        },
-    ]
+    } also words! {
+        "max_rtt", Kind::Time, "",
+            "Greatest round-trip time: gives target, tupdate, alpha and beta; six times typical_rtt if only that is given.";
+        "typical_rtt", Kind::Time, "",
+            "Typical round-trip time, likewise; a sixth of max_rtt if only that is given.";
+    }
 }
 
 const fn percent<On>(default: &'static str) -> Param<u8, On> {

@@ -7,7 +7,7 @@ use crate::tc::{fraction_text, probability_q32};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, derived, flag, group, rate};
 use sojourn_units::words::{Given, Kind, Text, Value, Word, WordError};
-use sojourn_units::{Rate, params};
+use sojourn_units::{Rate, params, words};
 
 /// How `probability` moves by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,18 +50,18 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// What fits.
-        limit: u32 = amount(&[LIMIT], |limit, text| text.value("limit", limit)),
+        limit: u32 = amount(LIMIT, |limit, text| text.value("limit", limit)),
         /// Average above which drops begin.
-        min: u32 = amount(&[MIN], |min, text| text.value("min", min)),
+        min: u32 = amount(MIN, |min, text| text.value("min", min)),
         /// Average at which the ramp ends.
-        max: u32 = amount(&[MAX], |max, text| text.value("max", max)),
+        max: u32 = amount(MAX, |max, text| text.value("max", max)),
         /// Drop probability just below max.
         max_p as "probability": u32 = kernel_fraction("0.02"),
         /// A typical packet, for burst and idle time (tc has no default).
         avpkt: u32 = bytes("1000b").above_zero(),
         /// What the average is made with.
         averaging: Averaging = group(
-            &[BURST, WEIGHT],
+            AVERAGING,
             |_| Averaging::Burst(0),
             |_, _| Ok(()),
             |averaging, text| match averaging {
@@ -86,7 +86,7 @@ params! {
         nodrop: bool = flag(),
         /// How the probability moves.
         adaptation: Adaptation = group(
-            &[ADAPTIVE, FENG],
+            ADAPTATION,
             |_| Adaptation::Off,
             |adaptation, given| {
                 either(given, adaptation, ("adaptive", Adaptation::Floyd), ("feng", Adaptation::Feng))
@@ -101,7 +101,7 @@ params! {
         wait: bool = flag(),
         /// What happens above `max`.
         ramp: Ramp = group(
-            &[GENTLE, GENTLE_LIMIT],
+            RAMP,
             |_| Ramp::Steep,
             |ramp, given| {
                 either(given, ramp, ("gentle", Ramp::Gentle), ("gentle-limit", Ramp::GentleLimit))
@@ -145,59 +145,31 @@ fn either<T>(
     }
 }
 
-const LIMIT: Word = Word {
-    name: "limit",
-    kind: Kind::Name,
-    default: "",
-    doc: "Bytes that fit (packets with `unit packets`); required.",
+const LIMIT: &[Word] = words! {
+    "limit", Kind::Name, "", "Bytes that fit (packets with `unit packets`); required.";
 };
-const MIN: Word = Word {
-    name: "min",
-    kind: Kind::Name,
-    default: "max/3",
-    doc: "Average backlog above which drops begin.",
+const MIN: &[Word] = words! {
+    "min", Kind::Name, "max/3", "Average backlog above which drops begin.";
 };
-const MAX: Word = Word {
-    name: "max",
-    kind: Kind::Name,
-    default: "3 min, or limit/4",
-    doc: "Average backlog at which the ramp ends.",
+const MAX: &[Word] = words! {
+    "max", Kind::Name, "3 min, or limit/4", "Average backlog at which the ramp ends.";
 };
-const BURST: Word = Word {
-    name: "burst",
-    kind: Kind::Integer { min: 1, max: 4_294_967_295 },
-    default: "(2 min + max) / (3 avpkt)",
-    doc: "Packets that may arrive at once in an idle queue without early drop; sets the averaging.",
+const AVERAGING: &[Word] = words! {
+    "burst", Kind::Integer { min: 1, max: 4_294_967_295 }, "(2 min + max) / (3 avpkt)",
+        "Packets that may arrive at once in an idle queue without early drop; sets the averaging.";
+    "weight", Kind::Real { min: 0.000_000_001, max: 1.0 }, "",
+        "Weight of the newest sample in the average, instead of burst. Ours; a power of two becomes a burst where one fits.";
 };
-const WEIGHT: Word = Word {
-    name: "weight",
-    kind: Kind::Real { min: 0.000_000_001, max: 1.0 },
-    default: "",
-    doc: "Weight of the newest sample in the average, instead of burst. Ours; a power of two becomes a burst where one fits.",
+const ADAPTATION: &[Word] = words! {
+    "adaptive", Kind::Flag, "",
+        "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).";
+    "feng", Kind::Flag, "",
+        "Divides probability by 3 when the average falls below min, doubles it above max. Ours.";
 };
-const ADAPTIVE: Word = Word {
-    name: "adaptive",
-    kind: Kind::Flag,
-    default: "",
-    doc: "Moves probability every half second to hold the average between min and max (iproute2 from 5.7 on cannot arm it in Linux 6.1).",
-};
-const FENG: Word = Word {
-    name: "feng",
-    kind: Kind::Flag,
-    default: "",
-    doc: "Divides probability by 3 when the average falls below min, doubles it above max. Ours.",
-};
-const GENTLE: Word = Word {
-    name: "gentle",
-    kind: Kind::Flag,
-    default: "",
-    doc: "Between max and twice max the probability grows to one instead of jumping. Ours.",
-};
-const GENTLE_LIMIT: Word = Word {
-    name: "gentle-limit",
-    kind: Kind::Flag,
-    default: "",
-    doc: "As gentle, with the ramp ending at limit. Ours.",
+const RAMP: &[Word] = words! {
+    "gentle", Kind::Flag, "",
+        "Between max and twice max the probability grows to one instead of jumping. Ours.";
+    "gentle-limit", Kind::Flag, "", "As gentle, with the ramp ending at limit. Ours.";
 };
 
 /// The parameters as `tc` hands them to the kernel.
