@@ -5,8 +5,10 @@
 
 pub mod distribution;
 pub mod normal;
+mod pauses;
 pub mod philox;
 pub mod stream;
 
 pub use distribution::{Distribution, Unit};
+pub use pauses::{Pause, Pauses};
 pub use stream::{Key, Stream};

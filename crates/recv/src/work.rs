@@ -8,25 +8,12 @@ use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, thread_cpu};
 use crate::server::Message;
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Key, Stream};
+use sojourn_random::{Key, Pause, Pauses};
 use sojourn_units::{MICROSECOND, Nanos, SECOND};
 use std::time::{Duration, Instant};
 
 /// It makes up for being late (by timers, by others who use the CPU) within this time.
 const CATCH_UP: Nanos = 500 * MICROSECOND;
-
-/// Times at which it does nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pause {
-    /// From the start of one pause to the start of the next, in nanoseconds.
-    pub every: Nanos,
-    /// Length of a pause, in nanoseconds.
-    pub length: Nanos,
-    /// Both are drawn uniformly within this part of themselves, 0 to 1.
-    #[serde(default)]
-    pub jitter: f64,
-}
 
 /// How fast it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,63 +35,26 @@ impl Params {
     /// # Errors
     /// The reason.
     pub fn check(&self) -> Result<(), &'static str> {
-        let share = |value: f64| (0.0..=1.0).contains(&value);
         if self.rate == 0 {
             return Err("the handler's rate must be above 0");
         }
-        if !share(self.cpu) {
+        if !(0.0..=1.0).contains(&self.cpu) {
             return Err("the handler's share of the CPU lies between 0 and 1");
         }
         for pause in &self.pauses {
-            if pause.length >= pause.every || pause.every > 3600 * SECOND {
-                return Err("a pause must be shorter than the time from one to the next");
-            }
-            if !share(pause.jitter) {
-                return Err("the jitter of a pause lies between 0 and 1");
+            pause.check()?;
+            if pause.every > 3600 * SECOND {
+                return Err("a pause must begin within an hour of the one before");
             }
         }
         Ok(())
     }
 }
 
-/// One of its kinds of pauses, and the next of them.
-struct Source {
-    pause: Pause,
-    draws: Stream,
-    start: Nanos,
-    end: Nanos,
-}
-
-impl Source {
-    fn new(pause: Pause, mut draws: Stream) -> Self {
-        let start = if pause.jitter > 0.0 { draws.below(pause.every) } else { pause.every };
-        let mut source = Self { pause, draws, start, end: 0 };
-        source.end = source.start + source.drawn(pause.length);
-        source
-    }
-
-    fn drawn(&mut self, mean: Nanos) -> Nanos {
-        let jitter = self.pause.jitter;
-        if jitter == 0.0 {
-            return mean;
-        }
-        (mean as f64 * (1.0 + jitter * (2.0 * self.draws.uniform() - 1.0))) as Nanos
-    }
-
-    /// When the pause that is on at `now` ends.
-    fn ends(&mut self, now: Nanos) -> Option<Nanos> {
-        while self.end <= now {
-            self.start = (self.start + self.drawn(self.pause.every)).max(self.end);
-            self.end = self.start + self.drawn(self.pause.length);
-        }
-        (self.start <= now).then_some(self.end)
-    }
-}
-
 /// Takes messages and forgets them.
 pub struct Work {
     params: Params,
-    sources: Vec<Source>,
+    sources: Vec<Pauses>,
     /// Its time begins with the first message.
     begin: Option<Instant>,
     /// When it is done with what it has taken.
@@ -118,7 +68,7 @@ impl Work {
     pub fn new(params: &Params, seed: u64) -> Self {
         let key = Key::new(seed, "handler");
         let source =
-            |(i, pause): (usize, &Pause)| Source::new(*pause, key.child(i as u64).stream("pauses"));
+            |(i, pause): (usize, &Pause)| Pauses::new(*pause, key.child(i as u64).stream("pauses"));
         Self {
             sources: params.pauses.iter().enumerate().map(source).collect(),
             params: params.clone(),
@@ -193,21 +143,6 @@ mod tests {
         }
         assert!(begin.elapsed() >= Duration::from_millis(90), "{:?}", begin.elapsed());
         assert!(thread_cpu() - before >= 18_000_000);
-    }
-
-    #[test]
-    fn its_pauses_follow_each_other() {
-        let millis = |n: Nanos| n * 1_000_000;
-        let pause = Pause { every: millis(100), length: millis(30), jitter: 0.0 };
-        let mut regular = Source::new(pause, Key::new(1, "x").stream("pauses"));
-        assert_eq!(regular.ends(0), None);
-        assert_eq!(regular.ends(millis(100)), Some(millis(130)));
-        assert_eq!(regular.ends(millis(130)), None);
-        assert_eq!(regular.ends(millis(515)), Some(millis(530)));
-        let pause = Pause { jitter: 0.3, ..pause };
-        let mut drawn = Source::new(pause, Key::new(1, "x").stream("pauses"));
-        let paused = (0..100_000).filter(|&ms| drawn.ends(millis(ms)).is_some()).count();
-        assert!((27_000..33_000).contains(&paused), "{paused}");
     }
 
     #[test]

@@ -1,21 +1,8 @@
 //! A handler that takes messages out of a buffer, at a speed that fluctuates.
 
 use serde::{Deserialize, Serialize};
-use sojourn_random::{Key, Stream};
+use sojourn_random::{Key, Pause, Pauses, Stream};
 use sojourn_units::{Bytes, Nanos, SECOND};
-
-/// Times at which a handler does nothing: collection of garbage, a write to disk, a CPU quota.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pause {
-    /// From the start of one pause to the start of the next.
-    pub every: Nanos,
-    /// Length of a pause.
-    pub length: Nanos,
-    /// Both are drawn uniformly within this part of themselves, 0 to 1.
-    #[serde(default)]
-    pub jitter: f64,
-}
 
 /// How fast messages are processed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,57 +22,11 @@ pub struct Params {
 }
 
 impl Params {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), &'static str> {
         if self.rate == 0 {
-            return Err("the handler's rate must be above 0".to_owned());
+            return Err("the handler's rate must be above 0");
         }
-        for pause in &self.pauses {
-            if pause.every == 0 || pause.length >= pause.every {
-                return Err("a pause must be shorter than the time from one to the next".to_owned());
-            }
-            if !(0.0..=1.0).contains(&pause.jitter) {
-                return Err("the jitter of a pause lies between 0 and 1".to_owned());
-            }
-        }
-        Ok(())
-    }
-}
-
-/// One of its kinds of pauses, and the next of them.
-#[derive(Clone, Debug)]
-struct Source {
-    pause: Pause,
-    draws: Stream,
-    start: Nanos,
-    end: Nanos,
-}
-
-impl Source {
-    fn new(pause: Pause, key: Key) -> Self {
-        let mut draws = key.stream("pauses");
-        // The first begins somewhere in the first interval, so that handlers do not march in step.
-        let first = if pause.jitter > 0.0 { draws.below(pause.every) } else { pause.every };
-        let mut source = Self { pause, draws, start: first, end: 0 };
-        source.end = source.start + source.length();
-        source
-    }
-
-    fn drawn(&mut self, mean: Nanos) -> Nanos {
-        let jitter = self.pause.jitter;
-        if jitter == 0.0 {
-            return mean;
-        }
-        (mean as f64 * (1.0 + jitter * (2.0 * self.draws.uniform() - 1.0))) as Nanos
-    }
-
-    fn length(&mut self) -> Nanos {
-        self.drawn(self.pause.length)
-    }
-
-    fn advance(&mut self) {
-        let gap = self.drawn(self.pause.every);
-        self.start = (self.start + gap).max(self.end);
-        self.end = self.start + self.length();
+        self.pauses.iter().try_for_each(Pause::check)
     }
 }
 
@@ -93,7 +34,7 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(super) struct Handler {
     params: Params,
-    sources: Vec<Source>,
+    sources: Vec<Pauses>,
     draws: Stream,
     /// Time at which it was at work.
     pub(super) busy: Nanos,
@@ -101,7 +42,8 @@ pub(super) struct Handler {
 
 impl Handler {
     pub(super) fn new(params: &Params, key: Key) -> Self {
-        let source = |(i, pause): (usize, &Pause)| Source::new(*pause, key.child(i as u64));
+        let source =
+            |(i, pause): (usize, &Pause)| Pauses::new(*pause, key.child(i as u64).stream("pauses"));
         Self {
             sources: params.pauses.iter().enumerate().map(source).collect(),
             params: params.clone(),
@@ -121,11 +63,7 @@ impl Handler {
         let mut now = now;
         loop {
             // Pauses that are over, and the one that is on or comes next.
-            for source in &mut self.sources {
-                while source.end <= now {
-                    source.advance();
-                }
-            }
+            self.sources.iter_mut().for_each(|source| source.advance(now));
             let Some(next) = self.sources.iter().min_by_key(|s| s.start) else { return now + work };
             let free = next.start.saturating_sub(now);
             if work <= free {

@@ -1,5 +1,5 @@
-use super::handler::Pause;
 use super::*;
+use sojourn_random::Pause;
 use sojourn_units::MILLISECOND;
 
 fn open(policy: &str, rate: u64) -> Params {

@@ -1,0 +1,100 @@
+//! Pauses: times at which something that works does nothing, such as a collection of garbage, a write to
+//! disk, or the end of a CPU quota.
+
+use crate::stream::Stream;
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+
+/// Pauses of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// From the start of one pause to the start of the next, in nanoseconds.
+    pub every: Nanos,
+    /// Length of a pause, in nanoseconds.
+    pub length: Nanos,
+    /// Both are drawn uniformly within this part of themselves, 0 to 1.
+    #[serde(default)]
+    pub jitter: f64,
+}
+
+impl Pause {
+    /// Checks its numbers.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.length >= self.every {
+            return Err("a pause must be shorter than the time from one to the next");
+        }
+        if !(0.0..=1.0).contains(&self.jitter) {
+            return Err("the jitter of a pause lies between 0 and 1");
+        }
+        Ok(())
+    }
+}
+
+/// The pauses of one kind, one after the other: the one that is on, or comes next.
+#[derive(Clone, Debug)]
+pub struct Pauses {
+    pause: Pause,
+    draws: Stream,
+    /// When it begins.
+    pub start: Nanos,
+    /// When it ends.
+    pub end: Nanos,
+}
+
+impl Pauses {
+    /// The first pause. It begins somewhere in the first interval if there is jitter, so that several
+    /// workers do not march in step.
+    pub fn new(pause: Pause, mut draws: Stream) -> Self {
+        let start = if pause.jitter > 0.0 { draws.below(pause.every) } else { pause.every };
+        let mut pauses = Self { pause, draws, start, end: 0 };
+        pauses.end = pauses.start + pauses.drawn(pause.length);
+        pauses
+    }
+
+    fn drawn(&mut self, mean: Nanos) -> Nanos {
+        let jitter = self.pause.jitter;
+        if jitter == 0.0 {
+            return mean;
+        }
+        (mean as f64 * (1.0 + jitter * (2.0 * self.draws.uniform() - 1.0))) as Nanos
+    }
+
+    /// Goes on to the first pause that is not over at `now`.
+    pub fn advance(&mut self, now: Nanos) {
+        while self.end <= now {
+            self.start = (self.start + self.drawn(self.pause.every)).max(self.end);
+            self.end = self.start + self.drawn(self.pause.length);
+        }
+    }
+
+    /// Returns when the pause that is on at `now` ends.
+    pub fn ends(&mut self, now: Nanos) -> Option<Nanos> {
+        self.advance(now);
+        (self.start <= now).then_some(self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Key;
+
+    #[test]
+    fn pauses_follow_each_other() {
+        let millis = |n: Nanos| n * 1_000_000;
+        let pause = Pause { every: millis(100), length: millis(30), jitter: 0.0 };
+        let mut regular = Pauses::new(pause, Key::new(1, "x").stream("pauses"));
+        assert_eq!(regular.ends(0), None);
+        assert_eq!(regular.ends(millis(100)), Some(millis(130)));
+        assert_eq!(regular.ends(millis(130)), None);
+        assert_eq!(regular.ends(millis(515)), Some(millis(530)));
+        let pause = Pause { jitter: 0.3, ..pause };
+        let mut drawn = Pauses::new(pause, Key::new(1, "x").stream("pauses"));
+        let paused = (0..100_000).filter(|&ms| drawn.ends(millis(ms)).is_some()).count();
+        assert!((27_000..33_000).contains(&paused), "{paused}");
+    }
+}
