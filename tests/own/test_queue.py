@@ -442,4 +442,6 @@ def test_the_rust_example_builds_outside_the_workspace(tmp_path: Path) -> None:
     finally:
         (folder / "Cargo.lock").unlink()
     assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith("sent 500, dropped")
+    assert run.stdout.startswith("queue: sent 500, dropped")
+    assert "balancer: flows of each server: [100, 200, 500]" in run.stdout
+    assert "buffer: stored 699, discarded 301" in run.stdout

@@ -102,6 +102,9 @@ class Part:
         """Set the run's start, and tell the wire."""
         tell.write(b"%d\n" % stage.begin())
 
+    def check(self) -> None:
+        """Raise what has ended the part's programs, if anything has."""
+
     def end(self, run: Run) -> None:
         """End the part."""
 
@@ -166,6 +169,7 @@ class Run:
         def tick(now: int) -> bool:
             if not wire.process.running:
                 raise wire.failure("the wire ended too early")
+            self.part.check()
             return progress is None or progress(max(now, 0) / duration, 0) is not False
 
         before = ProcessorTime.now()

@@ -16,6 +16,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any
 
+from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
 from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
 from sojourn.lab.programs.endpoint import environment
@@ -24,6 +25,7 @@ from sojourn.lab.programs.play import NICE
 from sojourn.lab.run import Part, Run
 from sojourn.lab.validity import Doubt
 from sojourn.lab.wire.start import DEVICE, QUEUE
+from sojourn.lab.wire.wiring import FAULT
 from sojourn.own.text import balancer_text
 from sojourn.temporary import folder, nameless
 
@@ -211,8 +213,7 @@ class Switch(Part):
             look = self._look()
             if look and look["ready"] and all(server["up"] for server in look["servers"]):
                 return
-            if not self.controller.running:
-                raise LabError(f"the controller ended{self.controller.complaint()}")
+            self.check()
             if time.monotonic_ns() > start:
                 errors = self.controller.errors()[-1000:].decode(errors="replace")
                 lacks = [s for s in (look or {}).get("servers", ()) if not s["up"]]
@@ -229,8 +230,18 @@ class Switch(Part):
         looks = self._looks()
         return json.loads(looks[-1]) if looks else {}
 
+    def check(self) -> None:
+        """Raise what has ended the controller: a fault of the user's own policy, or another."""
+        if self.controller.running:
+            return
+        complaint = self.controller.complaint()
+        if self.controller.code == FAULT:
+            raise PolicyError(self.controller.errors().decode().splitlines()[-1])
+        raise LabError(f"the controller ended{complaint}")
+
     def end(self, run: Run) -> None:
         """End controller and switch."""
+        self.check()
         self.controller.stop()
         self.look = self._look()
         for look in map(json.loads, self._looks()):

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
+from sojourn.lab.wire.wiring import FAULT
 from sojourn.lb.serve import Showing, require_os_ken, serve
 from sojourn.lb.service import Service
 
@@ -32,7 +33,7 @@ def main(descriptor: str) -> int:
         serve(service, Showing(as_json=True))
     except (LabError, PolicyError) as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+        return FAULT if isinstance(error, PolicyError) else 2
     return 0
 
 

@@ -187,15 +187,14 @@ impl PyPolicy {
         Self { loaded, object, flows: 0, asked: Asked::Method("__init__") }
     }
 
-    /// Calls a method with `first` and the servers, and reads its answer; a method that the class does
-    /// not have answers nothing.
-    fn call<T>(
+    /// Calls a method with `first` and the servers; a method that the class does not have answers
+    /// nothing.
+    fn call(
         &self,
         method: &str,
         first: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
         servers: &[ServerInfo],
-        read: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<Py<PyAny>>, Fault> {
         Python::attach(|py| {
             let call = || {
                 let Some(method) = self.object.bind(py).getattr_opt(method)? else {
@@ -206,19 +205,11 @@ impl PyPolicy {
                 let seen: Vec<_> =
                     servers.iter().enumerate().map(server).collect::<PyResult<_>>()?;
                 arguments.push(seen.into_pyobject(py)?.unbind());
-                method.call1(PyTuple::new(py, arguments)?).map(Some)
+                method.call1(PyTuple::new(py, arguments)?).map(|answer| Some(answer.unbind()))
             };
-            match call().map_err(|error| Fault(self.loaded.faults.explain(py, error)))? {
-                Some(answer) => read(&answer).map(Some),
-                None => Ok(None),
-            }
+            call().map_err(|error| Fault(self.loaded.faults.explain(py, error)))
         })
     }
-}
-
-/// The answer of a method that decides nothing.
-fn ignored(_: &Bound<'_, PyAny>) -> Result<(), Fault> {
-    Ok(())
 }
 
 /// The server that `choose` returned.
@@ -235,7 +226,7 @@ fn chosen(answer: &Bound<'_, PyAny>) -> Result<Option<usize>, Fault> {
 impl Policy for PyPolicy {
     fn observe(&mut self, now: Nanos, servers: &[ServerInfo]) -> Result<(), Fault> {
         self.asked = Asked::Method("observe");
-        self.call("observe", |py| Ok(vec![now.into_py_any(py)?]), servers, ignored).map(|_| ())
+        self.call("observe", |py| Ok(vec![now.into_py_any(py)?]), servers).map(|_| ())
     }
 
     fn choose(
@@ -250,7 +241,8 @@ impl Policy for PyPolicy {
             let flow = Py::new(py, BalancerFlow { hash: flow.hash })?.into_any();
             Ok(vec![now.into_py_any(py)?, flow])
         };
-        self.call("choose", arguments, servers, chosen).map(Option::flatten)
+        let answer = self.call("choose", arguments, servers)?;
+        answer.map_or(Ok(None), |answer| Python::attach(|py| chosen(answer.bind(py))))
     }
 
     fn finished(
@@ -266,12 +258,12 @@ impl Policy for PyPolicy {
                 latency.map_or_else(|| Ok(py.None()), |latency| latency.into_py_any(py))?;
             Ok(vec![now.into_py_any(py)?, server.into_py_any(py)?, latency])
         };
-        self.call("finished", arguments, servers, ignored).map(|_| ())
+        self.call("finished", arguments, servers).map(|_| ())
     }
 
     fn changed(&mut self, servers: &[ServerInfo]) -> Result<(), Fault> {
         self.asked = Asked::Method("changed");
-        self.call("changed", |_| Ok(Vec::new()), servers, ignored).map(|_| ())
+        self.call("changed", |_| Ok(Vec::new()), servers).map(|_| ())
     }
 
     fn state(&self, visit: &mut dyn FnMut(usize, &str, f64)) {
