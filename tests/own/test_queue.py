@@ -281,6 +281,47 @@ class Shaper:
     assert result.exit_code == 0, result.output
 
 
+def test_tune_searches_its_words(write: Callable[..., Path]) -> None:
+    write(FIFO.replace("factor=1.5, ", 'factor=1.5, target="5ms", '))
+    write(HOME, "home.toml")
+    command = ["tune", "search", "home.toml", "--queue", "mine.py:Fifo", "--trials", "4", "--batch",
+               "2", "--seeds", "2", "--proof", "2", "--json"]  # fmt: skip
+    found = CliRunner().invoke(app, [*command, "--vary", "limit 5p..300p", "--vary", "ecn | noecn"])
+    assert found.exit_code in (0, 1), found.output
+    told = json.loads(found.stdout)
+    assert told["varied"] == ["limit 5p..300p log", "ecn | noecn"]
+    assert all(t["queue"].startswith("mine.py:Fifo limit ") for t in told["trials"])
+    assert "did you mean `limit`" in invoke(*command, "--vary", "limt", status=2)
+
+
+def test_reports_show_it_and_pages_and_tc_refuse_it(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    write(FIFO)
+    write(HOME.replace('"pfifo"', '"mine.py:Fifo"'), "home.toml")
+    invoke("compare", "home.toml", "--queues", "codel", "--queues", "mine.py:Fifo", "--seeds", "2",
+           "--out", "out")  # fmt: skip
+    tc = CliRunner().invoke(app, ["tc", "home.toml"])
+    assert tc.exit_code == 1
+    assert "Linux cannot run a policy from outside its kernel" in tc.stderr
+    play = CliRunner().invoke(app, ["play", "home.toml", "--no-browser"])
+    assert play.exit_code == 2
+    assert "mine.py: a page has no controls for a policy of your own" in play.stderr
+    (tmp_path / "mine.py").unlink()  # the runs have their sources
+    written = json.loads(invoke("report", "out", "--json"))["written"]
+    page = next(Path(name) for name in written if name.endswith(".html")).read_text("utf-8")
+    assert "mine.py:Fifo" in page
+
+
+def test_suites_take_it(write: Callable[..., Path]) -> None:
+    write(FIFO)
+    told = json.loads(invoke("study", "suite", "rfc7928", "--scenario", "friendly", "--seeds", "1",
+                             "--queue", "mine.py:Fifo", "--queue", "pfifo", "--json"))  # fmt: skip
+    mine, ours = told["rows"]  # both have the suite's buffer
+    assert (mine.pop("queue"), ours.pop("queue")) == ("mine.py:Fifo", "pfifo")
+    assert mine == ours
+
+
 def test_linux_has_no_words_for_it(write: Callable[..., Path]) -> None:
     write(FIFO)
     with pytest.raises(NoKernelEquivalent):

@@ -94,6 +94,31 @@ def test_the_same_bit_for_bit(cluster: Cluster, tmp_path: Path) -> None:
     assert cluster.client.status == "running"  # a client given stays open
 
 
+def test_a_queue_of_ones_own_and_its_fault(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the workers' folder is another
+    (tmp_path / "mine.py").write_text(
+        "import sojourn\nfrom local import fails\n\n"
+        '@sojourn.queue("mine", limit="50p", faulty=False)\n'
+        "class Mine:\n"
+        "    def __init__(self, params, draws):\n        self.faulty = params.faulty\n"
+        "    def enqueue(self, now, packet, queue):\n"
+        "        return fails(packet) if self.faulty else sojourn.ACCEPT\n"
+        "    def dequeue(self, now, queue):\n        return queue.pop()\n"
+    )
+    (tmp_path / "local.py").write_text("def fails(packet):\n    return packet.nothing\n")
+    home = Scenario.load(HOME).replace({"duration": "2s", "warmup": "1s"})
+    queues = ["mine.py:Mine", "pfifo limit 50p"]
+    found = compare(home, queues, seeds=2, on=cluster.client, out=tmp_path / "out")
+    hashes = list(traces(tmp_path / "out").values())
+    assert len(hashes) == 4
+    assert len(set(hashes)) == 2  # one a seed
+    found = compare(home, ["mine.py:Mine faulty", *queues], seeds=2, on=cluster.client)
+    assert found.choices == queues
+    assert "local.py, line 2 (`return packet.nothing`): AttributeError" in str(found.fault)
+
+
 def test_commands(cluster: Cluster, tmp_path: Path) -> None:
     on = ("--on", cluster.address)
     home, file = tmp_path / "home.toml", tmp_path / "study.toml"

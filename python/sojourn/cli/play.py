@@ -65,16 +65,16 @@ def play(
 def _start(what: str | None, settings: list[str] | None) -> State:
     from sojourn.play.state import State, StateError, fragment_of
 
-    if what is None:
-        state = State.home()
-    elif what.startswith(("http://", "https://")):
-        try:
+    try:
+        if what is None:
+            state = State.home()
+        elif what.startswith(("http://", "https://")):
             state = State.read(fragment_of(what))
-        except StateError as error:
-            exits.fail(str(error))
-    else:
-        return State.of(options.load(what, settings))
-    return state.replace(scenario=options.changed(state.scenario, settings))
+        else:
+            return State.of(options.load(what, settings))
+        return state.replace(scenario=options.changed(state.scenario, settings))
+    except StateError as error:
+        exits.fail(str(error))
 
 
 def _open(url: str) -> None:

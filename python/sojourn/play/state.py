@@ -57,6 +57,13 @@ class State:
     pinned: str | None = PINNED
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        for own in self.scenario.plan().get("sources", {}).values():
+            raise StateError(
+                f"{', '.join(own)}: a page has no controls for a policy of your own; compare it "
+                "with `sojourn compare`, or see one run with `sojourn run`"
+            )
+
     @classmethod
     def home(cls) -> State:
         """What is shown where nothing is asked for."""

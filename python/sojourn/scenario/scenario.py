@@ -235,6 +235,10 @@ class Scenario:
         """The same scenario with another queue at the bottleneck."""
         return self.replace(dict.fromkeys(self.queue_keys, queue))
 
+    def policy_reader(self) -> Callable[[str], bytes]:
+        """How the files of policies are read that a command names for this scenario."""
+        return own.reader(self._source, here_first=True)
+
     @property
     def _subjects(self) -> list[OneWay]:
         links = links_of(self.model)

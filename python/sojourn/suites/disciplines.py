@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from sojourn import _core
+from sojourn.own.sources import is_own
+from sojourn.own.text import own
 
 FULL_FRAME = 1514
 SIZES = ("limit", "memlimit", "memory_limit")
@@ -61,6 +63,10 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
 
 def buffered(text: str, rate: int, packets: int) -> str:
     """A queue in tc's words with the buffer of `every`, unless it says itself what fits."""
+    if is_own(text):
+        found = own("queue", text)
+        counts = any(w.name == "limit" and w.kind == "packets" for w in found.declaration.words)
+        return f"{text} limit {packets}p" if counts and "limit" not in text.split() else text
     name, _, given = text.partition(" ")
     for usual in every(rate, packets).values():
         words = usual.split()

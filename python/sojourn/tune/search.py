@@ -123,7 +123,7 @@ def search(
     on from there. `workers`, `on` and `progress` are those of `Study.run`.
     """
     base = " ".join((queue or scenario.queue).split())
-    space = Space.of(base, vary)
+    space = Space.of(base, vary, scenario.policy_reader())
     rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in against))
     conditions = parse(subject_to)
     references = list(dict.fromkeys((base, *rivals)))

@@ -19,6 +19,8 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from sojourn import _core
+from sojourn.own.sources import Read, is_own
+from sojourn.own.text import own, read_file
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest
 
@@ -126,14 +128,14 @@ class Space:
     """What the variables are in `base`, if they are within their ranges."""
 
     @classmethod
-    def of(cls, base: str, vary: Sequence[str]) -> Space:
-        """Read what varies in a queue.
+    def of(cls, base: str, vary: Sequence[str], read: Read = read_file) -> Space:
+        """Read what varies in a queue; `read` gives the files of one of the user's own.
 
         Raises:
             StudyError: with the word or range that cannot be used, and what can.
         """
-        _core.parse_queue(base)  # an error of the queue's own comes first
-        words = _words(base)
+        _parsed(base, read)  # an error of the queue's own comes first
+        words = _words(base, read)
         if not vary:
             raise StudyError(f"nothing varies: name words of {_kind(base)}: {_usable(words)}")
         variables = [made for text in vary for made in _read(text, words, base)]
@@ -146,7 +148,7 @@ class Space:
         space = cls(base, _without(base, seen, words), tuple(variables), None)
         start = _start(base, variables, words)
         # Words that set others, such as presets, make the table's defaults untrue.
-        true = start is not None and _same(space.queue(start), base)
+        true = start is not None and _parsed(space.queue(start), read) == _parsed(base, read)
         return replace(space, start=start) if true else space
 
     def queue(self, values: Mapping[str, Value]) -> str:
@@ -160,16 +162,21 @@ class Space:
         return [str(v) for v in ranges if v.at_edge(values[v.name])]
 
 
-def _same(queue: str, other: str) -> bool:
-    return bool(_core.parse_queue(queue) == _core.parse_queue(other))
+def _parsed(queue: str, read: Read) -> object:
+    """Return a queue's parameters, to be compared."""
+    return own("queue", queue, read).values if is_own(queue) else _core.parse_queue(queue)
 
 
 def _kind(base: str) -> str:
     return base.split(maxsplit=1)[0]
 
 
-def _words(base: str) -> dict[str, dict[str, Any]]:
+def _words(base: str, read: Read) -> dict[str, dict[str, Any]]:
     """Return the words of a queue's table by name."""
+    if is_own(base):
+        declared = own("queue", base, read).declaration.words
+        offs = {word.name: f"no{word.name}" for word in declared if word.kind == "switch"}
+        return {word.name: {**vars(word), "off": offs.get(word.name)} for word in declared}
     return _tables()[_kind(base)]
 
 
