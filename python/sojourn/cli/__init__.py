@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import traceback
 
 from sojourn.cli.arguments import spread
 
@@ -49,8 +50,6 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - the last resort: what a user can cause ends in `exits`
         if isinstance(error, OSError) and streams.printing(error):  # the parser's own help
             sys.exit(exits.unwritten(error))
-        import traceback
-
         traceback.print_exc()
         print("This is a fault of sojourn: please report it with the lines above.", file=sys.stderr)
         sys.exit(FAULT)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sojourn.cli.output import note, shown_bars
 from sojourn.stopping import requests
+from sojourn.study.progress import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -124,8 +125,6 @@ class Lines:
                 note(f"{self._description}: {words or 'begun'}{self._left(fraction)}")
 
     def _left(self, fraction: float) -> str:
-        from sojourn.study.progress import duration
-
         if not 0 < fraction < 1:
             return ""
         return f", {duration((time.monotonic() - self._begin) * (1 / fraction - 1))} left"
@@ -153,8 +152,6 @@ def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str,
 @contextmanager
 def waiting(description: str, seconds: float | None = None) -> Iterator[None]:
     """Shows that something goes on that does not tell how far it is; `seconds` is what it takes."""
-    from sojourn.study.progress import duration
-
     over = threading.Event()
     begin = time.monotonic()
     with working(description) as tell:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sojourn import _core, study
+from sojourn._core import NoKernelEquivalent
 from sojourn.cli import bars, exits, options, output
 from sojourn.plans import the_store
+from sojourn.study import StudyError
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -100,8 +103,6 @@ def compare(
     All meet the same seeds, hence the same arrivals; those that cannot be told apart share a rank.
     Without --out the runs are forgotten.
     """
-    from sojourn import study
-
     scenario = options.load(file, settings)
     queues = candidates.queues
     factors = varied(candidates.vary or [])
@@ -194,9 +195,6 @@ def consistency_levels(
 
 def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
     """The policies of the scenario's balancer, as levels of its key."""
-    from sojourn import _core
-    from sojourn.study import StudyError
-
     names = list(scenario.model.balancers)
     if not names:
         raise StudyError(
@@ -244,7 +242,6 @@ def show(found: Comparison, scenario: Scenario) -> None:
 
 def deployment(scenario: Scenario) -> None:
     """Prints the commands that put a scenario's queue to work, or why there are none."""
-    from sojourn._core import NoKernelEquivalent
     from sojourn.scenario.errors import ScenarioError
 
     try:

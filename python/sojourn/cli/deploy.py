@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn._core import NoKernelEquivalent
 from sojourn.cli import exits, options, output
 
 
@@ -30,8 +31,6 @@ def tc(
 
     They are printed, not run. The status is 1 if the kernel has no such queue.
     """
-    from sojourn._core import NoKernelEquivalent
-
     scenario = options.load(file, settings)
     try:
         deployment = scenario.to_tc(interface, ingress=ingress)

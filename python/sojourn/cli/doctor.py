@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import exits, options, output
 from sojourn.doctor.finding import GROUPS
 
@@ -46,7 +48,6 @@ def doctor(
     Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
     something that was named (or, if nothing was, to simulate) cannot be done here.
     """
-    from sojourn import _core
     from sojourn.cli.wire import trials
     from sojourn.doctor.examination import examine
     from sojourn.doctor.network import SECONDS
@@ -103,8 +104,6 @@ def headline(report: Report) -> str:
 
 def rows(finding: Finding, names: int, width: int) -> list[object]:
     """A finding's lines: its name, state and what was found; below, what would add it."""
-    import textwrap
-
     from rich.text import Text
 
     indent = names + 12

@@ -12,8 +12,12 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from sojourn._core import NoKernelEquivalent, PlanError, PolicyError, WordError
 from sojourn.cli import groups, streams
 from sojourn.cli.output import note, print_json
+from sojourn.lab.errors import LabError
+from sojourn.own import OwnError
+from sojourn.study.errors import StudyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,10 +102,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
             if isinstance(error, ScenarioError):
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
-            from sojourn._core import NoKernelEquivalent, PlanError, WordError
-            from sojourn.own import OwnError
             from sojourn.stats import StatisticsError
-            from sojourn.study.errors import StudyError
 
             told = (
                 NoKernelEquivalent | PlanError | WordError | OwnError | StudyError | StatisticsError
@@ -110,9 +111,6 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 fail(str(error), as_json=as_json)
             raise
         except RuntimeError as error:
-            from sojourn._core import PolicyError
-            from sojourn.lab.errors import LabError
-
             if isinstance(error, LabError | PolicyError):
                 fail(str(error), as_json=as_json)
             raise

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.lab import Unavailable
 
 if TYPE_CHECKING:
     from sojourn.lab.run import LabRecord
@@ -184,8 +186,6 @@ def validate(
     the queueing delay to 15 % or one packet. Ends with status 1 if something differs or a real run
     is not valid.
     """
-    from dataclasses import replace
-
     from sojourn.lab.engine import WireEngine
     from sojourn.lab.validate import EXTENTS
     from sojourn.lab.validate import validate as make
@@ -251,7 +251,6 @@ def clean(
     interfaces, files and programs of a laboratory end with it.
     What runs is left in peace, and what somebody else changed meanwhile is left and said.
     """
-    from sojourn.lab import Unavailable
     from sojourn.lab.machine import cpu
     from sojourn.lab.machine.journal import ROOT_FOLDER
     from sojourn.lab.machine.settings import Outcome, recover

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import exits, options
 
 if TYPE_CHECKING:
@@ -242,7 +243,6 @@ def serve(
     they stay in the switch when this ends, and are taken over by the next, or removed by the same
     command with `--remove`. With `--json` there is a line a second.
     """
-    from sojourn import _core
     from sojourn.lb.serve import Showing, require_os_ken
     from sojourn.lb.serve import serve as run
     from sojourn.own.sources import is_own
@@ -302,8 +302,6 @@ def _state_file(service: Service) -> Path:
 
 
 def _seconds(text: str) -> float:
-    from sojourn import _core
-
     return float(_core.parse_quantity("time", text)) / 1e9
 
 
@@ -323,8 +321,6 @@ def _datapath(text: str, as_json: bool) -> int:
 
 def _server(text: str, as_json: bool) -> dict[str, Any]:
     """A server as it is written: `s1=10.0.0.11@2,weight=3,rate=20mbit,limit=100p`."""
-    from sojourn import _core
-
     head, *rest = text.split(",")
     name, equals, place = head.partition("=")
     address, at, port = place.partition("@")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import exits, options, output
 
 if TYPE_CHECKING:
@@ -134,8 +136,6 @@ def quantities(given: dict[Option, str | None], as_json: bool) -> dict[Option, s
 
 def quantity(option: Option, text: str) -> str:
     """A rate or time that a scenario would take, above zero; raises `ValueError`."""
-    from sojourn import _core
-
     text = text.strip()
     kind: Literal["time", "rate"] = "time" if option == "rtt" else "rate"
     try:
@@ -153,7 +153,6 @@ def ready_made(
     name: str, values: dict[Option, str], out: Path | None, as_json: bool
 ) -> tuple[str, dict[str, bytes], Path]:
     """A template's text, the files beside it, and where it goes."""
-    from sojourn import _core
     from sojourn.templates import TEMPLATES
     from sojourn.templates.edit import renamed
 
@@ -252,8 +251,6 @@ def ask(question: str, usual: str, read: Callable[[str], T]) -> T:
 
 def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
     """Words that are known, each once, in their order; raises `ValueError`."""
-    from sojourn import _core
-
     place = f"{option}: " if option else ""
     for word in given:
         if word not in known:
@@ -267,8 +264,6 @@ def words_of(option: str, given: Sequence[str], known: list[str]) -> list[str]:
 
 def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> None:
     """Checks the text as a scenario, writes the files, and says what to do next."""
-    import shlex
-
     from sojourn.templates.check import check
     from sojourn.templates.edit import commands
     from sojourn.templates.write import write_new

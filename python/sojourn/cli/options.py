@@ -13,6 +13,7 @@ import typer
 
 from sojourn.cli.exits import fail
 from sojourn.cli.output import note
+from sojourn.study.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -125,8 +126,6 @@ class Cluster:
     @contextmanager
     def connected(self) -> Iterator[Client | None]:
         """The cluster as a study takes it; None is this machine."""
-        from sojourn.study.errors import ClusterError
-
         if self.on is None:
             if self.tls_ca or self.tls_cert or self.tls_key:
                 raise ClusterError(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
 
@@ -42,8 +43,6 @@ def paper(
     if quick and full:
         exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in NAMES:
-        from sojourn import _core
-
         near = _core.nearest(name, list(NAMES))
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
         exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sojourn._core import parse_quantity
 from sojourn.cli import exits, options, output
 from sojourn.stopping import stopped
 
@@ -153,7 +154,6 @@ def rcvbuf(
         exits.fail("--pid or --systemd, not both", as_json=as_json)
     if watch and as_json:
         exits.fail("--watch or --json, not both", as_json=as_json)
-    from sojourn._core import parse_quantity
     from sojourn.rcvbuf import Tuner
     from sojourn.rcvbuf import metrics as prometheus
     from sojourn.rcvbuf.advice import Seen

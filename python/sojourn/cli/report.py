@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn import show
 from sojourn.cli import bars, exits, options, output
 
 
@@ -29,8 +30,6 @@ def report(
 
     They are written into that folder.
     """
-    from sojourn import show
-
     if not folder.is_dir():
         exits.fail(
             f"{folder}: there is no such folder; results are where --out said", as_json=as_json

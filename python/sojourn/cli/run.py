@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.study.engine import core
 
 if TYPE_CHECKING:
     from sojourn.scenario import Run, Scenario
@@ -97,7 +98,6 @@ def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
         output.note("not written: only whole runs are kept")
         return
     from sojourn.study import Study
-    from sojourn.study.engine import core
 
     made = _Made(run, engine or core())
     Study(run.scenario).seeds([run.seed]).run(folder, workers=1, engine=made)

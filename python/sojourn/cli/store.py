@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -102,8 +103,6 @@ def measure(
     Its links are its own: the scenario's are not used. A keyspace is made for it and dropped at the
     end; nothing else is touched.
     """
-    import signal
-
     from sojourn.lab.store.findings import values
     from sojourn.lab.store.measure import Running
     from sojourn.lab.store.measure import measure as ask

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sojourn import study
 from sojourn.cli import bars, exits, options, output
+from sojourn.study.metrics import headline
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
@@ -48,8 +50,6 @@ def run(
 
     What its folder holds already is not run again: a study that was stopped goes on.
     """
-    from sojourn import study
-
     asked = study.load(file)
     folder = out or options.folder_of(asked.name, "study")
     engine = made.engine(as_json)
@@ -73,7 +73,6 @@ def run(
     from rich.text import Text
 
     from sojourn.show.terminal import ci, mean_of
-    from sojourn.study.metrics import headline
 
     console = output.console()
     console.print(ci(table, metrics or headline(table.metrics), width=console.width))
@@ -178,8 +177,6 @@ def contrast(
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
-    from sojourn.study.metrics import headline
-
     found = [table.contrast(m, baseline, factor) for m in metrics or headline(table.metrics)[:1]]
     if as_json:
         output.print_json([rows_of(c) for c in found])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def search(
     that the search has not seen. The status is 1 if it cannot be told from the queue as it is. What
     the folder holds already is not run again.
     """
-    from sojourn import _core
     from sojourn.tune.search import search as find
     from sojourn.tune.search_loop import Effort
 
@@ -163,7 +163,6 @@ def redopt(
     middle of its thresholds with small oscillation. The model's answer is simulated and mended
     until it does; the status is 1 if no setting did.
     """
-    from sojourn import _core
     from sojourn.tune import redopt as model
     from sojourn.tune import verify as proof
 

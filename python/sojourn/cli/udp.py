@@ -8,18 +8,15 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 import typer
 
+from sojourn._core import UdpServer, parse_quantity, udp_send
 from sojourn.cli import bars, exits, options
 from sojourn.stopping import stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sojourn._core import UdpServer
 
 PORT = 9440
 
@@ -68,7 +65,6 @@ def serve(
     is that of what stands on the disk. Ctrl-C ends it; what has not come whole by then is gone.
     With `--json` there is one line for each file, and one with all counters at the end.
     """
-    from sojourn._core import UdpServer, parse_quantity
     from sojourn.own.text import alone
 
     if not folder.is_dir():
@@ -156,8 +152,6 @@ def send(
 
     The server's checksum is compared with that of what was read.
     """
-    from sojourn._core import parse_quantity, udp_send
-
     called = name or ("" if file == "-" else Path(file).name)
     if not called:
         exits.fail("standard input needs a `--name`", as_json=as_json)

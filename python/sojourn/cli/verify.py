@@ -12,6 +12,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import bars, exits, options, output
 
 LARGEST = 512 * 1024 * 1024
@@ -158,8 +159,6 @@ Replayer = Callable[[str, str], str]
 
 def replayer(queue: str | None) -> Replayer:
     """What replays: the engine's own queues, or one of the user's."""
-    from sojourn import _core
-
     if queue is None:
         return _core.verify
     from sojourn.own.recorded import Recorded

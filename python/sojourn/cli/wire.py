@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import asdict, dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import exits, options, output
 
 if TYPE_CHECKING:
@@ -166,7 +167,6 @@ def run(
     are printed. They go with this process, whatever ends it. Interfaces stay as they are. Without
     --rate the link has no limit.
     """
-    from sojourn import _core
     from sojourn.lab.wire.join import Direction, Wanted, joined
 
     overhead = devices.overhead
@@ -209,8 +209,6 @@ def _pair(between: str) -> tuple[str, str]:
 
 
 def _seconds(text: str | None) -> float | None:
-    from sojourn import _core
-
     return None if text is None else int(_core.parse_quantity("time", text)) / 1e9
 
 
@@ -292,8 +290,6 @@ def set_(
     pairs = dict(zip(changes[::2], changes[1::2], strict=True))
     for key in pairs:
         if key not in keys:
-            from sojourn import _core
-
             near = _core.nearest(key, list(keys))
             hint = f"did you mean `{near}`?" if near else f"there are {', '.join(keys)}"
             exits.fail(f"`{key}` cannot be set: {hint}")
@@ -316,8 +312,6 @@ def top(
     ] = False,
 ) -> None:
     """Show links that run: rate, backlog, sojourn time, drops."""
-    from itertools import islice
-
     from sojourn.lab.wire import watch
     from sojourn.lab.wire.control import Client
 
@@ -349,8 +343,6 @@ def _one(name: str | None) -> str:
 
 
 def _print_look(view: View) -> None:
-    from dataclasses import asdict
-
     look = {"wire": view.title, "time": view.time, "lateness": view.lateness}
     typer.echo(json.dumps({**look, "links": [asdict(row) for row in view.rows]}))
     sys.stdout.flush()
@@ -383,8 +375,6 @@ def selftest(
     About ten real runs with iperf3, one after the other: TCP without a limit, small packets, then
     one rate after the other. Whatever else the machine does meanwhile is in the figures.
     """
-    from dataclasses import asdict
-
     from sojourn.lab.wire import selftest as tests
     from sojourn.lab.wire.watch import bits, duration
 

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from sojourn import _core
 from sojourn.cli import exits, options, output
+from sojourn.metrics import registry
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +58,6 @@ COORDINATORS = {
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Everything with a name, by kind."""
-    from sojourn import _core
     from sojourn.scenario.models import (
         TEMPLATES,
         WORKLOADS,
@@ -213,8 +214,6 @@ def _own(name: str) -> dict[str, Any]:
 
 
 def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
-    from sojourn import _core
-
     near = _core.nearest(word, names)
     if near:
         hint = f": did you mean `{near}`?"
@@ -265,8 +264,6 @@ def _show(kind: str, item: dict[str, Any]) -> None:
 
 
 def _show_metric(name: str) -> None:
-    from sojourn.metrics import registry
-
     metric = registry()[name]
     if metric.unit:
         typer.echo(f"Better: {metric.better}")
