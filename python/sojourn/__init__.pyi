@@ -6,6 +6,7 @@ from sojourn.own import buffer as buffer
 from sojourn.own import codel_control_law as codel_control_law
 from sojourn.own import codel_invsqrt as codel_invsqrt
 from sojourn.own import queue as queue
+from sojourn.own import source as source
 from sojourn.scenario import Run as Run
 from sojourn.scenario import Scenario as Scenario
 from sojourn.scenario import ScenarioError as ScenarioError

@@ -486,3 +486,4 @@ def test_the_rust_example_builds_outside_the_workspace(tmp_path: Path) -> None:
     assert run.stdout.startswith("queue: sent 500, dropped")
     assert "balancer: flows of each server: [100, 200, 500]" in run.stdout
     assert "buffer: stored 699, discarded 301" in run.stdout
+    assert "source: 520 packets in a second" in run.stdout

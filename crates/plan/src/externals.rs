@@ -10,6 +10,8 @@ pub enum External<'a> {
     Queue(&'a mut sojourn_queue::external::Params),
     /// A balancer's policy.
     Balancer(&'a mut sojourn_balance::external::Params),
+    /// A traffic source.
+    Source(&'a mut sojourn_traffic::external::Params),
 }
 
 impl External<'_> {
@@ -18,6 +20,7 @@ impl External<'_> {
         match self {
             Self::Queue(params) => &params.spec,
             Self::Balancer(params) => &params.spec,
+            Self::Source(params) => &params.spec,
         }
     }
 }
@@ -34,6 +37,11 @@ impl Plan {
         for balancer in &mut self.balancers {
             if let sojourn_balance::Params::External(params) = &mut balancer.policy {
                 found.push(External::Balancer(params));
+            }
+        }
+        for group in &mut self.groups {
+            if let sojourn_traffic::App::External(params) = &mut group.app {
+                found.push(External::Source(params));
             }
         }
         found

@@ -1,10 +1,28 @@
 //! Real packets of a plan's flows.
 
 use crate::errors::PlanError;
+use crate::own::{self, Faults};
 use crate::simulate::read;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use sojourn_plan::Plan;
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
+/// A plan that can be run, bound to the code of the user's policies.
+fn bound(py: Python<'_>, plan_json: &str) -> PyResult<(Plan, Option<Arc<Faults>>)> {
+    let mut plan = read(plan_json)?;
+    plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
+    let faults = own::bind(py, &mut plan)?;
+    Ok((plan, faults))
+}
+
+/// Raises the fault of a user's policy, if there is one.
+fn raise(faults: Option<&Arc<Faults>>) -> PyResult<()> {
+    faults.and_then(|faults| faults.take()).map_or(Ok(()), Err)
+}
 
 /// A host's part in a run: its ends of packet sources and transfers, on real sockets.
 ///
@@ -13,6 +31,7 @@ use pyo3::pybacked::PyBackedBytes;
 pub(crate) struct Endpoint {
     #[cfg(target_os = "linux")]
     inner: sojourn_endpoint::Endpoint,
+    faults: Option<Arc<Faults>>,
 }
 
 #[cfg(target_os = "linux")]
@@ -21,10 +40,9 @@ impl Endpoint {
     /// The part of node `node`; raises `OSError` if a socket cannot be had.
     #[new]
     #[pyo3(signature = (plan_json, seed, node, /))]
-    fn new(plan_json: &str, seed: u64, node: usize) -> PyResult<Self> {
-        let plan = read(plan_json)?;
-        plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
-        Ok(Self { inner: sojourn_endpoint::Endpoint::new(&plan, seed, node)? })
+    fn new(py: Python<'_>, plan_json: &str, seed: u64, node: usize) -> PyResult<Self> {
+        let (plan, faults) = bound(py, plan_json)?;
+        Ok(Self { inner: sojourn_endpoint::Endpoint::new(&plan, seed, node)?, faults })
     }
 
     fn __len__(&self) -> usize {
@@ -35,13 +53,29 @@ impl Endpoint {
     ///
     /// `start` is the run's start in nanoseconds of the monotonic clock, `log` the descriptor of the
     /// file for its log; it ends early when there is something to be read from the descriptor
-    /// `stop`.
-    #[pyo3(signature = (start, log, stop, /))]
-    fn run(&mut self, py: Python<'_>, start: u64, log: i32, stop: i32) -> PyResult<()> {
+    /// `stop`, the end of a pipe into which a fault of a user's source writes at `stopped`. That
+    /// fault is raised as `PolicyError`.
+    #[pyo3(signature = (start, log, stop, stopped, /))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        start: u64,
+        log: i32,
+        stop: i32,
+        stopped: i32,
+    ) -> PyResult<()> {
+        raise(self.faults.as_ref())?;
         let log = sojourn_endpoint::duplicate(log)?.into();
         let stop = sojourn_endpoint::duplicate(stop)?;
+        if let Some(faults) = &self.faults {
+            let stopped = File::from(sojourn_endpoint::duplicate(stopped)?);
+            faults.on_fault(move || {
+                // A full pipe stops the run as well.
+                let _ = (&stopped).write(&[0]);
+            });
+        }
         py.detach(|| self.inner.run(start, log, stop))?;
-        Ok(())
+        raise(self.faults.as_ref())
     }
 }
 
@@ -69,8 +103,7 @@ pub(crate) fn endpoint_report(
     logs: Vec<PyBackedBytes>,
     end: u64,
 ) -> PyResult<String> {
-    let plan = read(plan_json)?;
-    plan.validate().map_err(|e| PlanError::new_err(e.to_string()))?;
+    let (plan, _) = bound(py, plan_json)?;
     py.detach(|| {
         let logs: Vec<&[u8]> = logs.iter().map(|log| &**log).collect();
         let report = sojourn_endpoint::report::report(&plan, seed, &logs, end)?;

@@ -47,6 +47,8 @@ mod _core {
     #[pymodule_export]
     use crate::own::buffer::BufferView;
     #[pymodule_export]
+    use crate::own::source::SourceBench;
+    #[pymodule_export]
     use crate::own::views::{Draws, Packet, Queue};
     #[pymodule_export]
     use crate::own::{parse_own, policy_values};

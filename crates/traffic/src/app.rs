@@ -8,6 +8,7 @@ use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, Text, WordError};
 use std::fmt;
+use std::sync::LazyLock;
 
 macro_rules! family {
     ($($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
@@ -22,7 +23,8 @@ macro_rules! family {
             )*
         }
 
-        const TABLES: &[&Table] = &[$(&<crate::$module::Params as AppParams>::TABLE,)*];
+        static TABLES: LazyLock<Vec<&Table>> =
+            LazyLock::new(|| [$(named::<crate::$module::Params>(),)*].into_iter().flatten().collect());
 
         impl App {
             /// The application of `table`; it may be a name for another.
@@ -77,7 +79,11 @@ macro_rules! each {
 
 /// The words of every application.
 pub fn tables() -> &'static [&'static Table] {
-    TABLES
+    &TABLES
+}
+
+fn named<A: AppParams>() -> Option<&'static Table> {
+    A::NAMED.then_some(&A::TABLE)
 }
 
 fn read_as<A: AppParams>(table: &Table, given: &Given) -> Option<Result<A, WordError>> {
@@ -120,7 +126,7 @@ impl App {
 
     /// The application that a description names, which may be a name for another.
     fn described(text: &str) -> Result<Self, WordError> {
-        let (table, given) = words::describe("application", TABLES, text)?;
+        let (table, given) = words::describe("application", tables(), text)?;
         Self::read(table, &given)
     }
 

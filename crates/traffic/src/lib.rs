@@ -11,6 +11,7 @@
 //! | `transfer` | [`transfer::Transfers`] | `after(start)` gives the first job, `after(finished)` each next one |
 //! | `cbr`, `voip`, `packets`, `replay` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
 //! | `client` | a name for `cbr` or `packets` with certain words | as these |
+//! | a user's own | [`external::External`], a [`PacketSource`] too | as these |
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
 //! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
@@ -30,6 +31,7 @@ macro_rules! applications {
             voip::Voip,
             #[serde(skip)] client::Client,
             web::Web,
+            external::External,
         }
     };
 }
@@ -61,4 +63,9 @@ pub struct Emission {
     pub at: sojourn_units::Nanos,
     /// Its UDP payload in bytes.
     pub payload: u32,
+}
+
+impl Emission {
+    /// The packet of a source that sends no more: at the end of time.
+    pub const NONE: Self = Self { at: sojourn_units::Nanos::MAX, payload: 1 };
 }

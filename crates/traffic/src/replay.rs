@@ -277,7 +277,7 @@ impl Source for Replay {
             self.next = 0;
         }
         let Some(part) = self.parts.get(self.next) else {
-            return Emission { at: Nanos::MAX, payload: 1 };
+            return Emission::NONE;
         };
         self.next += 1;
         let after = self.begun.saturating_add(part.after);

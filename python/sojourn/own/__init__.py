@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, balancer, buffer, queue
+from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, balancer, buffer, queue, source
 from sojourn.own.errors import OwnError
 from sojourn.own.laws import codel_control_law, codel_invsqrt
 
@@ -17,4 +17,5 @@ __all__ = [
     "codel_control_law",
     "codel_invsqrt",
     "queue",
+    "source",
 ]

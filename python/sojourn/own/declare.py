@@ -18,6 +18,9 @@ C = TypeVar("C", bound=type)
 Default = bool | int | float | str
 """A parameter's default: `"5ms"`, `"300p"`, `"10mbit"`, `"2%"`, a number, a flag or a word."""
 
+LONGEST = 8972
+"""Bytes of the longest payload: that of a jumbo frame."""
+
 ATTRIBUTE = "__sojourn__"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -104,6 +107,7 @@ FAMILIES: dict[str, Family] = {
         {"state": ()},
         init=("params",),
     ),
+    "source": Family("source", "traffic source", {"next": ("now",)}, {"state": ()}),
 }
 
 LOOKS = ("nothing", "connections", "latency", "counters", "backlog")
@@ -150,6 +154,20 @@ def buffer(
     every such policy.
     """
     return _declare("buffer", name, {"floor": floor, "ceiling": ceiling, **defaults}, {})
+
+
+def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callable[[C], C]:
+    """Declare a traffic source.
+
+    The class has `__init__(params, draws)` and `next(now)`. `now` is the time of the packet before,
+    and at first the start of the flow. `next` returns the time of the next packet in nanoseconds
+    and its length in bytes, or `None` if there are no more. The length is the payload of a datagram
+    over UDP, of a write over TCP; no packet is longer than `longest`.
+    """
+    size = _core.parse_quantity("size", longest)
+    if not 1 <= size <= LONGEST:
+        raise OwnError(f"`longest` is a size from 1b to {LONGEST}b; found {longest!r}")
+    return _declare("source", name, defaults, {"longest": size})
 
 
 def _declare(

@@ -132,10 +132,16 @@ def buffer_params(own: Own) -> Json:
     return {"name": "external", "spec": own.spec, **bounds}
 
 
+def source_params(own: Own) -> Json:
+    """A traffic source as a plan has it."""
+    return {"name": "external", "spec": own.spec, "longest": own.declaration.options["longest"]}
+
+
 FORMS: dict[str, Callable[[Own], Json]] = {
     "queue": queue_params,
     "balancer": balancer_params,
     "buffer": buffer_params,
+    "source": source_params,
 }
 """What a plan has of a policy, by family."""
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from sojourn import _core
+from sojourn.own.sources import is_own
 from sojourn.scenario import capture, limits
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.locate import Path
@@ -87,7 +88,7 @@ def _group(
 
 
 def _application(context: Context, at: Path, flow: Flow) -> Any:
-    app = context.words((*at, "app"), _core.parse_app, flow.app)
+    app = context.policy("source", (*at, "app"), _core.parse_app, flow.app, instead="voip")
     if app["name"] != "replay":
         return app
     try:
@@ -104,7 +105,7 @@ def _transport(context: Context, at: Path, flow: Flow) -> Json:
         context.complain((*at, "udp"), "carried by TCP or by UDP, not by both")
     udp = flow.udp
     if udp is None:
-        udp = _core.app_carriers(flow.app)[0] == "udp"
+        udp = is_own(flow.app) or _core.app_carriers(flow.app)[0] == "udp"
     if udp and flow.tcp is None:
         return {"protocol": "udp"}
     tcp = context.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)

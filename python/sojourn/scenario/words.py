@@ -183,7 +183,7 @@ Tcp = Annotated[
 ]
 App = Annotated[
     str,
-    _checked("an application", "bulk", _core.parse_app),
+    _checked("an application", "bulk", _or_own(_core.parse_app)),
     _schema("An application or preset, then options.", "bulk", "voip", "cbr rate 250kbit size 573"),
 ]
 

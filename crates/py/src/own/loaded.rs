@@ -108,3 +108,14 @@ pub(crate) fn params<'py>(
     }
     package(py)?.call_method1("params", (all,))
 }
+
+/// Visits the numbers that the method `state` of an instance gives, if it has one.
+pub(super) fn visit_state(object: &Bound<'_, PyAny>, visit: &mut dyn FnMut(&str, i128)) {
+    let Ok(state) = object.call_method0("state") else { return };
+    let Ok(state) = state.cast::<PyDict>() else { return };
+    for (name, value) in state {
+        if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<i64>()) {
+            visit(&name, value.into());
+        }
+    }
+}

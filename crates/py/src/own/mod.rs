@@ -7,6 +7,7 @@ mod faults;
 pub(crate) mod loaded;
 mod package;
 pub(crate) mod queue;
+pub(crate) mod source;
 pub(crate) mod views;
 mod words;
 
@@ -30,6 +31,7 @@ pub(crate) fn bind(py: Python<'_>, plan: &mut Plan) -> PyResult<Option<Arc<Fault
         match external {
             External::Queue(params) => params.code = queue::code(loaded),
             External::Balancer(params) => params.code = balancer::code(loaded),
+            External::Source(params) => params.code = source::code(loaded),
         }
     }
     plan.sources = sources;

@@ -1,6 +1,6 @@
 //! A queue discipline in Python.
 
-use super::loaded::{Loaded, params as params_object};
+use super::loaded::{Loaded, params as params_object, visit_state};
 use super::package::package;
 use super::views::{Draws, Packet, Queue, shown};
 use pyo3::prelude::*;
@@ -226,16 +226,7 @@ impl Policy for PyPolicy {
     }
 
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
-        Python::attach(|py| {
-            let object = self.object.bind(py);
-            let Ok(state) = object.call_method0("state") else { return };
-            let Ok(state) = state.cast::<PyDict>() else { return };
-            for (name, value) in state {
-                if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<i64>()) {
-                    visit(&name, value.into());
-                }
-            }
-        });
+        Python::attach(|py| visit_state(self.object.bind(py), visit));
     }
 
     fn copy(&self) -> Box<dyn Policy> {

@@ -3,9 +3,11 @@
 mod balancer;
 mod buffer;
 mod queue;
+mod source;
 
 fn main() {
     queue::run();
     balancer::run();
     buffer::run();
+    source::run();
 }

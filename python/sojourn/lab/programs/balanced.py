@@ -16,7 +16,7 @@ from typing import Any
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import Flow
 
-APPS = ("bulk", "cbr", "packets", "voip", "replay", "transfer", "web")
+APPS = ("bulk", "cbr", "packets", "voip", "replay", "external", "transfer", "web")
 APART = ("transfer", "web")
 """Those whose connections may each have a server of their own."""
 

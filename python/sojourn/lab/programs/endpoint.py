@@ -20,9 +20,11 @@ from sojourn.lab.programs.program import Ended, Program, Ready
 from sojourn.lab.programs.results import EndpointResult, GroupStats, Stats, Transfer
 from sojourn.lab.programs.summaries import summarize, summary
 
-PACKETS = ("cbr", "packets", "replay", "voip")
+PACKETS = ("cbr", "packets", "replay", "voip", "external")
 """Applications that send packets on their own schedule."""
 APPS = (*PACKETS, "transfer")
+FAULT = 3
+"""Status of an endpoint that ended at the fault of a user's source."""
 
 
 def python(module: str, *words: str) -> tuple[str, ...]:
@@ -64,8 +66,12 @@ def collect(
 ) -> tuple[dict[int, EndpointResult], dict[int, GroupStats], list[str]]:
     """Return the results of flows and groups by their numbers, and what went wrong.
 
-    `end` is when the run ended, in nanoseconds since its start.
+    `end` is when the run ended, in nanoseconds since its start. Raises `PolicyError` at
+    the fault of a user's source.
     """
+    for one in ended:
+        if one.status == FAULT:
+            raise _core.PolicyError(one.stderr.decode().strip())
     errors = [f"{one.program.name}: {one.trouble}" for one in ended if one.status != 0]
     logs = [one.log.read_bytes() for one in ended if one.log is not None]
     try:

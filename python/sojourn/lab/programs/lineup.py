@@ -76,7 +76,8 @@ class Lineup:
 
         `ended` has each program by its name, those that never started with no status; `wall` is
         `CLOCK_REALTIME` at the run's start in nanoseconds, `end` when it ended, in nanoseconds
-        since then. What cannot be read becomes its flow's `error`; nothing is raised.
+        since then. What cannot be read becomes its flow's `error`; the fault of a user's source is
+        raised as `PolicyError`.
         """
         played = [ended[name] for name in self._endpoints]
         made, groups, errors = endpoint.collect(self.run, played, end) if played else ({}, {}, [])

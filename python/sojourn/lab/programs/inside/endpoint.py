@@ -11,6 +11,7 @@ import signal
 import sys
 
 from sojourn import _core
+from sojourn.lab.programs.endpoint import FAULT
 
 PLAN, LOG = 3, 4
 
@@ -33,7 +34,11 @@ def main(seed: int, node: int) -> int:
     start = sys.stdin.readline()
     if not start:
         return 0
-    endpoint.run(int(start), LOG, stop)
+    try:
+        endpoint.run(int(start), LOG, stop, stopped)
+    except _core.PolicyError as error:
+        print(error, file=sys.stderr)
+        return FAULT
     return 0
 
 

@@ -1,0 +1,160 @@
+//! A traffic source in Python.
+
+use super::faults::Faults;
+use super::loaded::{Loaded, visit_state};
+use super::views::{Draws, shown};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_queue::external::Draws as Stream;
+use sojourn_random::Key;
+use sojourn_traffic::external::{self, External, Fault, Params, Policy};
+use sojourn_traffic::{App, Emission, Source};
+use sojourn_units::Nanos;
+use sojourn_units::external::Code;
+use std::sync::Arc;
+
+/// Makes a flow's sources of a class.
+struct Factory {
+    loaded: Arc<Loaded>,
+}
+
+/// The code of a traffic source by its class.
+pub(super) fn code(loaded: Loaded) -> Code<dyn external::Factory> {
+    Code::new(Arc::new(Factory { loaded: Arc::new(loaded) }))
+}
+
+impl external::Factory for Factory {
+    fn create(
+        &self,
+        params: &Params,
+        _start: Nanos,
+        mut draws: sojourn_random::Stream,
+    ) -> Result<Box<dyn Policy>, Fault> {
+        Python::attach(|py| {
+            let mut made = || -> PyResult<PyPolicy> {
+                let stream = Stream::keyed(draws.next_u64());
+                let draws = Bound::new(py, Draws { stream })?.into_any();
+                let others = PyDict::new(py);
+                others.set_item("longest", params.longest)?;
+                let object = self.loaded.instance(py, &params.spec.params, &others, Some(draws))?;
+                PyPolicy::new(&object, self.loaded.clone())
+            };
+            match made() {
+                Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
+                Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
+            }
+        })
+    }
+
+    fn on_fault(&self, now: Nanos, fault: &Fault) {
+        self.loaded.faults.report(&self.loaded.name, "__init__", now, &fault.0);
+    }
+}
+
+/// An instance of a user's class.
+struct PyPolicy {
+    loaded: Arc<Loaded>,
+    object: Py<PyAny>,
+    next: Py<PyAny>,
+}
+
+impl PyPolicy {
+    fn new(object: &Bound<'_, PyAny>, loaded: Arc<Loaded>) -> PyResult<Self> {
+        let next = object.getattr("next")?.unbind();
+        Ok(Self { loaded, object: object.clone().unbind(), next })
+    }
+}
+
+/// The packet that `next` returned.
+fn packet(answer: &Bound<'_, PyAny>) -> Result<Option<Emission>, Fault> {
+    if answer.is_none() {
+        return Ok(None);
+    }
+    match answer.extract() {
+        Ok((at, payload)) => Ok(Some(Emission { at, payload })),
+        Err(_) => Err(Fault(format!(
+            "returned {}: return the time of the next packet (int, nanoseconds) and its length (int, \
+             bytes), or None if there are no more",
+            shown(answer)
+        ))),
+    }
+}
+
+impl Policy for PyPolicy {
+    fn next(&mut self, now: Nanos) -> Result<Option<Emission>, Fault> {
+        Python::attach(|py| match self.next.bind(py).call1((now,)) {
+            Ok(answer) => packet(&answer),
+            Err(error) => Err(Fault(self.loaded.faults.explain(py, error))),
+        })
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        Python::attach(|py| visit_state(self.object.bind(py), visit));
+    }
+
+    fn copy(&self) -> Box<dyn Policy> {
+        Python::attach(|py| {
+            let object = self.loaded.copy(self.object.bind(py));
+            let copy = Self::new(&object, self.loaded.clone());
+            Box::new(copy.expect("an instance of a checked class")) as Box<dyn Policy>
+        })
+    }
+
+    fn on_fault(&mut self, now: Nanos, packet: u64, fault: &Fault) {
+        let place = format!("next for packet {packet}");
+        self.loaded.faults.report(&self.loaded.name, &place, now, &fault.0);
+    }
+}
+
+/// A traffic source of a user's class, alone: what `sojourn check` tries it with.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct SourceBench {
+    source: External,
+    faults: Arc<Faults>,
+}
+
+impl SourceBench {
+    fn checked<T>(&self, result: T) -> PyResult<T> {
+        self.faults.take().map_or(Ok(result), Err)
+    }
+}
+
+#[pymethods]
+impl SourceBench {
+    #[new]
+    #[pyo3(signature = (app_json, sources_json, start, seed=1, /))]
+    fn new(
+        py: Python<'_>,
+        app_json: &str,
+        sources_json: &str,
+        start: Nanos,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let app =
+            serde_json::from_str(app_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let App::External(mut params) = app else {
+            return Err(PyValueError::new_err(format!(
+                "`{}` is no policy of a user's",
+                app.name()
+            )));
+        };
+        let faults = Arc::new(Faults::default());
+        params.code = code(Loaded::alone(py, &params.spec, sources_json, &faults)?);
+        let source = External::new(&params, Key::new(seed, "check"), start);
+        let bench = Self { source, faults };
+        bench.checked(())?;
+        Ok(bench)
+    }
+
+    /// The time and the length of the next packet; `None` if there are no more.
+    fn next(&mut self) -> PyResult<Option<(Nanos, u32)>> {
+        let next = Some(self.source.next_packet()).filter(|next| *next != Emission::NONE);
+        self.checked(next.map(|next| (next.at, next.payload)))
+    }
+
+    /// A source in the same state, independent of this one.
+    fn copy(&self) -> Self {
+        Self { source: self.source.clone(), faults: self.faults.clone() }
+    }
+}

@@ -1,0 +1,26 @@
+"""A video call as a source: frames at a constant rate, each cut into packets of one burst."""
+
+import sojourn
+
+
+@sojourn.source("video", rate="2mbit", frames=30, spread="20%", longest="1200b")
+class Video:
+    """Frames of normally varying length, in packets of at most 1200 bytes."""
+
+    def __init__(self, params, draws):
+        self.params, self.draws = params, draws
+        self.gap = 1_000_000_000 // params.frames
+        self.left = self.length()
+
+    def length(self):
+        """Bytes of a frame; twelve uniform draws have almost a normal sum."""
+        deviation = sum(self.draws.uniform() for _ in range(12)) - 6
+        mean = self.params.rate / 8 / self.params.frames
+        return max(1, round(mean * (1 + self.params.spread * deviation)))
+
+    def next(self, now):
+        if self.left == 0:
+            now, self.left = now + self.gap, self.length()
+        size = min(self.left, self.params.longest)
+        self.left -= size
+        return now, size
