@@ -33,6 +33,23 @@ from = "home"
 to = "isp"
 app = "voip"
 """
+MINE = """
+import sojourn
+
+
+@sojourn.queue("mine", limit="300p", target="5ms")
+class Mine:
+    def __init__(self, params, draws):
+        self.target, self.draws = params.target, draws
+
+    def enqueue(self, now, packet, queue):
+        oldest = queue.head()
+        late = oldest and now - oldest.at > self.target
+        return sojourn.DROP if late and self.draws.uniform() < 0.1 else sojourn.ACCEPT
+
+    def dequeue(self, now, queue):
+        return queue.pop()
+"""
 SCRIPT = Path(sys.executable).with_name("sojourn")
 
 
@@ -62,6 +79,12 @@ def main() -> None:
     words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--out", "out", "--json"]
     told = json.loads(sojourn("compare", "home.toml", *words))
     assert len(told["queues"]) == 2
+    # A policy of one's own needs no compiler.
+    Path("mine.py").write_text(MINE, encoding="utf-8")
+    assert "keeps its contract" in sojourn("check", "mine.py:Mine", "--schedules", "50")
+    words = ["--queues", "codel", "mine.py:Mine", "--seeds", "2", "--json"]
+    ranked = {q["queue"] for q in json.loads(sojourn("compare", "home.toml", *words))["queues"]}
+    assert ranked == {"codel", "mine.py:Mine"}
     # What is read from files of the package: page templates, suites, the unit, pinned sums.
     pages = json.loads(sojourn("report", "out", "--json"))["written"]
     assert any(name.endswith(".html") and Path(name).stat().st_size > 100_000 for name in pages)
