@@ -12,8 +12,8 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 
-def test_there_are_three() -> None:
-    assert len(notebooks()) >= 3
+def test_there_are_four() -> None:
+    assert len(notebooks()) >= 4
 
 
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
