@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Callable
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +288,41 @@ def test_the_command_for_a_real_switch_names_it(write: Callable[..., Path]) -> N
     assert "--policy mine.py:Delay" in " ".join(shlex.split(command))
     assert "--backlog netlink:" in command
     assert looks_at_queues("mine.py:Delay")
+
+
+def test_a_fault_ends_a_real_balancer(write: Callable[..., Path]) -> None:
+    from sojourn.lb.director import Director
+    from sojourn.lb.flows import Key
+    from sojourn.lb.serve import _repeat
+    from sojourn.lb.service import Server, Service
+    from sojourn.own.text import alone
+
+    write(policy_class("return 1 // (self.n - 2) * 0"))
+    servers = tuple(
+        Server(name=f"s{n}", address=IPv4Address(f"10.0.0.{n}"), port=n) for n in (1, 2)
+    )
+    policy = alone("balancer", "mine.py:Mine")
+    director = Director(Service(address=IPv4Address("10.0.1.1"), servers=servers, policy=policy))
+    for number in range(2):
+        director.set_up(number, True, "says the test")
+    key = Key(6, IPv4Address("10.0.2.1"), 1024, 80)
+    _repeat(Over(2), director, lambda: None)
+    assert [director.choose(key) for _ in range(4)] == [0, None, 1, 0]
+    with pytest.raises(PolicyError, match=r"choose for flow 2 .*ZeroDivision"):
+        _repeat(Over(2), director, lambda: None)
+
+
+class Over(threading.Event):
+    """Set after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.looks = looks
+
+    def wait(self, timeout: float | None = None) -> bool:
+        del timeout
+        self.looks -= 1
+        return self.looks < 0
 
 
 def test_check_finds_shortens_and_shows(write: Callable[..., Path]) -> None:
