@@ -16,7 +16,7 @@ from sojourn.study.cluster import connected
 from tests.study.fakes import FakeEngine, FakeRecord
 
 if TYPE_CHECKING:
-    from sojourn.study.engine import RunProgress
+    from sojourn.scenario.engine import RunProgress
 
 Process = subprocess.Popen[bytes]
 

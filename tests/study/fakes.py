@@ -9,13 +9,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from sojourn.study.engine import ASKED
+from sojourn.scenario.engine import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sojourn.scenario import Scenario
-    from sojourn.study.engine import Column, Engine, RunProgress
+    from sojourn.scenario.engine import Column, Engine, RunProgress
 
 
 class FakeScenario:

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ASKED, TABLES
 from sojourn.study import (
     ClusterError,
     Progress,
@@ -26,7 +27,6 @@ from sojourn.study import (
     compare,
 )
 from sojourn.study.cluster import LEAST_IN_FLIGHT
-from sojourn.study.engine import ASKED, TABLES
 from sojourn.study.remote import Identity, simulate
 from sojourn.study.store import Store
 from sojourn.tune.search import search

@@ -21,7 +21,7 @@ from tests.study.fakes import QUEUES, FakeEngine, FakeRecord, scenario
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sojourn.study.engine import RunProgress
+    from sojourn.scenario.engine import RunProgress
 
 
 def run(

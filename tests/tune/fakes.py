@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sojourn.scenario import Scenario
-    from sojourn.study.engine import RunProgress
+    from sojourn.scenario.engine import RunProgress
 
 BEST = 12.0
 """Target in ms at which the delay is least."""

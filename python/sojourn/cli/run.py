@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn.cli import bars, exits, options, output
-from sojourn.study.engine import core
 
 if TYPE_CHECKING:
     from sojourn.scenario import Run, Scenario
-    from sojourn.study.engine import Engine, Record, RunProgress
+    from sojourn.scenario.engine import Engine, Record, RunProgress
 
 
 def register(app: typer.Typer) -> None:
@@ -97,6 +96,7 @@ def keep(run: Run, folder: Path, engine: Engine | None = None) -> None:
     if not run.complete:
         output.note("not written: only whole runs are kept")
         return
+    from sojourn.scenario.engine import core
     from sojourn.study import Study
 
     made = _Made(run, engine or core())

@@ -1,7 +1,7 @@
 """An engine of real parts: runs a plan with real programs and real packets.
 
-It has the simulator's interface (`sojourn.study.engine.Engine`), so studies, comparisons, figures
-and reports are the same for both. One run at a time: two would disturb each other.
+It has the simulator's interface (`sojourn.scenario.engine.Engine`), so studies, comparisons,
+figures and reports are the same for both. One run at a time: two would disturb each other.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ import json
 import platform
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sojourn import _core, temporary
 from sojourn.lab.cassandra import VERSION as CASSANDRA
-from sojourn.lab.programs import prepare
-from sojourn.lab.run import Run
+from sojourn.lab.openvswitch import Datapath
+from sojourn.lab.programs import Lineup, Options, prepare
+from sojourn.lab.run import LabRecord, Run
+from sojourn.lab.sandbox.sandbox import Privilege
 from sojourn.lab.store.run import StoreRun, require
 from sojourn.lab.switched import Switch
 from sojourn.plans import store_in
-
-if TYPE_CHECKING:
-    from sojourn.lab.openvswitch import Datapath
-    from sojourn.lab.programs import Lineup, Options
-    from sojourn.lab.run import LabRecord
-    from sojourn.lab.sandbox.sandbox import Privilege
-    from sojourn.study.engine import RunProgress
+from sojourn.scenario.engine import RunProgress
 
 
 class WireEngine:

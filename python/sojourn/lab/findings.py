@@ -7,16 +7,19 @@ only. Their figures take the places that the wire left empty, by the same names 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sojourn.lab.programs.results import BulkResult, EndpointResult, WebResult
+from sojourn.lab.programs.results import (
+    BulkResult,
+    EndpointResult,
+    FlowResult,
+    GroupStats,
+    Stats,
+    WebResult,
+)
 from sojourn.metrics import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.lab.programs.results import FlowResult, GroupStats, Stats
-    from sojourn.study.engine import Column
+from sojourn.scenario.engine import Column
 
 Figures = dict[str, float]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sojourn.lab.programs import Collected, Lineup
     from sojourn.lab.sandbox.host import Host
     from sojourn.lab.wire.wiring import Outcome
-    from sojourn.study.engine import Column, RunProgress
+    from sojourn.scenario.engine import Column, RunProgress
 
 END_SECONDS = 30.0
 """How long the wire may take to write its outcome."""

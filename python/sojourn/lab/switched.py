@@ -14,31 +14,27 @@ import socket
 import struct
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
 
 from sojourn._core import PolicyError
 from sojourn.lab.errors import LabError
-from sojourn.lab.openvswitch import OpenVSwitch, require, switch_off_offloads, version
+from sojourn.lab.openvswitch import Datapath, OpenVSwitch, require, switch_off_offloads, version
+from sojourn.lab.programs import Stage
+from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.endpoint import environment
 from sojourn.lab.programs.plan import FIRST_PORT, SECOND, address
 from sojourn.lab.programs.play import NICE
 from sojourn.lab.run import Part, Run
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.process import Process
+from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.validity import Doubt
 from sojourn.lab.wire.start import DEVICE, QUEUE
 from sojourn.lab.wire.wiring import FAULT
 from sojourn.own.text import balancer_text
+from sojourn.scenario.engine import Column
 from sojourn.temporary import folder, nameless
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.lab.openvswitch import Datapath
-    from sojourn.lab.programs import Stage
-    from sojourn.lab.programs.balanced import Balanced
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.process import Process
-    from sojourn.lab.sandbox.sandbox import Sandbox
-    from sojourn.study.engine import Column
 
 LEAD = 4 * SECOND
 """From the wire's start to the run's: the controller reads the wire, and the switch finds it."""

@@ -13,18 +13,16 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sojourn import _core
+from sojourn.lab.engine import WireEngine
+from sojourn.lab.run import LabRecord
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Record
 from sojourn.stats import welch_difference
-
-if TYPE_CHECKING:
-    from sojourn.lab.engine import WireEngine
-    from sojourn.lab.run import LabRecord
-    from sojourn.study.engine import Record
 
 TOLERANCES = {"goodput": 0.03, "sojourn_mean": 0.15, "sojourn_p95": 0.15}
 """By how much the real mean of a metric may differ from the simulated one, as a share of it."""

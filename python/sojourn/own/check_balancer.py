@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from sojourn import _core
 from sojourn.own.check import Note, Play, Schedule, Step
-from sojourn.own.text import balancer_params, with_sources
-
-if TYPE_CHECKING:
-    from sojourn.own.text import Own
+from sojourn.own.text import Own, balancer_params, with_sources
 
 SERVERS = 4
 RATE = 10_000_000

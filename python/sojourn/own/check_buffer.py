@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from sojourn import _core
 from sojourn.own.check import Broken, Note, Play, Schedule, Step
-from sojourn.own.text import buffer_params, with_sources
-
-if TYPE_CHECKING:
-    from sojourn.own.text import Own
+from sojourn.own.text import Own, buffer_params, with_sources
 
 MEMORY = 1 << 30
 

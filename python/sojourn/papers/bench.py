@@ -16,10 +16,10 @@ from sojourn.study.results import StoredRun
 
 if TYPE_CHECKING:
     from sojourn.papers.paper import Frames, Paper, Part, Stage
+    from sojourn.scenario.engine import Engine
     from sojourn.stats.estimate import Component
     from sojourn.study import Table
     from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine
 
 ABOUT_A_RUN = ("doubts",)
 """What a real run's record says of this run alone."""

@@ -20,11 +20,11 @@ from matplotlib.figure import Figure
 from sojourn.papers.bench import Bench
 from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
+from sojourn.scenario.engine import Engine
 from sojourn.stats import Claim, Judgement
 from sojourn.study import Table
 from sojourn.study.cells import Level, Runnable
 from sojourn.study.cluster import Place
-from sojourn.study.engine import Engine
 from sojourn.study.progress import Report
 
 Stage = Callable[[str], "Report | None"]

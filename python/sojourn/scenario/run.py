@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.scenario.engine import ASKED, TABLES
 from sojourn.scenario.summary import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.scenario.scenario import Scenario
-
-
-class Engine(Protocol):
-    """Something that runs plans, as the simulator does."""
-
-    def simulate(
-        self,
-        plan_json: str,
-        seed: int,
-        progress: Callable[[float, int], bool | None] | None = None,
-        /,
-    ) -> Any:
-        """Run a plan with a seed; its record is like `_core.Record`."""
-
-
-TABLES = ("summary", "flows", "queues", "series", "distributions", "flow_series")
 
 
 @dataclass(frozen=True)
@@ -154,7 +139,8 @@ def plain(value: Any) -> Any:
 
 
 def _known(name: str) -> None:
-    if name not in TABLES:
-        near = _core.nearest(name, list(TABLES))
-        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(TABLES)}"
+    known = [*TABLES, *ASKED]
+    if name not in known:
+        near = _core.nearest(name, known)
+        hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(known)}"
         raise KeyError(f"no table `{name}`{hint}")

@@ -18,16 +18,16 @@ from pydantic import ValidationError
 from sojourn import _core
 from sojourn.scenario import capture, change, limits, own, schema, source, trace
 from sojourn.scenario.deploy import Deployment, deploy
+from sojourn.scenario.engine import Engine, RunProgress, core
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Model
 from sojourn.scenario.resolve import resolve
-from sojourn.scenario.run import Engine, Run
+from sojourn.scenario.run import Run
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
 
-Progress = Callable[[float, int], bool | None]
 SEEDS = 2**64
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
@@ -275,7 +275,7 @@ class Scenario:
         return hashlib.sha256(self.plan_json.encode()).hexdigest()
 
     def run(
-        self, seed: int = 1, progress: Progress | None = None, engine: Engine | None = None
+        self, seed: int = 1, progress: RunProgress | None = None, engine: Engine | None = None
     ) -> Run:
         """Simulates it, or has it run by another `engine` than the simulator.
 
@@ -286,7 +286,8 @@ class Scenario:
             raise ScenarioError([Problem(f"a seed is a whole number below 2^64; found {seed!r}")])
         begin = time.perf_counter()
         try:
-            record = (engine or _core).simulate(self.plan_json, seed, progress)
+            # A laboratory's record has all that the simulator's has.
+            record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
             raise ScenarioError([self._source.problem((), str(error))]) from None
         return Run(self, seed, time.perf_counter() - begin, record)

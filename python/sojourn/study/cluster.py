@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from sojourn.scenario.engine import Engine, RunProgress
 from sojourn.study import remote
-from sojourn.study.engine import Engine, RunProgress
 from sojourn.study.errors import ClusterError, StudyError
 from sojourn.study.remote import STOPPED, Shipped
 

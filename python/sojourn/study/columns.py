@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sojourn.study.engine import Column
+    from sojourn.scenario.engine import Column
 
 THREADS = False
 """Whether Arrow may read and convert in threads of its own.

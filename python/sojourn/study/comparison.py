@@ -4,40 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sojourn import stats
-from sojourn.metrics import direction, unit, view, views
+from sojourn.metrics import Direction, direction, unit, view, views
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Engine
 from sojourn.study import answer
+from sojourn.study.cells import Level
+from sojourn.study.cluster import Place
 from sojourn.study.constraints import Check, check
-from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.errors import PolicyFault, ResultsError, StudyError
 from sojourn.study.expression import parse
 from sojourn.study.metrics import nearest, spelled, store_of
 from sojourn.study.names import in_words, short_names
+from sojourn.study.progress import Report
 from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
 from sojourn.study.ranking import Ranking, rank
 from sojourn.study.results import Results
 from sojourn.study.session import Session
 from sojourn.study.study import Study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from sojourn.metrics import Direction
-    from sojourn.scenario import Scenario
-    from sojourn.study.cells import Level
-    from sojourn.study.cluster import Place
-    from sojourn.study.engine import Engine
-    from sojourn.study.errors import PolicyFault
-    from sojourn.study.progress import Report
-    from sojourn.study.table import Table
+from sojourn.study.table import Table
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
 """What is compared if nothing is said; the scenario's own queue comes first."""

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from sojourn.metrics import base, registry
-from sojourn.study.engine import ASKED, TABLES, Column
+from sojourn.scenario.engine import ASKED, TABLES, Column
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import nearest
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sojourn.study.engine import ASKED, TABLES, Column, Engine, core
+from sojourn.scenario.engine import ASKED, TABLES, Column, Engine, core
 
 CALL = "__import__('sojourn.study.remote', fromlist=['call']).call(name, arguments)"
 """To be evaluated where the work is done, with `name` and `arguments`."""

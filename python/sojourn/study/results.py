@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import stats
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ASKED, TABLES, core
 from sojourn.study import columns, manifest
-from sojourn.study.engine import ASKED, TABLES, core
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import canonical, plan_hash, run_key
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sojourn.study.engine import Engine, Record
+    from sojourn.scenario.engine import Engine, Record
     from sojourn.study.manifest import Manifest
 
 

@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sojourn._core import PolicyError
+from sojourn.scenario.engine import Engine
 from sojourn.study.cells import Level
-from sojourn.study.engine import Engine, Workers
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import now
@@ -29,6 +29,31 @@ FLUSH = 0.2
 
 BUSY_WAIT = 0.2
 """Seconds before looking again at a run that another process is making."""
+
+
+class Workers(Protocol):
+    """Those who make a study's runs."""
+
+    def slots(self) -> int:
+        """Return how many runs to have under way now, one or more; raises if none can be made."""
+
+    def note(self) -> str:
+        """Return what there is to say of them, such as that there are none yet; mostly nothing."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Workers of this process."""
+
+    count: int
+
+    def slots(self) -> int:
+        """Return their number."""
+        return self.count
+
+    def note(self) -> str:
+        """Return nothing: they are always there."""
+        return ""
 
 
 @dataclass(frozen=True)

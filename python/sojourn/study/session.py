@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Self
 
 from sojourn import temporary
+from sojourn.scenario.engine import Engine, core
 from sojourn.study.cluster import Cluster, Place, connected
-from sojourn.study.engine import Engine, Threads, Workers, core
 from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest
 from sojourn.study.progress import Report
 from sojourn.study.results import Results
-from sojourn.study.runner import Runner, Task
+from sojourn.study.runner import Runner, Task, Threads, Workers
 from sojourn.study.store import Store
 
 

@@ -24,11 +24,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from sojourn.scenario.engine import ASKED, TABLES, Record
 from sojourn.study import batches, columns, disk, manifest
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
 from sojourn.study.compact import SUMMARY, compact, summary_of
-from sojourn.study.engine import ASKED, TABLES, Record
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import canonical

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
 from sojourn.study.cluster import Place
-from sojourn.study.engine import Engine
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key

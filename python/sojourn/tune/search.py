@@ -16,9 +16,9 @@ from typing import Any
 
 from sojourn import temporary
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import Engine
 from sojourn.study.cluster import Place, connected
 from sojourn.study.comparison import Comparison, compare
-from sojourn.study.engine import Engine
 from sojourn.study.expression import parse
 from sojourn.study.metrics import spelled
 from sojourn.study.progress import Report

@@ -6,7 +6,9 @@ kernel does not tell stays not a number; see `tables`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
 
 from sojourn.lab.engine import WireEngine
 from sojourn.lab.findings import with_findings
@@ -14,22 +16,15 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.tables import queue, tables
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Stage
+from sojourn.lab.programs import Collected, Lineup, Options, Stage
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import address
 from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
-from sojourn.lab.sandbox.sandbox import Sandbox
+from sojourn.lab.sandbox.host import Host
+from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
 from sojourn.lab.validity import Doubt, programs_doubts
 from sojourn.lab.wire.wiring import Outcome
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from sojourn.lab.programs import Collected, Lineup, Options
-    from sojourn.lab.sandbox.host import Host
-    from sojourn.lab.sandbox.sandbox import Privilege
-    from sojourn.study.engine import RunProgress
+from sojourn.scenario.engine import RunProgress
 
 SAMPLES = 0.1
 """Seconds between looks at the queues' counters."""

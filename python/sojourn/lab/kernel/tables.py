@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 import struct
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sojourn import _core
-from sojourn.lab.programs.results import BulkResult, EndpointResult
+from sojourn.lab.kernel.qdiscs import Link, Sample
+from sojourn.lab.programs.results import BulkResult, EndpointResult, FlowResult, GroupStats
 from sojourn.metrics import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sojourn.lab.kernel.qdiscs import Link, Sample
-    from sojourn.lab.programs.results import FlowResult, GroupStats
-    from sojourn.study.engine import Column
+from sojourn.scenario.engine import Column
 
 Row = dict[str, float]
 NAN = math.nan

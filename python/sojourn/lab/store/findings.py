@@ -6,13 +6,11 @@ import secrets
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.lab.programs.summaries import summarize
 from sojourn.plans import the_store
-
-if TYPE_CHECKING:
-    from sojourn.study.engine import Column
+from sojourn.scenario.engine import Column
 
 KINDS = ("reads", "writes", "scans")
 OUTCOMES = {

@@ -8,16 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _core
 from sojourn.lab.cassandra.client import Client
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.store.findings import keyspace, level, replication, summary_of, table_options
 from sojourn.plans import store_in
-
-if TYPE_CHECKING:
-    from sojourn.study.engine import Column
+from sojourn.scenario.engine import Column
 
 FASTEST = 100.0
 """Requests a second at most, if nothing else is said."""

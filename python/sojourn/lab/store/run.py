@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sojourn.lab.engine import WireEngine
     from sojourn.lab.programs import Collected, Lineup
     from sojourn.lab.sandbox.host import Host
-    from sojourn.study.engine import RunProgress
+    from sojourn.scenario.engine import RunProgress
 
 LONGEST = 72 * 3600 * 10**9
 """Nanoseconds that the links before and behind the run may last: they go when all is done."""

@@ -29,7 +29,7 @@ from sojourn.lab.wire.control_server import ControlServer, describe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sojourn.study.engine import Column
+    from sojourn.scenario.engine import Column
 
 READY = "ready\n"
 LINGER = 60_000_000_000

@@ -17,7 +17,7 @@ from typing import Any
 from sojourn import _core, metrics
 from sojourn.lab.receivers import Receivers, Wanted
 from sojourn.papers.rrda.scenarios import CPUS, quota
-from sojourn.study.engine import Column, RunProgress
+from sojourn.scenario.engine import Column, RunProgress
 
 
 @dataclass(frozen=True)

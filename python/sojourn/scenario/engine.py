@@ -1,9 +1,8 @@
-"""What a study needs of the engine, so that tests can put another in its place."""
+"""Something that runs plans: the simulator, a laboratory, or what tests put in their place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 from sojourn import _core
@@ -55,31 +54,6 @@ class Engine(Protocol):
 
     def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> Record:
         """Run a plan with a seed."""
-
-
-class Workers(Protocol):
-    """Those who make a study's runs."""
-
-    def slots(self) -> int:
-        """Return how many runs to have under way now, one or more; raises if none can be made."""
-
-    def note(self) -> str:
-        """Return what there is to say of them, such as that there are none yet; mostly nothing."""
-
-
-@dataclass(frozen=True)
-class Threads:
-    """Workers of this process."""
-
-    count: int
-
-    def slots(self) -> int:
-        """Return their number."""
-        return self.count
-
-    def note(self) -> str:
-        """Return nothing: they are always there."""
-        return ""
 
 
 def core() -> Engine:
