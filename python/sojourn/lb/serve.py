@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import util
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -48,7 +48,7 @@ class Showing:
 
 def require_os_ken() -> None:
     """Raises `Unavailable` unless os-ken can be imported."""
-    if find_spec("os_ken") is None:
+    if util.find_spec("os_ken") is None:
         raise Unavailable("not installed: the Python package os-ken", "pip install 'sojourn[lab]'")
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterable
-from importlib.util import find_spec
+from importlib import util
 from pathlib import Path
 
 from sojourn.lab.errors import Unavailable
@@ -66,7 +66,7 @@ def missing(names: list[str]) -> Unavailable:
 
 def require_pyroute2() -> None:
     """Raises `Unavailable` unless pyroute2 can be imported."""
-    if find_spec("pyroute2") is None:
+    if util.find_spec("pyroute2") is None:
         raise Unavailable(
             "not installed: the Python package pyroute2", "pip install 'sojourn[lab]'"
         )
