@@ -9,7 +9,7 @@
 //! in startup; bandwidth samples limited by the application only raise the estimate.
 //!
 //! Left out: the kernel's detection of policers (`lt_bw`) and its allowance for aggregated ACKs.
-//! The first phase of the gain cycle is handed in ([`Control::set_phase`]) and is 0 otherwise.
+//! The first phase of the gain cycle follows from the draw of [`Control::on_start`].
 
 use crate::control::{Control, ControlParams};
 use crate::hystart;
@@ -395,7 +395,7 @@ impl Control for Bbr {
         self.restarted = true;
     }
 
-    fn set_phase(&mut self, draw: u32) {
+    fn on_start(&mut self, _window: &mut Window, _now: Nanos, draw: u32) {
         // Any phase but the draining one.
         self.first_phase = [0, 2, 3, 4, 5, 6, 7][(draw % 7) as usize];
     }

@@ -11,6 +11,10 @@ pub trait Control {
     /// What the control remembers, for tests and traces.
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
 
+    /// The connection is established with `window`. `draw` is a random number, for controls that begin
+    /// at a random phase.
+    fn on_start(&mut self, _window: &mut Window, _now: Nanos, _draw: u32) {}
+
     /// An acknowledgement came. It is told every one, also those that may not grow the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
@@ -27,10 +31,6 @@ pub trait Control {
 
     /// Sending starts again after a silence of `idle`.
     fn on_restart(&mut self, _window: &Window, _now: Nanos, _idle: Nanos) {}
-
-    /// A random number for controls that start at a random phase (without it, they start at the
-    /// first).
-    fn set_phase(&mut self, _draw: u32) {}
 
     /// The pacing rate in bytes per second, if the control sets one.
     fn pacing_rate(&self) -> Option<u64> {

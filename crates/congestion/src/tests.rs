@@ -37,7 +37,7 @@ enum Step {
     Undo,
     Exit,
     Restart(Nanos),
-    Phase(u32),
+    Start(u32),
 }
 
 /// Any number, small and huge ones alike.
@@ -92,7 +92,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Undo),
         1 => Just(Step::Exit),
         1 => size().prop_map(Step::Restart),
-        1 => any::<u32>().prop_map(Step::Phase),
+        1 => any::<u32>().prop_map(Step::Start),
     ]
 }
 
@@ -147,7 +147,7 @@ fn run(
             Step::Undo => control.on_undo(),
             Step::Exit => control.on_recovery_exit(&mut window),
             Step::Restart(idle) => control.on_restart(&window, now, *idle),
-            Step::Phase(draw) => control.set_phase(*draw),
+            Step::Start(draw) => control.on_start(&mut window, now, *draw),
         }
         prop_assert!(window.cwnd >= window.mss && window.cwnd <= MAX_WINDOW.max(window.mss));
         prop_assert!(window.ssthresh >= window.floor());

@@ -204,13 +204,15 @@ pub struct Sender {
 impl Sender {
     /// A connection that is to be opened; `id` must be random.
     pub fn new(id: Id, settings: Settings) -> Self {
-        let window = Window::new(u64::from(settings.chunk), 10);
+        let mut window = Window::new(u64::from(settings.chunk), 10);
+        let mut control = Congestion::new(&settings.congestion, SLOW_START, &window);
+        control.on_start(&mut window, 0, id as u32);
         Self {
             id,
             settings,
             state: State::Hello,
             rtt: Rtt::default(),
-            control: Congestion::new(&settings.congestion, SLOW_START, &window),
+            control,
             window,
             sent: VecDeque::new(),
             base: 0,

@@ -205,7 +205,7 @@ impl<M: Message> Channels<M> {
             ends: (node(nodes[0]), node(nodes[1]), channel.places[0], channel.places[1]),
             accounts: channel.accounts,
             hashes: [0, 1].map(|way| hash(world.seed, channel.identity, count, way)),
-            phase: key.child(u64::from(count)).stream("tcp").next_u32(),
+            draw: key.child(u64::from(count)).stream("tcp").next_u32(),
             tos: 0,
             cut: channel.cut,
         }));

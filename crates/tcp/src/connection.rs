@@ -139,9 +139,9 @@ impl Connection {
         self.receiver.read(bytes);
     }
 
-    /// A random number for congestion controls that start at a random phase (BBR's gain cycle).
-    pub fn set_phase(&mut self, draw: u32) {
-        self.sender.control.set_phase(draw);
+    /// A random number for the congestion control (BBR's gain cycle begins at a random phase).
+    pub fn set_draw(&mut self, draw: u32) {
+        self.sender.draw = draw;
     }
 
     // ---------------------------------------------------------------- segments in
@@ -223,7 +223,7 @@ impl Connection {
         let scale = scaled.then(|| window_scale(&params));
         self.receiver.establish(sack, params.dsack, self.ecn, scale);
         let lost = self.syn_tries.saturating_sub(1);
-        self.sender.establish(&params, u64::from(mss), sack, self.ecn, lost);
+        self.sender.establish(now, &params, u64::from(mss), sack, self.ecn, lost);
         self.sender.space.on_window(1, window);
         self.syn_due = false;
         self.syn_at = NEVER;

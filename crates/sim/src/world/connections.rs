@@ -65,8 +65,8 @@ pub struct Opening<'a> {
     pub accounts: [u32; 2],
     /// Hashes of their headers.
     pub hashes: [u32; 2],
-    /// The phase of both clocks.
-    pub phase: u32,
+    /// A random number for their congestion controls.
+    pub draw: u32,
     /// The byte of code point and ECN.
     pub tos: u8,
     /// Whether the hosts throw away what comes.
@@ -203,7 +203,7 @@ impl Connections {
         let (near, far, there, back) = opening.ends;
         let end = |role, i: usize, nodes, place| {
             let mut tcp = Connection::new(opening.params, role, now);
-            tcp.set_phase(opening.phase);
+            tcp.set_draw(opening.draw);
             End {
                 cwnd: tcp.cwnd(),
                 tcp,

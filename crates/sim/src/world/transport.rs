@@ -55,7 +55,7 @@ impl World<'_> {
             ends,
             accounts,
             hashes: ways.map(|way| hash(self.seed, id, count, way)),
-            phase: key.stream("tcp").next_u32(),
+            draw: key.stream("tcp").next_u32(),
             tos,
             cut: false,
         })

@@ -108,6 +108,8 @@ pub(crate) struct Sender {
 
     pub(crate) window: Window,
     pub(crate) control: Congestion,
+    /// A random number for the control.
+    pub(crate) draw: u32,
     /// The control answers marks itself.
     answers_marks: bool,
     /// cwnd stopped the sender while data below this was sent (RFC 7661).
@@ -169,6 +171,7 @@ impl Sender {
             slow_after_timeout: params.slow_start.limit <= 2,
             window,
             control,
+            draw: 0,
         }
     }
 
@@ -176,6 +179,7 @@ impl Sender {
     /// had to be sent again.
     pub(crate) fn establish(
         &mut self,
+        now: Nanos,
         params: &Params,
         mss: u64,
         sack: bool,
@@ -187,6 +191,7 @@ impl Sender {
         self.window = Window::new(mss, initial);
         let congestion = params.congestion.agreed(ecn.is_exact());
         self.control = Congestion::new(&congestion, params.slow_start, &self.window);
+        self.control.on_start(&mut self.window, now, self.draw);
         self.answers_marks = self.control.answers_marks();
         let method = if sack { params.recovery } else { Method::NewReno };
         self.recovery = Recovery::new(method, self.control.owns_window());
@@ -247,4 +252,18 @@ impl Sender {
 #[inline]
 pub(crate) fn timestamp(now: Nanos) -> u32 {
     (now / MILLISECOND) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_draw_outlasts_the_handshake() {
+        let params = Params::parse("bbr").unwrap();
+        let mut sender = Sender::new(&params);
+        sender.draw = 4;
+        sender.establish(SECOND, &params, 1448, true, Ecn::Off, 0);
+        assert!(format!("{:?}", sender.control).contains("first_phase: 5"));
+    }
 }
