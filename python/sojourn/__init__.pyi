@@ -5,6 +5,7 @@ from sojourn.own import balancer as balancer
 from sojourn.own import buffer as buffer
 from sojourn.own import codel_control_law as codel_control_law
 from sojourn.own import codel_invsqrt as codel_invsqrt
+from sojourn.own import congestion as congestion
 from sojourn.own import queue as queue
 from sojourn.own import source as source
 from sojourn.scenario import Run as Run

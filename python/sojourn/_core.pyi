@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Literal, Protocol, Self, TypeAlias, final, overload
 
 __all__ = [
+    "Ack",
     "AdaptiveBuffer",
     "Balancer",
     "BalancerFlow",
     "BalancerServer",
     "BufferPolicy",
     "BufferView",
+    "ControlBench",
     "Draws",
     "Endpoint",
     "NoKernelEquivalent",
@@ -26,6 +28,7 @@ __all__ = [
     "StoreParts",
     "UdpServer",
     "WebSession",
+    "Window",
     "Wire",
     "WireOutcome",
     "WordError",
@@ -39,6 +42,7 @@ __all__ = [
     "load_capture",
     "names",
     "nearest",
+    "own_tcp",
     "parse_app",
     "parse_balancer",
     "parse_buffer",
@@ -159,8 +163,67 @@ class SourceBench:
     def next(self) -> tuple[int, int] | None: ...
     def copy(self) -> SourceBench: ...
 
+@final
+class Ack:
+    number: int
+    acked: int
+    delivered: int
+    lost: int
+    marked: int
+    una: int
+    nxt: int
+    prior_in_flight: int
+    in_flight: int
+    rtt: int
+    srtt: int
+    min_rtt: int
+    may_grow: bool
+    cwnd_limited: bool
+    in_recovery: bool
+    app_limited: bool
+    rate: int | None
+    rate_app_limited: bool
+    total_delivered: int
+    prior_delivered: int
+
+@final
+class Window:
+    @property
+    def cwnd(self) -> int: ...
+    @cwnd.setter
+    def cwnd(self, value: float) -> None: ...
+    @property
+    def ssthresh(self) -> int: ...
+    @ssthresh.setter
+    def ssthresh(self, value: float) -> None: ...
+    @property
+    def mss(self) -> int: ...
+    @property
+    def in_slow_start(self) -> bool: ...
+    @property
+    def pacing_rate(self) -> int | None: ...
+    @pacing_rate.setter
+    def pacing_rate(self, value: float | None) -> None: ...
+
+_Moved: TypeAlias = tuple[int, int, int | None]
+
+@final
+class ControlBench:
+    def __new__(cls, control_json: str, sources_json: str, mss: int, draw: int = 1, /) -> Self: ...
+    def on_ack(
+        self, now: int, acked: int, marked: int, rtt: int, cwnd_limited: bool, in_recovery: bool, /
+    ) -> _Moved: ...
+    def reduce(self, now: int, cause: str, /) -> _Moved: ...
+    def undo(self) -> _Moved: ...
+    def recovery_exit(self) -> _Moved: ...
+    def restart(self, now: int, idle: int, /) -> _Moved: ...
+    @property
+    def answers_marks(self) -> bool: ...
+    def copy(self) -> ControlBench: ...
+
 def verify_own(name: str, text: str, make: Callable[[str, int], tuple[str, str]], /) -> str: ...
-def parse_own(name: str, declared: str, text: str, /) -> str: ...
+def parse_own(name: str, declared: str, text: str, /, *, tcp: bool = False) -> str: ...
+def own_tcp(name: str, declared: str, text: str, control_json: str, /) -> str: ...
 def policy_values(name: str, declared: str, /) -> str: ...
 
 @final

@@ -14,6 +14,7 @@ from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import NoKernelEquivalent, PolicyError
 from sojourn.cli.app import app
 from sojourn.study import Comparison, Results, StudyError
+from tests.own.commands import invoke
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ROOT / "examples" / "policies"
@@ -36,19 +37,6 @@ class Fifo:
         return queue.pop()
 '''
 )
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes a policy's file into the working folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(text: str, name: str = "mine.py") -> Path:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
 
 
 def scenario(queue: str, duration: str = "3s") -> Scenario:
@@ -277,8 +265,7 @@ class Shaper:
     found = scenario("mine.py:Shaper").replace({"flows.0.tcp": "reno ecn classic"}).run(1)
     assert found.metrics["marks"] > 0
     assert 0.45 < found.metrics["utilisation"] <= 0.51
-    result = CliRunner().invoke(app, ["check", "mine.py:Shaper", "--schedules", "30"])
-    assert result.exit_code == 0, result.output
+    invoke("check", "mine.py:Shaper", "--schedules", "30")
 
 
 def test_tune_searches_its_words(write: Callable[..., Path]) -> None:
@@ -326,13 +313,6 @@ def test_linux_has_no_words_for_it(write: Callable[..., Path]) -> None:
     write(FIFO)
     with pytest.raises(NoKernelEquivalent):
         scenario("mine.py:Fifo").to_tc()
-
-
-def invoke(*arguments: str, status: int = 0) -> str:
-    """What a command prints."""
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == status, result.output
-    return str(result.stdout)
 
 
 HOME = """
@@ -487,3 +467,4 @@ def test_the_rust_example_builds_outside_the_workspace(tmp_path: Path) -> None:
     assert "balancer: flows of each server: [100, 200, 500]" in run.stdout
     assert "buffer: stored 699, discarded 301" in run.stdout
     assert "source: 520 packets in a second" in run.stdout
+    assert "congestion: 4 losses" in run.stdout

@@ -353,7 +353,7 @@ fn gained(rate: u64, gain: u64) -> u64 {
 }
 
 impl Control for Bbr {
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("mode", self.mode as i128);
         visit("bandwidth", i128::from(self.bandwidth));
         visit("min_rtt", i128::from(self.min_rtt));

@@ -9,7 +9,7 @@ use sojourn_units::words::Table;
 /// A congestion control.
 pub trait Control {
     /// What the control remembers, for tests and traces.
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128));
+    fn state(&self, visit: &mut dyn FnMut(&str, i128));
 
     /// The connection is established with `window`. `draw` is a random number, for controls that begin
     /// at a random phase.

@@ -147,7 +147,7 @@ impl Cubic {
 }
 
 impl Control for Cubic {
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("epoch", i128::from(self.epoch));
         visit("w_max_milli", (self.w_max * 1000.0) as i128);
         visit("k_ns", (self.k * SECOND as f64) as i128);

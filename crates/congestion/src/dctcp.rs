@@ -72,7 +72,7 @@ impl Dctcp {
 }
 
 impl Control for Dctcp {
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("alpha", i128::from(self.alpha));
     }
 

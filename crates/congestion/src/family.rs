@@ -1,6 +1,7 @@
 //! Any congestion control: one type over all of them, and over their parameters.
 
 use crate::control::{Control, ControlParams, EcnUse};
+use crate::external;
 use crate::hystart;
 use crate::reno;
 use crate::window::{Ack, Window};
@@ -12,13 +13,15 @@ use std::ops::{Deref, DerefMut};
 macro_rules! family {
     ($($module:ident::$Control:ident,)*) => {
         /// Which control, and its settings.
-        #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case", tag = "name")]
         pub enum Params {
             $(
                 #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
                 $Control(crate::$module::Params),
             )*
+            /// See [`external`](crate::external).
+            External(Box<external::Params>),
         }
 
         /// The names and words of all controls.
@@ -35,6 +38,7 @@ macro_rules! family {
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Control(_) => <crate::$module::Params as ControlParams>::TABLE.name,)*
+                    Self::External(_) => "external",
                 }
             }
 
@@ -42,6 +46,7 @@ macro_rules! family {
             pub fn ecn(&self) -> EcnUse {
                 match self {
                     $(Self::$Control(_) => <crate::$module::Params as ControlParams>::ECN,)*
+                    Self::External(params) => params.ecn(),
                 }
             }
 
@@ -49,6 +54,7 @@ macro_rules! family {
             pub fn has_hystart(&self) -> bool {
                 match self {
                     $(Self::$Control(_) => <crate::$module::Params as ControlParams>::HYSTART,)*
+                    Self::External(_) => false,
                 }
             }
 
@@ -59,6 +65,8 @@ macro_rules! family {
             pub fn set(&mut self, given: &Given) -> Result<(), WordError> {
                 match self {
                     $(Self::$Control(params) => params.set(given),)*
+                    // Its words are read where its code is.
+                    Self::External(_) => Ok(()),
                 }
             }
         }
@@ -77,6 +85,8 @@ macro_rules! family {
                 #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
                 $Control(crate::$module::$Control),
             )*
+            /// See [`external`](crate::external).
+            External(external::External),
         }
 
         impl Congestion {
@@ -84,6 +94,7 @@ macro_rules! family {
             pub fn new(params: &Params, slow_start: hystart::Params, window: &Window) -> Self {
                 match params {
                     $(Params::$Control(params) => Self::$Control(params.build(slow_start, window)),)*
+                    Params::External(params) => Self::External(params.build()),
                 }
             }
 
@@ -92,6 +103,7 @@ macro_rules! family {
             pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Self::$Control(control) => control.on_ack(window, ack),)*
+                    Self::External(control) => control.on_ack(window, ack),
                 }
             }
 
@@ -100,6 +112,7 @@ macro_rules! family {
             pub fn pacing_rate(&self) -> Option<u64> {
                 match self {
                     $(Self::$Control(control) => control.pacing_rate(),)*
+                    Self::External(control) => control.pacing_rate(),
                 }
             }
         }
@@ -111,6 +124,7 @@ macro_rules! family {
             fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$Control(control) => control,)*
+                    Self::External(control) => control,
                 }
             }
         }
@@ -120,6 +134,7 @@ macro_rules! family {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 match self {
                     $(Self::$Control(control) => control,)*
+                    Self::External(control) => control,
                 }
             }
         }
@@ -128,11 +143,18 @@ macro_rules! family {
 
 controls!(family!);
 
+impl From<external::Params> for Params {
+    fn from(params: external::Params) -> Self {
+        Self::External(Box::new(params))
+    }
+}
+
 impl Params {
     /// What runs on a connection whose peer echoes each mark, or does not: L4S needs it to, and gives
     /// way to Reno otherwise.
     #[must_use]
-    pub fn agreed(self, is_exact: bool) -> Self {
-        if self.ecn() == EcnUse::L4s && !is_exact { Self::Reno(reno::Params {}) } else { self }
+    pub fn agreed(&self, is_exact: bool) -> &Self {
+        const RENO: &Params = &Params::Reno(reno::Params {});
+        if self.ecn() == EcnUse::L4s && !is_exact { RENO } else { self }
     }
 }

@@ -41,6 +41,7 @@ macro_rules! modules {
 controls!(modules!);
 
 mod control;
+pub mod external;
 mod family;
 pub mod hystart;
 mod window;

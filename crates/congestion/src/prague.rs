@@ -179,7 +179,7 @@ impl Prague {
 }
 
 impl Control for Prague {
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("alpha", i128::from(self.upscaled >> GAIN));
         visit("rounds", i128::from(self.rounds));
         visit("fraction", i128::from(self.fraction));

@@ -73,7 +73,7 @@ pub(super) fn half(window: &Window, flight: u64) -> u64 {
 }
 
 impl Control for Reno {
-    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
         visit("counted", i128::from(self.counted));
     }
 

@@ -183,9 +183,9 @@ struct Path {
 }
 
 impl Path {
-    fn new(params: Params, kind: Kind) -> Self {
+    fn new(params: &Params, kind: Kind) -> Self {
         let window = Window::new(1000, 10);
-        let control = Congestion::new(&params, slow_start(kind), &window);
+        let control = Congestion::new(params, slow_start(kind), &window);
         Self { window, control, now: 1000 * SECOND, una: 1 }
     }
 
@@ -220,7 +220,7 @@ impl Path {
 #[test]
 fn slow_start_doubles() {
     for params in [Params::Reno(reno::Params {}), Params::Cubic(cubic::Params::default())] {
-        let mut path = Path::new(params, Kind::None);
+        let mut path = Path::new(&params, Kind::None);
         path.round(100 * MILLISECOND, 100 * MILLISECOND, 10 * MILLISECOND, false);
         assert_eq!(path.window.cwnd, 20_000);
         path.round(100 * MILLISECOND, 100 * MILLISECOND, 10 * MILLISECOND, false);
@@ -232,7 +232,7 @@ fn slow_start_doubles() {
 #[test]
 fn cubic_climbs_along_its_function() {
     let params = cubic::Params { reno_friendly: false, ..cubic::Params::default() };
-    let mut path = Path::new(Params::Cubic(params), Kind::None);
+    let mut path = Path::new(&Params::Cubic(params), Kind::None);
     path.window.set_cwnd(100_000);
     let ssthresh = path.control.reduce(&path.window, 100_000, Cause::Loss, path.now);
     assert_eq!(ssthresh, 70_000);
@@ -270,7 +270,7 @@ fn cubic_converges_fast() {
 
 #[test]
 fn classic_hystart_leaves_on_delay() {
-    let mut path = Path::new(Params::Cubic(cubic::Params::default()), Kind::Classic);
+    let mut path = Path::new(&Params::Cubic(cubic::Params::default()), Kind::Classic);
     let base = 100 * MILLISECOND;
     path.round(base, base, MILLISECOND, false);
     assert!(path.window.in_slow_start() && path.window.ssthresh == MAX_WINDOW);
@@ -283,7 +283,7 @@ fn classic_hystart_leaves_on_delay() {
 
 #[test]
 fn classic_hystart_leaves_on_a_long_train() {
-    let mut path = Path::new(Params::Cubic(cubic::Params::default()), Kind::Classic);
+    let mut path = Path::new(&Params::Cubic(cubic::Params::default()), Kind::Classic);
     let base = 40 * MILLISECOND;
     path.round(base, base, 2 * MILLISECOND, false);
     // ACKs less than 2 ms apart over more than half the round trip: the pipe is full.
@@ -296,7 +296,7 @@ fn classic_hystart_leaves_on_a_long_train() {
 /// slow start ends after five rounds.
 #[test]
 fn hystart_plus_plus_is_conservative_first() {
-    let mut path = Path::new(Params::Reno(reno::Params {}), Kind::PlusPlus);
+    let mut path = Path::new(&Params::Reno(reno::Params {}), Kind::PlusPlus);
     let base = 100 * MILLISECOND;
     path.round(base, base, MILLISECOND, false);
     path.round(base + 20 * MILLISECOND, base, MILLISECOND, false);
@@ -320,7 +320,7 @@ fn hystart_plus_plus_is_conservative_first() {
 #[test]
 fn dctcp_reduces_in_proportion() {
     let params = dctcp::Params { shift: 4, initial_alpha: 0 };
-    let mut path = Path::new(Params::Dctcp(params), Kind::None);
+    let mut path = Path::new(&Params::Dctcp(params), Kind::None);
     path.window.set_cwnd(100_000);
     path.window.ssthresh = 50_000;
     let alpha = |path: &Path| match &path.control {
@@ -407,7 +407,7 @@ fn bbr_goes_through_its_modes() {
 }
 
 fn prague(params: prague::Params, cwnd: u64) -> Path {
-    let mut path = Path::new(Params::Prague(params), Kind::None);
+    let mut path = Path::new(&Params::Prague(params), Kind::None);
     path.window.set_cwnd(cwnd);
     path.window.ssthresh = cwnd;
     path
@@ -510,7 +510,7 @@ fn prague_reduces_once_a_round() {
 
 #[test]
 fn prague_paces_over_the_round_trip() {
-    let mut path = Path::new(Params::Prague(PATIENT), Kind::None);
+    let mut path = Path::new(&Params::Prague(PATIENT), Kind::None);
     assert_eq!(path.control.pacing_rate(), Some(10_000_000), "a millisecond, before there is any");
     let rtt = 100 * MILLISECOND;
     path.round(rtt, rtt, MILLISECOND, false);
@@ -530,8 +530,8 @@ fn prague_falls_back() {
     let params = Params::Prague(PATIENT);
     assert_eq!(
         (params.agreed(true), params.agreed(false)),
-        (params, Params::Reno(reno::Params {}))
+        (&params, &Params::Reno(reno::Params {}))
     );
     let cubic = Params::Cubic(cubic::Params::default());
-    assert_eq!(cubic.agreed(false), cubic);
+    assert_eq!(cubic.agreed(false), &cubic);
 }

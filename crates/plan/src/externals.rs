@@ -1,6 +1,6 @@
 //! Policies from outside the engine that a plan names, wherever they stand in it.
 
-use crate::Plan;
+use crate::{App, Plan, Transport};
 use sojourn_units::external::Spec;
 
 /// A policy from outside the engine, to be bound to its code, by family.
@@ -12,6 +12,8 @@ pub enum External<'a> {
     Balancer(&'a mut sojourn_balance::external::Params),
     /// A traffic source.
     Source(&'a mut sojourn_traffic::external::Params),
+    /// A congestion control.
+    Congestion(&'a mut sojourn_congestion::external::Params),
 }
 
 impl External<'_> {
@@ -21,6 +23,7 @@ impl External<'_> {
             Self::Queue(params) => &params.spec,
             Self::Balancer(params) => &params.spec,
             Self::Source(params) => &params.spec,
+            Self::Congestion(params) => &params.spec,
         }
     }
 }
@@ -39,9 +42,19 @@ impl Plan {
                 found.push(External::Balancer(params));
             }
         }
+        let mut carriers = Vec::new();
         for group in &mut self.groups {
             if let sojourn_traffic::App::External(params) = &mut group.app {
                 found.push(External::Source(params));
+            }
+            if let Transport::Tcp(tcp) = &mut group.transport {
+                carriers.push(tcp);
+            }
+        }
+        carriers.extend(self.apps.iter_mut().map(|App::Store(store)| &mut store.tcp));
+        for tcp in carriers {
+            if let sojourn_congestion::Params::External(params) = &mut tcp.congestion {
+                found.push(External::Congestion(params));
             }
         }
         found

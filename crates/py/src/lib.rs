@@ -47,11 +47,15 @@ mod _core {
     #[pymodule_export]
     use crate::own::buffer::BufferView;
     #[pymodule_export]
+    use crate::own::congestion::{Ack, Window};
+    #[pymodule_export]
+    use crate::own::congestion_bench::ControlBench;
+    #[pymodule_export]
     use crate::own::source::SourceBench;
     #[pymodule_export]
     use crate::own::views::{Draws, Packet, Queue};
     #[pymodule_export]
-    use crate::own::{parse_own, policy_values};
+    use crate::own::{own_tcp, parse_own, policy_values};
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, names, nearest, parse_app, parse_dscp,

@@ -219,12 +219,8 @@ pub(crate) fn udp_send(
             ));
         }
     };
-    let known = ["cubic", "reno", "bbr"].contains(&congestion);
-    let Some(congestion) = sojourn_congestion::Params::named(congestion).filter(|_| known) else {
-        return fail(format!(
-            "unknown congestion control `{congestion}`; there are cubic, reno, bbr"
-        ));
-    };
+    let faults = Arc::new(Faults::default());
+    let congestion = own::congestion::read(py, congestion, &faults)?;
     if !(576..=65_000).contains(&datagram) {
         return fail(format!("a datagram has 576 to 65000 bytes; found {datagram}"));
     }
@@ -269,6 +265,9 @@ pub(crate) fn udp_send(
         let told = |now: &Progress| {
             let answer = Python::attach(|py| -> PyResult<bool> {
                 py.check_signals()?;
+                if let Some(fault) = faults.take() {
+                    return Err(fault);
+                }
                 let Some(call) = &progress else { return Ok(true) };
                 let rtt = now.rtt as f64 / SECOND as f64;
                 let answer = call.bind(py).call1((now.counters.acknowledged, rtt, now.cwnd))?;
@@ -282,7 +281,7 @@ pub(crate) fn udp_send(
         // A piece and its header.
         send(to, settings, piece as usize + 256, next, told)
     });
-    if let Some(error) = raised.or(raised_in_progress) {
+    if let Some(error) = raised.or(raised_in_progress).or_else(|| faults.take()) {
         return Err(error);
     }
     match outcome {

@@ -4,7 +4,7 @@ use crate::io::{Inbox, SEGMENTS, Socket};
 use crate::packet::{Code, DIGEST};
 use crate::sender::{Counters, End, Part, Sender, Settings};
 use crate::serve::random;
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
@@ -148,7 +148,7 @@ impl Client {
 
     /// Time by its own clock, which does not begin at 0.
     pub(crate) fn now(&self) -> Nanos {
-        self.start.elapsed().as_nanos() as Nanos + SECOND
+        self.start.elapsed().as_nanos() as Nanos + EPOCH
     }
 
     /// How far it is.

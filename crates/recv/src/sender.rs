@@ -46,7 +46,7 @@ pub enum Mode {
 }
 
 /// Settings of a client.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Payload bytes of a fragment.
     pub chunk: u16,
@@ -209,6 +209,7 @@ impl Sender {
         control.on_start(&mut window, 0, id as u32);
         Self {
             id,
+            messages: Outgoing::new(settings.queue),
             settings,
             state: State::Hello,
             rtt: Rtt::default(),
@@ -221,7 +222,6 @@ impl Sender {
             delivered: 0,
             delivered_at: 0,
             recovery: 0,
-            messages: Outgoing::new(settings.queue),
             cursor: 0,
             again: VecDeque::new(),
             processed: 0,

@@ -180,7 +180,7 @@ fn nobody_there_and_being_stopped() {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let settings = Sending { patience: 300_000_000, ..Sending::default() };
     let to = free.local_addr().unwrap();
-    match send_all(to, settings, vec![vec![1]]) {
+    match send_all(to, settings.clone(), vec![vec![1]]) {
         Err(SendError::Silence) => {}
         other => panic!("{other:?}"),
     }

@@ -45,7 +45,8 @@ fn address(i: usize) -> SocketAddr {
 
 impl World {
     fn new(policy: &str, limits: Limits, path: Path, rate: u64, settings: &[Settings]) -> Self {
-        let client = |(i, s): (usize, &Settings)| (address(i), Sender::new(100 + i as u64, *s));
+        let client =
+            |(i, s): (usize, &Settings)| (address(i), Sender::new(100 + i as u64, s.clone()));
         Self {
             now: SECOND,
             draws: Key::new(path.delay + 77, "network").stream("path"),
@@ -216,7 +217,7 @@ fn a_slow_handler_pushes_back() {
     world.run(&[30_000; 200], 60 * SECOND);
     assert_eq!(world.server.store().counters().discarded.packets, 0);
     assert!(world.peak <= 256 << 10);
-    let many = [settings(Mode::StopAndWait { processed: true }); 12];
+    let many = vec![settings(Mode::StopAndWait { processed: true }); 12];
     let mut world =
         World::new("static size 128kb", Limits::default(), Path::CLEAN, 2_000_000, &many);
     world.run(&[30_000; 20], 120 * SECOND);

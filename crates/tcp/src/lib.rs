@@ -29,4 +29,4 @@ pub use profile::Profile;
 pub use segment::{Flags, Segment};
 pub use sender::Counters;
 pub use sender::recovery::Phase;
-pub use words::tables;
+pub use words::{table, tables};

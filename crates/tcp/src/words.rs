@@ -5,7 +5,7 @@
 
 use crate::params::{Ecn, Params};
 use crate::profile::{LINUX_6, Profile};
-use sojourn_congestion::{EcnUse, hystart};
+use sojourn_congestion::{EcnUse, external, hystart};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
 use std::sync::LazyLock;
@@ -22,8 +22,8 @@ static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
     sojourn_congestion::TABLES.iter().copied().map(table).collect()
 });
 
-/// The words of TCP, of slow start, and of the control.
-fn table(control: &Table) -> Table {
+/// The words of TCP, of slow start, and of a control. They live as long as the process.
+pub fn table(control: &Table) -> Table {
     let mut words = vec![PROFILE];
     for word in Params::WORDS {
         words.push(*word);
@@ -63,13 +63,30 @@ impl Params {
     /// An unknown control or word, a value of the wrong kind, or values that contradict.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("transport", tables(), text)?;
+        Self::read(&given, |profile| {
+            let mut congestion = profile.control(table.name);
+            congestion.set(&given)?;
+            Ok(congestion)
+        })
+    }
+
+    /// Takes what was given beside the words of an external control, read by a [`table`] of its words.
+    ///
+    /// # Errors
+    /// A value of the wrong kind, or values that contradict.
+    pub fn external(given: &Given, control: external::Params) -> Result<Self, WordError> {
+        Self::read(given, |_| Ok(control.into()))
+    }
+
+    fn read(
+        given: &Given,
+        control: impl FnOnce(&Profile) -> Result<sojourn_congestion::Params, WordError>,
+    ) -> Result<Self, WordError> {
         let profile = given.text("profile").and_then(Profile::named).unwrap_or(&LINUX_6);
-        let mut congestion = profile.control(table.name);
-        congestion.set(&given)?;
-        let mut params = Self::with(profile, congestion);
-        params.slow_start.set(&given)?;
-        params.set(&given)?;
-        params.check(&given)?;
+        let mut params = Self::with(profile, control(profile)?);
+        params.slow_start.set(given)?;
+        params.set(given)?;
+        params.check(given)?;
         Ok(params)
     }
 

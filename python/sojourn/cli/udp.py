@@ -137,7 +137,12 @@ def send(
         ),
     ] = "windowed",
     congestion: Annotated[
-        Literal["cubic", "reno", "bbr"], typer.Option("--congestion", help="Congestion control.")
+        str,
+        typer.Option(
+            "--congestion",
+            metavar="CONTROL",
+            help="Congestion control: cubic, reno, bbr, or your own, such as mine.py:Mine.",
+        ),
     ] = "cubic",
     piece: Annotated[
         str, typer.Option("--piece", metavar="SIZE", help="Bytes of a message, up to 4mb.")
@@ -152,6 +157,8 @@ def send(
 
     The server's checksum is compared with that of what was read.
     """
+    from sojourn.own.text import alone
+
     called = name or ("" if file == "-" else Path(file).name)
     if not called:
         exits.fail("standard input needs a `--name`", as_json=as_json)
@@ -175,7 +182,7 @@ def send(
                     read,
                     length=length,
                     mode=mode,
-                    congestion=congestion,
+                    congestion=alone("congestion", congestion),
                     piece=parse_quantity("size", piece),
                     datagram=datagram,
                     progress=progress,

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from sojourn.own.declare import ACCEPT, DROP, MARK, Verdict, balancer, buffer, queue, source
+from sojourn.own.declare import (
+    ACCEPT,
+    DROP,
+    MARK,
+    Verdict,
+    balancer,
+    buffer,
+    congestion,
+    queue,
+    source,
+)
 from sojourn.own.errors import OwnError
 from sojourn.own.laws import codel_control_law, codel_invsqrt
 
@@ -16,6 +26,7 @@ __all__ = [
     "buffer",
     "codel_control_law",
     "codel_invsqrt",
+    "congestion",
     "queue",
     "source",
 ]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from typing import Any, TypeVar
 
 from sojourn import _core
@@ -80,6 +81,10 @@ class Family:
     methods: Mapping[str, tuple[str, ...]]
     optional: Mapping[str, tuple[str, ...]]
     init: tuple[str, ...] = ("params", "draws")
+    beside: str = ""
+    """Kind of the engine's words that may stand beside a policy's own, such as `tcp`."""
+    elsewhere: str = ""
+    """Where policies of this family work, for those who want them elsewhere."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -108,6 +113,21 @@ FAMILIES: dict[str, Family] = {
         init=("params",),
     ),
     "source": Family("source", "traffic source", {"next": ("now",)}, {"state": ()}),
+    "congestion": Family(
+        "congestion",
+        "congestion control",
+        {"on_ack": ("now", "ack", "window"), "reduce": ("now", "cause", "flight", "window")},
+        {
+            "on_start": ("window",),
+            "on_undo": (),
+            "on_recovery_exit": ("window",),
+            "on_restart": ("now", "idle", "window"),
+            "state": (),
+        },
+        beside="tcp",
+        elsewhere="a congestion control of your own works in simulation and in `sojourn udp`: the "
+        "kernel's TCP takes none",
+    ),
 }
 
 LOOKS = ("nothing", "connections", "latency", "counters", "backlog")
@@ -170,6 +190,19 @@ def source(name: str, *, longest: str = "1472b", **defaults: Default) -> Callabl
     return _declare("source", name, defaults, {"longest": size})
 
 
+def congestion(
+    name: str, *, owns_window: bool = False, answers_marks: bool = False, **defaults: Default
+) -> Callable[[C], C]:
+    """Declare a congestion control.
+
+    The class has `__init__(params, draws)`, `on_ack(now, ack, window)` and
+    `reduce(now, cause, flight, window)`, which returns the new ssthresh. With `owns_window` it sets
+    cwnd also while losses are repaired; with `answers_marks` marks are left to `on_ack`.
+    """
+    options = {"owns_window": owns_window, "answers_marks": answers_marks}
+    return _declare("congestion", name, defaults, options)
+
+
 def _declare(
     family: str,
     name: str,
@@ -181,6 +214,9 @@ def _declare(
     if not _NAME.fullmatch(name):
         raise OwnError(f"a policy's name has small letters, digits and `_`; found {name!r}")
     words = tuple(_word(key, default) for key, default in defaults.items())
+    beside = FAMILIES[family].beside
+    if taken := _words_of(beside) & set(defaults):
+        raise OwnError(f"`{min(taken)}` is a word of {beside}: call the parameter otherwise")
 
     def declared(cls: C) -> C:
         _check_methods(FAMILIES[family], cls, needs)
@@ -189,6 +225,15 @@ def _declare(
         return cls
 
     return declared
+
+
+@cache
+def _words_of(kind: str) -> frozenset[str]:
+    """The words that all of the engine's policies of a kind share, which no other may have."""
+    if not kind:
+        return frozenset()
+    tables = json.loads(_core.describe())[kind]
+    return frozenset.intersection(*(frozenset(w["name"] for w in t["words"]) for t in tables))
 
 
 def _word(name: str, default: Default) -> Word:

@@ -32,6 +32,8 @@ class Own:
     declaration: Declaration
     values: Json
     """All parameters in base units, defaults included."""
+    text: str
+    """What the user wrote, the engine's words included."""
 
     @property
     def spec(self) -> Json:
@@ -61,8 +63,12 @@ def read_file(name: str) -> bytes:
     return data
 
 
-def own(family: str, text: str, read: Read = read_file) -> Own:
-    """The policy that a text describes; raises `OwnError` or `WordError`."""
+def own(family: str, text: str, read: Read = read_file, *, beside: str | None = None) -> Own:
+    """The policy that a text describes; raises `OwnError` or `WordError`.
+
+    `beside` is the kind of the engine's words that may stand beside its own: the family's, if
+    nothing is said.
+    """
     place = place_of(text)
     sources = sources_of(place.file, read)
     declaration = declared(place.policy, sources)
@@ -72,8 +78,9 @@ def own(family: str, text: str, read: Read = read_file) -> Own:
     words = declaration.words_json
     first = text[place.start : place.end]
     values = json.loads(_core.policy_values(first, words))
-    values |= json.loads(_core.parse_own(first, words, text))
-    return Own(place.policy, sources, declaration, values)
+    beside = FAMILIES[family].beside if beside is None else beside
+    values |= json.loads(_core.parse_own(first, words, text, tcp=beside == "tcp"))
+    return Own(place.policy, sources, declaration, values, text)
 
 
 def sources_of(file: str, read: Read = read_file) -> Sources:
@@ -137,8 +144,21 @@ def source_params(own: Own) -> Json:
     return {"name": "external", "spec": own.spec, "longest": own.declaration.options["longest"]}
 
 
+def control_params(own: Own) -> Json:
+    """A congestion control's parameters as a plan has them."""
+    return {"name": "external", "spec": own.spec, **own.declaration.options}
+
+
+def tcp_params(own: Own) -> Json:
+    """A TCP with a congestion control of one's own, and what its text says of TCP."""
+    place, words = place_of(own.text), own.declaration.words_json
+    name, control = own.text[place.start : place.end], json.dumps(control_params(own))
+    return dict(json.loads(_core.own_tcp(name, words, own.text, control)))
+
+
 FORMS: dict[str, Callable[[Own], Json]] = {
     "queue": queue_params,
+    "congestion": tcp_params,
     "balancer": balancer_params,
     "buffer": buffer_params,
     "source": source_params,
@@ -150,8 +170,9 @@ def alone(family: str, text: str, read: Read = read_file) -> str:
     """A policy as the engine takes it outside a plan: one of one's own with its sources."""
     if not is_own(text):
         return text
-    found = own(family, text, read)
-    return with_sources(FORMS[family](found), found.texts)
+    found = own(family, text, read, beside="")
+    form = control_params if family == "congestion" else FORMS[family]
+    return with_sources(form(found), found.texts)
 
 
 def balancer_text(params: Json, sources: dict[str, dict[str, str]]) -> str:

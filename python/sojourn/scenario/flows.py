@@ -108,7 +108,8 @@ def _transport(context: Context, at: Path, flow: Flow) -> Json:
         udp = is_own(flow.app) or _core.app_carriers(flow.app)[0] == "udp"
     if udp and flow.tcp is None:
         return {"protocol": "udp"}
-    tcp = context.words((*at, "tcp"), _core.parse_tcp, flow.tcp or DEFAULT_TCP)
+    text = flow.tcp or DEFAULT_TCP
+    tcp = context.policy("congestion", (*at, "tcp"), _core.parse_tcp, text, instead=DEFAULT_TCP)
     return {"protocol": "tcp", **tcp}
 
 

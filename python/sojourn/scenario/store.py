@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sojourn import _core
 from sojourn.scenario.context import Context, Json
+from sojourn.scenario.flows import DEFAULT_TCP
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import REQUESTS, WORKLOADS, Fault, Store
 from sojourn.scenario.words import time_of
@@ -77,7 +78,9 @@ def store_of(context: Context, store: Store) -> Json:
         "write_level": store.write_consistency or store.consistency,
         "read_level": store.read_consistency or store.consistency,
         "coordinator": store.coordinator,
-        "tcp": context.words((*at, "tcp"), _core.parse_tcp, store.tcp),
+        "tcp": context.policy(
+            "congestion", (*at, "tcp"), _core.parse_tcp, store.tcp, instead=DEFAULT_TCP
+        ),
         "load": _load(context, store),
         "workload": _workload(store),
         "service": {

@@ -178,7 +178,7 @@ Queue = Annotated[
 ]
 Tcp = Annotated[
     str,
-    _checked("a TCP", "cubic", _core.parse_tcp),
+    _checked("a TCP", "cubic", _or_own(_core.parse_tcp)),
     _schema("A congestion control or profile, then options.", "cubic", "reno ecn"),
 ]
 App = Annotated[

@@ -174,8 +174,11 @@ impl QueueBench {
     }
 
     /// A queue in the same state, independent of this one.
-    fn copy(&self) -> Self {
+    fn copy(&self) -> PyResult<Self> {
         let (queue, draws) = (self.queue.clone(), self.draws.clone());
-        Self { queue, draws, faults: self.faults.clone() }
+        match self.faults.take() {
+            Some(error) => Err(error),
+            None => Ok(Self { queue, draws, faults: self.faults.clone() }),
+        }
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sojourn_units::EPOCH;
 use sojourn_units::external::{Spec, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,13 +50,15 @@ impl Loaded {
         Self::new(py, spec, &sources, faults)
     }
 
-    /// A copy of an instance.
-    ///
-    /// # Panics
-    /// If its class cannot be copied.
+    /// A copy of an instance. One that cannot be made is a fault; it is the instance itself then.
     pub(crate) fn copy<'py>(&self, object: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
-        let copied = object.py().import("copy").and_then(|m| m.call_method1("deepcopy", (object,)));
-        copied.unwrap_or_else(|error| panic!("a copy of {} cannot be made: {error}", self.name))
+        let py = object.py();
+        let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
+        copied.unwrap_or_else(|error| {
+            let message = self.faults.explain(py, error);
+            self.faults.report(&self.name, "copy.deepcopy", EPOCH, &message);
+            object.clone()
+        })
     }
 
     /// An instance of the class; without `draws` in a family that is given none.

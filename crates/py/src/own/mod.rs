@@ -3,6 +3,8 @@
 pub(crate) mod balancer;
 pub(crate) mod bench;
 pub(crate) mod buffer;
+pub(crate) mod congestion;
+pub(crate) mod congestion_bench;
 mod faults;
 pub(crate) mod loaded;
 mod package;
@@ -16,7 +18,7 @@ use loaded::Loaded;
 use pyo3::prelude::*;
 use sojourn_plan::{External, Plan};
 use std::sync::Arc;
-pub(crate) use words::{parse_own, policy_values};
+pub(crate) use words::{own_tcp, parse_own, policy_values};
 
 /// Binds what a plan names to its code, and gives what watches it; none if it names no policy of a
 /// user's.
@@ -32,6 +34,9 @@ pub(crate) fn bind(py: Python<'_>, plan: &mut Plan) -> PyResult<Option<Arc<Fault
             External::Queue(params) => params.code = queue::code(loaded),
             External::Balancer(params) => params.code = balancer::code(loaded),
             External::Source(params) => params.code = source::code(loaded),
+            External::Congestion(params) => {
+                params.code = congestion::code(loaded, &params.spec.params);
+            }
         }
     }
     plan.sources = sources;

@@ -231,19 +231,13 @@ impl Policy for PyPolicy {
 
     fn copy(&self) -> Box<dyn Policy> {
         Python::attach(|py| {
-            let made = || -> PyResult<Self> {
-                let copy = self.loaded.copy(self.object.bind(py));
-                let mut policy = Self::new(py, &copy, self.loaded.clone(), self.period)?;
-                policy.timer = self.timer;
-                let here = self.queue.borrow(py);
-                let packets = here.packets.iter().map(|p| p.as_ref().map(|p| p.clone_ref(py)));
-                policy.queue.borrow_mut(py).packets = packets.collect();
-                Ok(policy)
-            };
-            match made() {
-                Ok(policy) => Box::new(policy) as Box<dyn Policy>,
-                Err(error) => panic!("a copy of {} cannot be made: {error}", self.loaded.name),
-            }
+            let copy = self.loaded.copy(self.object.bind(py));
+            let here = self.queue.borrow(py);
+            let packets = here.packets.iter().map(|p| p.as_ref().map(|p| p.clone_ref(py)));
+            let made = Self::new(py, &copy, self.loaded.clone(), self.period);
+            let policy = made.expect("an instance has its class's methods");
+            policy.queue.borrow_mut(py).packets = packets.collect();
+            Box::new(Self { timer: self.timer, ..policy })
         })
     }
 

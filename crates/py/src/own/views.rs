@@ -230,6 +230,13 @@ pub(crate) struct Draws {
     pub(super) stream: Stream,
 }
 
+impl Draws {
+    /// A stream of its own, by its key.
+    pub(super) fn keyed(key: u64) -> Self {
+        Self { stream: Stream::keyed(key) }
+    }
+}
+
 #[pymethods]
 impl Draws {
     /// 16 random bits.

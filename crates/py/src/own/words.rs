@@ -1,5 +1,6 @@
 //! The words of users' policies, read by the engine's own parser.
 
+use super::congestion::control_params;
 use crate::errors::word_error;
 use crate::parse::json;
 use pyo3::exceptions::PyValueError;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use sojourn_units::external::Value as Setting;
 use sojourn_units::words::{self, Given, Kind, Table, Word};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A word as the package declares it.
 #[derive(Deserialize)]
@@ -18,8 +19,14 @@ struct Declared {
     default: String,
 }
 
+/// The words of a policy, alone and beside TCP's.
+struct Tables {
+    own: &'static Table,
+    tcp: LazyLock<Table, Box<dyn FnOnce() -> Table + Send>>,
+}
+
 /// Tables of policies read so far: they live as long as the process, as those of the engine do.
-static TABLES: Mutex<Option<HashMap<String, &'static Table>>> = Mutex::new(None);
+static TABLES: Mutex<Option<HashMap<String, &'static Tables>>> = Mutex::new(None);
 
 fn leak(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
@@ -42,20 +49,22 @@ fn word(declared: &Declared) -> PyResult<Word> {
     Ok(Word { name, kind, default: leak(&declared.default), doc: "" })
 }
 
-fn table(name: &str, declared: &str) -> PyResult<&'static Table> {
+fn tables(name: &str, declared: &str) -> PyResult<&'static Tables> {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     let tables = tables.get_or_insert_default();
     let key = format!("{name}\0{declared}");
-    if let Some(table) = tables.get(&key) {
-        return Ok(table);
+    if let Some(known) = tables.get(&key) {
+        return Ok(known);
     }
     let words: Vec<Declared> =
         serde_json::from_str(declared).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let words: Vec<Word> = words.iter().map(word).collect::<PyResult<_>>()?;
     let table = Table { name: leak(name), summary: "", source: "", words: words.leak() };
-    let table: &'static Table = Box::leak(Box::new(table));
-    tables.insert(key, table);
-    Ok(table)
+    let own: &'static Table = Box::leak(Box::new(table));
+    let tcp = LazyLock::new(Box::new(|| sojourn_tcp::table(own)) as Box<_>);
+    let made: &'static Tables = Box::leak(Box::new(Tables { own, tcp }));
+    tables.insert(key, made);
+    Ok(made)
 }
 
 /// What was given, in base units.
@@ -71,25 +80,46 @@ fn values(table: &Table, given: &Given) -> BTreeMap<&'static str, Setting> {
 }
 
 /// Reads `text`, whose first word is `name`, against words declared as JSON; JSON of what was given.
+/// With `tcp`, TCP's words may stand beside them.
 #[pyfunction]
-#[pyo3(signature = (name, declared, text, /))]
+#[pyo3(signature = (name, declared, text, /, *, tcp=false))]
 pub(crate) fn parse_own(
     py: Python<'_>,
     name: &str,
     declared: &str,
     text: &str,
+    tcp: bool,
 ) -> PyResult<String> {
-    let table = table(name, declared)?;
+    let tables = tables(name, declared)?;
+    let whole = if tcp { &*tables.tcp } else { tables.own };
     let (_, given) =
-        words::describe("policy", &[table], text).map_err(|e| word_error(py, text, &e))?;
-    json(&values(table, &given))
+        words::describe("policy", &[whole], text).map_err(|e| word_error(py, text, &e))?;
+    json(&values(tables.own, &given))
+}
+
+/// A plan's TCP with a congestion control (JSON of its parameters) whose words are declared as JSON, and
+/// what `text` says of TCP.
+#[pyfunction]
+#[pyo3(signature = (name, declared, text, control_json, /))]
+pub(crate) fn own_tcp(
+    py: Python<'_>,
+    name: &str,
+    declared: &str,
+    text: &str,
+    control_json: &str,
+) -> PyResult<String> {
+    let tables = tables(name, declared)?;
+    let control = control_params(control_json)?;
+    let read = words::describe("transport", &[&*tables.tcp], text)
+        .and_then(|(_, given)| sojourn_tcp::Params::external(&given, control));
+    json(&read.map_err(|e| word_error(py, text, &e))?)
 }
 
 /// The defaults of words declared as JSON, read as a user's text would be.
 #[pyfunction]
 #[pyo3(signature = (name, declared, /))]
 pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyResult<String> {
-    let table = table(name, declared)?;
+    let table = tables(name, declared)?.own;
     let mut text = name.to_owned();
     for word in table.words {
         match word.kind {
@@ -97,5 +127,5 @@ pub(crate) fn policy_values(py: Python<'_>, name: &str, declared: &str) -> PyRes
             _ => text.extend([" ", word.name, " ", word.default]),
         }
     }
-    parse_own(py, name, declared, &text)
+    parse_own(py, name, declared, &text, false)
 }

@@ -190,7 +190,7 @@ impl Sender {
         let initial = if lost_syns > 1 { 1 } else { self.restart.initial };
         self.window = Window::new(mss, initial);
         let congestion = params.congestion.agreed(ecn.is_exact());
-        self.control = Congestion::new(&congestion, params.slow_start, &self.window);
+        self.control = Congestion::new(congestion, params.slow_start, &self.window);
         self.control.on_start(&mut self.window, now, self.draw);
         self.answers_marks = self.control.answers_marks();
         let method = if sack { params.recovery } else { Method::NewReno };

@@ -2,11 +2,13 @@
 
 mod balancer;
 mod buffer;
+mod congestion;
 mod queue;
 mod source;
 
 fn main() {
     queue::run();
+    congestion::run();
     balancer::run();
     buffer::run();
     source::run();

@@ -18,6 +18,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.lab.programs.errors import Problem
 from sojourn.lab.programs.plan import LONGEST_MTU, TCP_HEADERS, Flow
+from sojourn.own.declare import FAMILIES
 
 PROC = Path("/proc/sys/net/ipv4")
 CUBIC = Path("/sys/module/tcp_cubic/parameters")
@@ -322,6 +323,9 @@ _FIXED: tuple[tuple[str, str, Any], ...] = (
 def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]]:
     control = tcp["congestion"]
     name = control["name"]
+    if name == "external":
+        yield f"tcp {control['spec']['policy']}", FAMILIES["congestion"].elsewhere
+        return
     if name not in kernel.controls:
         has = f"this kernel has {', '.join(kernel.controls)}"
         yield f"tcp {name}", f"{has}; others may be modules to load (modprobe tcp_{name})"

@@ -1,0 +1,356 @@
+//! Congestion controls from outside this crate.
+//!
+//! A [`Policy`] decides; [`External`] applies its decisions and holds it to the contract of a control. A
+//! policy that breaks the contract, or returns a [`Fault`], is told so once ([`Policy::on_fault`]) and is
+//! not asked again; the window no longer grows and is halved on congestion from then on, so that the
+//! run can end in order.
+//!
+//! `examples/policies/` has a whole policy with its own `main`.
+
+use crate::control::{Control, EcnUse};
+use crate::reno;
+use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
+use serde::{Deserialize, Serialize};
+use sojourn_units::Nanos;
+pub use sojourn_units::external::Fault;
+use sojourn_units::external::{Code, Spec};
+use std::sync::Arc;
+
+/// A congestion control's decisions.
+///
+/// # Contract
+/// - cwnd stays between one segment and [`MAX_WINDOW`], and ssthresh is at least two segments.
+/// - `on_ack` raises cwnd only if [`Ack::may_grow`] and [`Ack::cwnd_limited`] allow it, and does not
+///   lower it while losses are repaired, unless it answers a mark ([`Params::answers_marks`]).
+/// - More than cwnd that `reduce` returns counts as cwnd: congestion never raises it.
+/// - The segment size is the transport's.
+/// - Same calls and same draw give same decisions.
+///
+/// A control that models the path ([`Params::owns_window`]) is exempt from the rules on raising and lowering it.
+pub trait Policy: Send + Sync {
+    /// Invoked at each acknowledgement, also those that may not grow the window.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> Result<(), Fault>;
+
+    /// Returns the new ssthresh in bytes, for the window is to be reduced. `flight` is what was
+    /// outstanding. The transport decides how cwnd gets there, and sets it to one segment after a
+    /// timeout.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn reduce(
+        &mut self,
+        window: &Window,
+        flight: u64,
+        cause: Cause,
+        now: Nanos,
+    ) -> Result<u64, Fault>;
+
+    /// Invoked when the last reduction was a mistake. The transport has restored the window.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn on_undo(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Invoked when loss recovery is over.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn on_recovery_exit(&mut self, _window: &mut Window) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Invoked when sending starts again after a silence of `idle`.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn on_restart(&mut self, _window: &Window, _now: Nanos, _idle: Nanos) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Returns the pacing rate in bytes per second, if the policy sets one. A connection is paced
+    /// (`pacing auto`) if there is one from the start.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns how much may leave at once.
+    fn super_packet(&self) -> SuperPacket {
+        SuperPacket::default()
+    }
+
+    /// Visits the state that decisions depend on, as far as the policy tells it.
+    fn state(&self, visit: &mut dyn FnMut(&str, i128));
+
+    /// Returns a copy of the policy in its present state.
+    fn copy(&self) -> Box<dyn Policy>;
+
+    /// Invoked once, at the first fault: the policy is not asked again.
+    fn on_fault(&mut self, now: Nanos, fault: &Fault);
+}
+
+/// Makes the policies of one class and its parameters, one for each end of a connection.
+pub trait Factory: Send + Sync {
+    /// Returns a policy for a connection that is established with `window`. `draw` is a random number
+    /// of the run.
+    ///
+    /// # Errors
+    /// A fault of the policy's own code.
+    fn create(&self, window: &mut Window, now: Nanos, draw: u32) -> Result<Box<dyn Policy>, Fault>;
+
+    /// Invoked when [`Factory::create`] failed.
+    fn on_fault(&self, now: Nanos, fault: &Fault);
+}
+
+/// An external control and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Which policy, with which values.
+    pub spec: Spec,
+    /// Whether it sets cwnd also while losses are repaired.
+    #[serde(default)]
+    pub owns_window: bool,
+    /// Whether it answers marks in `on_ack` itself, and asks for an exact echo of each; otherwise an
+    /// echo begins a reduction.
+    #[serde(default)]
+    pub answers_marks: bool,
+    /// The code.
+    #[serde(skip)]
+    pub code: Code<dyn Factory>,
+}
+
+impl Params {
+    /// A policy of one's own in Rust.
+    pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
+        Self {
+            spec: Spec { policy: name.to_owned(), ..Spec::default() },
+            owns_window: false,
+            answers_marks: false,
+            code: Code::new(factory),
+        }
+    }
+
+    /// What of ECN it asks for.
+    pub fn ecn(&self) -> EcnUse {
+        if self.answers_marks { EcnUse::Exact } else { EcnUse::Host }
+    }
+
+    /// The control of a new connection. Its policy is made when the connection is established.
+    ///
+    /// # Panics
+    /// If the parameters are not bound to their code.
+    pub fn build(&self) -> External {
+        let _ = self.code.of(&self.spec);
+        External {
+            owns_window: self.owns_window,
+            answers_marks: self.answers_marks,
+            code: self.code.clone(),
+            policy: None,
+            failed: false,
+            now: 0,
+        }
+    }
+}
+
+/// A control whose policy is external.
+pub struct External {
+    owns_window: bool,
+    answers_marks: bool,
+    code: Code<dyn Factory>,
+    policy: Option<Box<dyn Policy>>,
+    failed: bool,
+    /// When it was told the time last.
+    now: Nanos,
+}
+
+impl Clone for External {
+    fn clone(&self) -> Self {
+        Self {
+            code: self.code.clone(),
+            policy: self.policy.as_ref().map(|policy| policy.copy()),
+            ..*self
+        }
+    }
+}
+
+impl std::fmt::Debug for External {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("External").field("failed", &self.failed).finish_non_exhaustive()
+    }
+}
+
+impl External {
+    /// Whether it has failed, so that its policy is not asked any more.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The policy's answer to `ask`, whose changes of `window` stand if the contract allows them; none
+    /// once it has failed.
+    fn ask<T>(
+        &mut self,
+        window: &mut Window,
+        ask: impl FnOnce(&mut dyn Policy, &mut Window) -> Result<T, Fault>,
+        allow: impl FnOnce(&T, &Window) -> Result<(), Fault>,
+    ) -> Option<T> {
+        let policy = self.policy.as_deref_mut().filter(|_| !self.failed)?;
+        let mut changed = *window;
+        let answer = ask(policy, &mut changed).and_then(|answer| {
+            within(window, &changed)?;
+            allow(&answer, &changed)?;
+            Ok(answer)
+        });
+        match answer {
+            Ok(answer) => {
+                *window = changed;
+                Some(answer)
+            }
+            Err(fault) => {
+                self.failed = true;
+                policy.on_fault(self.now, &fault);
+                None
+            }
+        }
+    }
+}
+
+/// What holds of every window, whoever sets it.
+fn within(before: &Window, window: &Window) -> Result<(), Fault> {
+    let Window { cwnd, ssthresh, mss } = *window;
+    if mss != before.mss {
+        return fault("mss was changed: the segment size is the transport's");
+    }
+    if cwnd < mss || cwnd > MAX_WINDOW.max(mss) {
+        return fault(format!(
+            "cwnd was set to {cwnd} bytes: it is at least one segment ({mss}) and at most \
+             {MAX_WINDOW}"
+        ));
+    }
+    if ssthresh < window.floor() {
+        return fault(format!(
+            "ssthresh was set to {ssthresh} bytes: it is at least two segments ({})",
+            window.floor()
+        ));
+    }
+    Ok(())
+}
+
+/// What an acknowledgement may do to cwnd.
+fn answers(before: u64, after: u64, ack: &Ack, answers_marks: bool) -> Result<(), Fault> {
+    let (did, why) = if after > before && !ack.cwnd_limited {
+        ("raised", "the window was not what limited the sender (`ack.cwnd_limited`, RFC 7661)")
+    } else if after > before && !ack.may_grow {
+        ("raised", "losses are repaired (`ack.may_grow` is false)")
+    } else if after < before && ack.in_recovery && !(answers_marks && ack.marked > 0) {
+        ("lowered", "losses are repaired (`ack.in_recovery`), and the transport sets cwnd then")
+    } else {
+        return Ok(());
+    };
+    fault(format!("cwnd was {did} from {before} to {after} bytes, but {why}"))
+}
+
+fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault(message.into()))
+}
+
+impl Control for External {
+    fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        if let Some(policy) = &self.policy {
+            policy.state(visit);
+        }
+    }
+
+    fn on_start(&mut self, window: &mut Window, now: Nanos, draw: u32) {
+        self.now = now;
+        let Some(factory) = self.code.get() else { return };
+        let mut begun = *window;
+        match factory.create(&mut begun, now, draw) {
+            Ok(policy) => {
+                self.policy = Some(policy);
+                let begin = |_: &mut dyn Policy, window: &mut Window| {
+                    *window = begun;
+                    Ok(())
+                };
+                self.ask(window, begin, |(), _| Ok(()));
+            }
+            Err(fault) => {
+                self.failed = true;
+                factory.on_fault(now, &fault);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.now = ack.now;
+        let (cwnd, exempt, marks) = (window.cwnd, self.owns_window, self.answers_marks);
+        self.ask(
+            window,
+            |policy, window| policy.on_ack(window, ack),
+            |(), after| if exempt { Ok(()) } else { answers(cwnd, after.cwnd, ack, marks) },
+        );
+    }
+
+    fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, now: Nanos) -> u64 {
+        self.now = now;
+        let (cwnd, floor) = (window.cwnd, window.floor());
+        let answer = self.ask(
+            &mut window.clone(),
+            |policy, window| policy.reduce(window, flight, cause, now),
+            |&ssthresh, _| match ssthresh {
+                ssthresh if ssthresh >= floor => Ok(()),
+                _ => fault(format!(
+                    "`reduce` returned {ssthresh} bytes: the new ssthresh is at least two segments \
+                     ({floor})"
+                )),
+            },
+        );
+        match answer {
+            Some(ssthresh) if self.owns_window => ssthresh,
+            Some(ssthresh) => ssthresh.min(cwnd.max(floor)),
+            None => reno::half(window, flight),
+        }
+    }
+
+    fn on_undo(&mut self) {
+        let any = &mut Window::new(1, 1);
+        self.ask(any, |policy, _| policy.on_undo(), |(), _| Ok(()));
+    }
+
+    fn on_recovery_exit(&mut self, window: &mut Window) {
+        self.ask(window, |policy, window| policy.on_recovery_exit(window), |(), _| Ok(()));
+    }
+
+    fn on_restart(&mut self, window: &Window, now: Nanos, idle: Nanos) {
+        self.now = now;
+        let ask =
+            |policy: &mut dyn Policy, window: &mut Window| policy.on_restart(window, now, idle);
+        self.ask(&mut window.clone(), ask, |(), _| Ok(()));
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        let policy = self.policy.as_deref().filter(|_| !self.failed)?;
+        policy.pacing_rate().map(|rate| rate.max(1))
+    }
+
+    fn super_packet(&self) -> SuperPacket {
+        let policy = self.policy.as_deref().filter(|_| !self.failed);
+        policy.map_or_else(SuperPacket::default, Policy::super_packet)
+    }
+
+    fn owns_window(&self) -> bool {
+        self.owns_window
+    }
+
+    fn answers_marks(&self) -> bool {
+        self.answers_marks
+    }
+
+    fn wants_rate(&self) -> bool {
+        true
+    }
+}
