@@ -284,11 +284,6 @@ impl Params {
         self.impairments = impairments;
         Ok(())
     }
-
-    /// Delay and impairments in netem's words, empty if there are none. `keeporder` is our own word.
-    pub fn to_netem(&self) -> String {
-        Netem { delay: self.delay, impairments: self.impairments }.to_string()
-    }
 }
 
 impl std::fmt::Display for Netem {

@@ -43,11 +43,6 @@ impl Level {
         ("all", Self::All),
     ];
 
-    /// Whether only replicas of the coordinator's data centre count.
-    pub fn is_local(self) -> bool {
-        matches!(self, Self::LocalOne | Self::LocalQuorum)
-    }
-
     /// What a request coordinated in data centre `local` needs.
     pub fn need(self, placement: &Placement, local: u32) -> Need {
         let all = placement.factor();

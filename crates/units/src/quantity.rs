@@ -31,11 +31,6 @@ impl Rate {
     pub fn transmission_time(self, bytes: u32) -> Nanos {
         (u64::from(bytes) * 8 * SECOND).div_ceil(self.0)
     }
-
-    /// Bytes that this rate carries in `span`, rounded down.
-    pub fn bytes_in(self, span: Nanos) -> Bytes {
-        (u128::from(self.0) * u128::from(span) / u128::from(8 * SECOND)) as Bytes
-    }
 }
 
 impl TryFrom<u64> for Rate {

@@ -114,11 +114,6 @@ const FORMS: &[Form] = &[
 ];
 
 impl Distribution {
-    /// The texts that [`Distribution::parse`] reads, such as `pareto2(mean,shape)`.
-    pub fn forms() -> Vec<String> {
-        FORMS.iter().map(form_text).collect()
-    }
-
     /// A constant.
     pub fn constant(value: f64) -> Self {
         Self::Const { value }
