@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Param, Parameters, group, probability, rate};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{Nanos, Rate, SECOND, params};
+use sojourn_units::{Nanos, Rate, SECOND, params, words};
 
 /// Spurts over which a packet may be spread, at most.
 const LONGEST_FILL: f64 = 1e6;
@@ -36,20 +36,11 @@ params! {
 }
 
 const fn length() -> Param<Length<u32>> {
-    const WORDS: &[Word] = &[
-        Word {
-            name: "size",
-            kind: Kind::Size,
-            default: "1514",
-            doc: "Length of the Ethernet frame without FCS: payload and 42 bytes of headers.",
-        },
-        Word {
-            name: "payload",
-            kind: Kind::Size,
-            default: "",
-            doc: "Length of the UDP payload, instead of `size`.",
-        },
-    ];
+    const WORDS: &[Word] = words! {
+        "size", Kind::Size, "1514",
+            "Length of the Ethernet frame without FCS: payload and 42 bytes of headers.";
+        "payload", Kind::Size, "", "Length of the UDP payload, instead of `size`.";
+    };
     let set = |size: &mut Length<u32>, given: &Given| {
         let Some(counts) = Counts::given(given)? else { return Ok(()) };
         let bytes = given.integer(counts.word()).unwrap_or(0);
@@ -70,32 +61,16 @@ const fn length() -> Param<Length<u32>> {
 }
 
 const fn spurts() -> Param<Option<Spurts>> {
-    const WORDS: &[Word] = &[
-        Word {
-            name: "on",
-            kind: Kind::Name,
-            default: "",
-            doc: "Length of spurts, such as exp(1s); needs `off`. Without them it sends always.",
-        },
-        Word {
-            name: "off",
-            kind: Kind::Name,
-            default: "",
-            doc: "Length of silences between spurts, such as pareto(2s,1.5); needs `on`.",
-        },
-        Word {
-            name: "begin",
-            kind: Kind::Choice { of: Begin::NAMES },
-            default: "on",
-            doc: "Whether it begins with a spurt or a silence.",
-        },
-        Word {
-            name: "phase",
-            kind: Kind::Choice { of: Phase::NAMES },
-            default: "restart",
-            doc: "Each spurt opens with a packet, or goes on where the last one stopped; then the mean rate is exactly `rate` times the share of time on.",
-        },
-    ];
+    const WORDS: &[Word] = words! {
+        "on", Kind::Name, "",
+            "Length of spurts, such as exp(1s); needs `off`. Without them it sends always.";
+        "off", Kind::Name, "",
+            "Length of silences between spurts, such as pareto(2s,1.5); needs `on`.";
+        "begin", Kind::Choice { of: Begin::NAMES }, "on",
+            "Whether it begins with a spurt or a silence.";
+        "phase", Kind::Choice { of: Phase::NAMES }, "restart",
+            "Each spurt opens with a packet, or goes on where the last one stopped; then the mean rate is exactly `rate` times the share of time on.";
+    };
     group(
         WORDS,
         |()| None,

@@ -2,6 +2,7 @@
 
 use sojourn_random::{Distribution, Unit};
 use sojourn_units::declare::{Param, group};
+use sojourn_units::words;
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 
 /// A span of time, drawn from a distribution.
@@ -65,15 +66,10 @@ pub(crate) fn within<const MIN: u32, const MAX: u32>(bytes: u64) -> Result<u32, 
     bytes.ok_or_else(|| format!("must be from {MIN} to {MAX} bytes"))
 }
 
-const REPEAT: &[Word] = &[
-    Word {
-        name: "repeat",
-        kind: Kind::Integer { min: 1, max: u32::MAX as u64 },
-        default: "1",
-        doc: "",
-    },
-    Word { name: "forever", kind: Kind::Flag, default: "", doc: "" },
-];
+const REPEAT: &[Word] = words! {
+    "repeat", Kind::Integer { min: 1, max: u32::MAX as u64 }, "1", "";
+    "forever", Kind::Flag, "", "";
+};
 
 /// `repeat N`, once by default, or `forever`, which is `None`.
 pub(crate) const fn repeat() -> Param<Option<u32>> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream, Unit};
 use sojourn_units::declare::{Param, Parameters, group};
 use sojourn_units::words::{Given, Kind, Table, Word};
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, params, words};
 
 params! {
     /// Parameters of a renewal process.
@@ -25,20 +25,11 @@ params! {
 }
 
 const fn length() -> Param<Length<Distribution>> {
-    const WORDS: &[Word] = &[
-        Word {
-            name: "size",
-            kind: Kind::Name,
-            default: "1514",
-            doc: "Length of the Ethernet frame without FCS: a size, or a distribution.",
-        },
-        Word {
-            name: "payload",
-            kind: Kind::Name,
-            default: "",
-            doc: "Length of the UDP payload, instead of `size`.",
-        },
-    ];
+    const WORDS: &[Word] = words! {
+        "size", Kind::Name, "1514",
+            "Length of the Ethernet frame without FCS: a size, or a distribution.";
+        "payload", Kind::Name, "", "Length of the UDP payload, instead of `size`.";
+    };
     let set = |size: &mut Length<Distribution>, given: &Given| {
         let Some(counts) = Counts::given(given)? else { return Ok(()) };
         if let Some(length) = given_law(given, counts.word(), Unit::Size)? {

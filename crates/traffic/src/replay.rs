@@ -16,7 +16,7 @@ use sojourn_capture::{Endpoint, Packet, Select};
 use sojourn_random::Key;
 use sojourn_units::declare::{Param, Parameters, derived, group, real};
 use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, params, words};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -103,21 +103,12 @@ const fn file() -> Param<Option<String>> {
 }
 
 const fn select() -> Param<Select> {
-    const WORDS: &[Word] = &[
-        Word {
-            name: "from",
-            kind: Kind::Name,
-            default: "",
-            doc: "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.",
-        },
-        Word { name: "to", kind: Kind::Name, default: "", doc: "Only packets to these, likewise." },
-        Word {
-            name: "protocol",
-            kind: Kind::Choice { of: &["tcp", "udp"] },
-            default: "",
-            doc: "Only packets of this protocol.",
-        },
-    ];
+    const WORDS: &[Word] = words! {
+        "from", Kind::Name, "",
+            "Only packets from an address, a port or both: 10.0.0.1, :443, [2001:db8::1]:443.";
+        "to", Kind::Name, "", "Only packets to these, likewise.";
+        "protocol", Kind::Choice { of: &["tcp", "udp"] }, "", "Only packets of this protocol.";
+    };
     let set = |select: &mut Select, given: &Given| {
         let protocol = given.text("protocol").map(|name| if name == "tcp" { 6 } else { 17 });
         let (source, destination) = (endpoint(given, "from")?, endpoint(given, "to")?);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::declare::{Choices, Param, Parameters, group, time};
 use sojourn_units::words::{Given, Kind, Table, Word, WordError};
-use sojourn_units::{MILLISECOND, Nanos, params};
+use sojourn_units::{MILLISECOND, Nanos, params, words};
 
 /// Bytes of an RTP header.
 pub const RTP_HEADER: u32 = 12;
@@ -98,12 +98,10 @@ params! {
 }
 
 const fn codec() -> Param<Impairment> {
-    const WORDS: &[Word] = &[Word {
-        name: "codec",
-        kind: Kind::Choice { of: Codec::NAMES },
-        default: "g711",
-        doc: "Sets interval, payload and the E-model's Ie and Bpl.",
-    }];
+    const WORDS: &[Word] = words! {
+        "codec", Kind::Choice { of: Codec::NAMES }, "g711",
+            "Sets interval, payload and the E-model's Ie and Bpl.";
+    };
     let set = |impairment: &mut Impairment, given: &Given| {
         *impairment = Codec::of(given).impairment;
         Ok(())
@@ -120,20 +118,11 @@ const fn codec() -> Param<Impairment> {
 }
 
 const fn talk() -> Param<Option<Spurts>> {
-    const WORDS: &[Word] = &[
-        Word {
-            name: "talk",
-            kind: Kind::Name,
-            default: "",
-            doc: "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends always.",
-        },
-        Word {
-            name: "silence",
-            kind: Kind::Name,
-            default: "",
-            doc: "Length of silences, such as exp(1.35s); needs `talk`.",
-        },
-    ];
+    const WORDS: &[Word] = words! {
+        "talk", Kind::Name, "",
+            "Length of talkspurts, such as exp(1s); needs `silence`. Without them it sends always.";
+        "silence", Kind::Name, "", "Length of silences, such as exp(1.35s); needs `talk`.";
+    };
     group(
         WORDS,
         |()| None,

@@ -15,8 +15,8 @@ use crate::kinds::{bytes, named_rows, number, optional_time, positive, time};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key, Stream};
 use sojourn_units::declare::{Choices, Parameters, choice, switch};
-use sojourn_units::words::{self, Given, Kind, Table, Word};
-use sojourn_units::{Bytes, Nanos, choices, params};
+use sojourn_units::words::{Given, Kind, Table, Word};
+use sojourn_units::{Bytes, Nanos, choices, params, words};
 use std::convert::Infallible;
 
 /// A named set of parameters.
@@ -101,12 +101,10 @@ choices! {
     }
 }
 
-const PRESET: &[Word] = &[Word {
-    name: "preset",
-    kind: Kind::Choice { of: Preset::NAMES },
-    default: "pareto-2",
-    doc: "A published set of parameters; further words override it.",
-}];
+const PRESET: &[Word] = words! {
+    "preset", Kind::Choice { of: Preset::NAMES }, "pareto-2",
+        "A published set of parameters; further words override it.";
+};
 
 params! {
     /// Parameters of sessions.
