@@ -16,9 +16,7 @@ from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import PolicyError
 from sojourn.cli.app import app
 from sojourn.study import Results, StudyError
-from tests.own.test_queue import HEAD, POLICIES, write
-
-__all__ = ["write"]
+from tests.own.test_queue import HEAD, POLICIES
 
 CBR = (
     HEAD
