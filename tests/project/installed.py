@@ -1,11 +1,15 @@
 """Tries an installed wheel, from an environment that has nothing but it: `.ci/wheel` runs this.
 
-python -I installed.py FILES      FILES lists what the package's folder has in the repository
+python -I installed.py FILES EXAMPLES
+
+FILES lists the package's files in the repository; EXAMPLES is its folder of examples.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +67,43 @@ def sojourn(*arguments: str) -> str:
     return done.stdout
 
 
+def own_policies(examples: Path) -> None:
+    """Check an example of each family, and let all that stand in a scenario work in one run."""
+    places = [
+        f"{path.name}:{name}"
+        for path in sorted((examples / "policies").glob("*.py"))
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    for place in places:
+        shutil.copy(examples / "policies" / place.partition(":")[0], ".")
+        assert "keeps its contract" in sojourn("check", place, "--schedules", "20")
+    Path("servers.toml").write_bytes((examples / "servers.toml").read_bytes())
+    words = ["--policies", "jsq", "balancer.py:Peak", "--seeds", "2", "--json"]
+    short = ["--set", "duration=2s", "--set", "warmup=1s"]
+    assert len(json.loads(sojourn("compare", "servers.toml", *words, *short))["choices"]) == 2
+    mixed = HOME.replace('"codel"', '"codel.py:Codel"').replace('"voip"', '"source.py:Video"')
+    mixed = mixed.replace('app = "bulk"', 'app = "bulk"\ntcp = "aimd.py:Aimd"')
+    Path("mixed.toml").write_text(mixed, encoding="utf-8")
+    assert json.loads(sojourn("run", "mixed.toml", "--json"))["metrics"]["goodput"] > 1e6
+    transfer(Path("message"), bytes(range(256)) * 4000)
+
+
+def transfer(message: Path, data: bytes) -> None:
+    """Send a file through real sockets with a control and a buffer policy of one's own."""
+    message.write_bytes(data)
+    received = Path("received")
+    received.mkdir()
+    words = ["--dir", str(received), "--bind", "127.0.0.1:0", "--files", "1", "--json"]
+    serve = [str(SCRIPT), "udp", "serve", *words, "--buffer", "buffer.py:Doubling"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = json.loads(server.stdout.readline())["listening"]
+        sojourn("udp", "send", str(message), address, "--congestion", "aimd.py:Aimd")
+        server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert (received / message.name).read_bytes() == data
+
+
 def main() -> None:
     import sojourn as package
 
@@ -85,6 +126,7 @@ def main() -> None:
     words = ["--queues", "codel", "mine.py:Mine", "--seeds", "2", "--json"]
     ranked = {q["queue"] for q in json.loads(sojourn("compare", "home.toml", *words))["queues"]}
     assert ranked == {"codel", "mine.py:Mine"}
+    own_policies(Path(sys.argv[2]))
     # What is read from files of the package: page templates, suites, the unit, pinned sums.
     pages = json.loads(sojourn("report", "out", "--json"))["written"]
     assert any(name.endswith(".html") and Path(name).stat().st_size > 100_000 for name in pages)
