@@ -290,7 +290,7 @@ def test_reports_show_it_and_pages_and_tc_refuse_it(
            "--out", "out")  # fmt: skip
     tc = CliRunner().invoke(app, ["tc", "home.toml"])
     assert tc.exit_code == 1
-    assert "Linux cannot run a policy from outside its kernel" in tc.stderr
+    assert "no kernel equivalent of this `mine.py:Fifo`: Linux cannot run a policy" in tc.stderr
     play = CliRunner().invoke(app, ["play", "home.toml", "--no-browser"])
     assert play.exit_code == 2
     assert "mine.py: a page has no controls for a policy of your own" in play.stderr

@@ -179,6 +179,14 @@ impl Params {
         self.table().name
     }
 
+    /// The name as a user knows it: of a policy of the user's own, its place, such as `mine.py:Mine`.
+    pub fn label(&self) -> String {
+        match self {
+            Self::External(params) => params.spec.policy.clone(),
+            other => other.name().to_owned(),
+        }
+    }
+
     /// What its limit counts, and how much fits; none where the limit is one of memory only.
     pub fn limit(&self) -> Option<(Unit, u32)> {
         disciplines!(each! (self, params => params.limit()))
@@ -195,7 +203,7 @@ impl Params {
     /// Where the kernel has none.
     pub fn to_tc(&self) -> Result<String, NoKernelEquivalent> {
         let in_kernel = disciplines!(each! (self, params => params.in_kernel()));
-        in_kernel.map_err(|reason| NoKernelEquivalent { discipline: self.name(), reason })?;
+        in_kernel.map_err(|reason| NoKernelEquivalent { discipline: self.label(), reason })?;
         Ok(disciplines!(each! (self, params => params.to_tc())))
     }
 }

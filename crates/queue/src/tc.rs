@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoKernelEquivalent {
     /// The discipline.
-    pub discipline: &'static str,
+    pub discipline: String,
     /// What the kernel lacks.
     pub reason: &'static str,
 }

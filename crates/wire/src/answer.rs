@@ -31,7 +31,7 @@ impl Wire {
         LinkCounters {
             link: plan.name.clone(),
             rate: plan.params.rate.map(Rate::bits),
-            queue: plan.params.queue.name(),
+            queue: plan.params.queue.label(),
             backlog_packets: backlog.packets,
             backlog_bytes: backlog.bytes,
             sojourn: probe.last_sojourn as f64 / SECOND as f64,

@@ -159,7 +159,7 @@ pub struct LinkCounters {
     /// Its rate in bit/s, if it has one.
     pub rate: Option<u64>,
     /// Name of its queue discipline.
-    pub queue: &'static str,
+    pub queue: String,
     /// Packets queued now.
     pub backlog_packets: u32,
     /// Bytes queued now.

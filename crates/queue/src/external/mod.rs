@@ -167,7 +167,7 @@ impl AnyDraws for Draws {
 }
 
 /// An external discipline has no words here: its own are declared where its code is.
-pub const TABLE: Table = Table { name: "external", summary: "", source: "", words: &[] };
+pub const TABLE: Table = Table { name: "policy of your own", summary: "", source: "", words: &[] };
 
 /// No external queue holds more packets: memory is bounded whatever its policy does.
 pub const MOST_PACKETS: u32 = 1 << 20;
