@@ -207,7 +207,7 @@ def test_stopping_keeps_what_is_done_and_drops_the_rest(cluster: Cluster, tmp_pa
     cluster.idle()
     until(lambda: len(engine.lines("began")) == len(engine.lines("made") + engine.lines("dropped")))
     assert len(engine.lines("began")) < 24
-    assert not cluster.client.futures
+    until(lambda: not cluster.client.futures)  # the client's own thread releases them
 
 
 def test_progress_within_a_run(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sojourn import _core
@@ -12,7 +13,7 @@ from sojourn.scenario import Problem, ScenarioError
 from tests.study.fakes import FakeEngine, FakeRecord, FakeScenario, real
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sojourn.scenario import Scenario
     from sojourn.scenario.engine import RunProgress
@@ -29,6 +30,9 @@ class SearchScenario(FakeScenario):
 
     def with_queue(self, queue: str) -> SearchScenario:
         return self.replace({"queue": queue})
+
+    def policy_reader(self) -> Callable[[str], bytes]:
+        return lambda name: Path(name).read_bytes()
 
     def plan(self) -> Any:
         try:
