@@ -168,11 +168,14 @@ class Cluster:
         try:
             future = self._client.submit(*_task("simulate", *call), key=key)
             future.add_done_callback(lambda _: done.set())
-            while not done.wait(LISTEN):
-                if progress is not None and progress(*self._at[key]) is False:
-                    future.cancel()
-                    return STOPPED
-            made = future.result()
+            try:
+                while not done.wait(LISTEN):
+                    if progress is not None and progress(*self._at[key]) is False:
+                        future.cancel()
+                        return STOPPED
+                made = future.result()
+            finally:
+                future.release()  # the traceback of an error would keep it
         except (Exception, AsyncCancelledError) as error:
             raise self._explained(error) from error
         finally:
