@@ -175,7 +175,23 @@ def _tested(page: Path) -> list[Block]:
     return [b for b in blocks(page) if b.kind not in (None, "not")]
 
 
-@pytest.mark.parametrize("page", [p for p in pages() if _tested(p)], ids=_id)
+LONG = {
+    *(f"docs/guides/{name}.md" for name in ("balancers", "compare", "own", "store", "study")),
+    *(f"docs/scenarios/{name}.md" for name in ("campus", "edge", "home", "rack")),
+    *(f"docs/tutorial/{name}.md" for name in ("first-answer", "own", "publish", "sweep")),
+}
+"""Pages whose commands take more than ten seconds."""
+
+
+def _page(page: Path) -> Any:
+    return pytest.param(page, id=_id(page), marks=[pytest.mark.slow] * (_id(page) in LONG))
+
+
+def test_long_pages_exist() -> None:
+    assert {_id(page) for page in pages() if _tested(page)} >= LONG
+
+
+@pytest.mark.parametrize("page", [_page(p) for p in pages() if _tested(p)])
 def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -279,6 +295,7 @@ def test_outputs_that_changed_are_noticed() -> None:
     assert output.differences("5 runs in 3 s\n", "6 runs in 3 s\n", "", whole=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)  # half a minute on a machine of its own
 def test_sphinx_finds_nothing_to_complain_about(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")

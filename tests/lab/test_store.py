@@ -74,6 +74,7 @@ def real(wanted: Scenario, seed: int = 1) -> tuple[dict[str, Any], LabRecord]:
 
 
 @pytest.mark.usefixtures("_cassandra")
+@pytest.mark.slow
 def test_a_real_store_is_as_the_simulated_one() -> None:
     wanted = scenario()
     found, record = real(wanted)

@@ -123,6 +123,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return PAPER.run(tmp_path_factory.mktemp("taildrop"), size=TINY)
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_verdict_and_figures(outcome: Outcome) -> None:
     """Nothing is left out, and all of it is JSON."""
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
@@ -137,6 +138,7 @@ def test_every_claim_has_a_verdict_and_figures(outcome: Outcome) -> None:
     assert all(s["kind"] == "reconstructed" for s in data["settings"]["web"])
 
 
+@pytest.mark.slow
 def test_cells_are_complete(outcome: Outcome) -> None:
     """Each load meets each mechanism with each seed."""
     assert len(outcome.tables["bulk"]) == len(scenarios.FLOWS) * 4 * TINY.bulk_seeds
@@ -147,6 +149,7 @@ def test_cells_are_complete(outcome: Outcome) -> None:
         assert len(table) == len(loads) * 4 * 2
 
 
+@pytest.mark.slow
 def test_a_second_call_runs_nothing_again(outcome: Outcome) -> None:
     """What is in the folder is used."""
     runs = sorted(outcome.folder.glob("*/runs.parquet"))
@@ -156,6 +159,7 @@ def test_a_second_call_runs_nothing_again(outcome: Outcome) -> None:
     pd.testing.assert_frame_equal(again.frame("bulk"), outcome.frame("bulk"))
 
 
+@pytest.mark.slow
 def test_the_report_is_written(outcome: Outcome, tmp_path: Path) -> None:
     """One page that needs no network, and both figures in three formats."""
     written = show(outcome)

@@ -220,6 +220,7 @@ def test_a_claim_on_the_edge_is_rarely_decided() -> None:
     assert verdicts.count(NOT) / 1500 < 0.035
 
 
+@pytest.mark.slow
 def test_holm_over_the_study() -> None:
     """Twenty claims on the edge: at most 5 % of studies decide any of them."""
     rng = np.random.default_rng(5)

@@ -286,6 +286,7 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_beats_a_bad_setting(home: Path, tmp_path: Path) -> None:
     words = ("tune", "search", home, "--queue", "codel target 300ms interval 3s")
     vary = ("--vary", "target 1ms..300ms", "--vary", "interval 10ms..3s")
