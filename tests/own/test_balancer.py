@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from sojourn import Scenario, ScenarioError, Study
 from sojourn._core import PolicyError
-from sojourn.cli.app import app
 from sojourn.study import StudyError
+from tests.own.commands import invoke
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policies" / "balancer.py"
 
@@ -66,18 +65,6 @@ class Delay:
 )
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes a policy's file into the working folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(text: str, name: str = "mine.py") -> Path:
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
-
-
 def scenario(policy: str, **balancer: Any) -> Scenario:
     """Uploads to three servers behind ports of different rates."""
     rates = {"server1": "5mbit", "server2": "7mbit", "server3": "11mbit"}
@@ -120,13 +107,6 @@ class Mine:
         {choose}
 """
     )
-
-
-def invoke(*arguments: str, status: int = 0) -> str:
-    """What a command prints."""
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == status, result.output
-    return str(result.stdout)
 
 
 FAULT = {"faults": [{"server": "server2", "at": "1s", "until": "2s"}], "health_every": "100ms"}

@@ -11,29 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from sojourn import _core
 from sojourn._core import BufferPolicy, PolicyError, UdpServer, udp_send
-from sojourn.cli.app import app
 from sojourn.own import OwnError
 from sojourn.own.text import alone
 from sojourn.rcvbuf import AdaptiveBuffer, Tuner
+from tests.own.commands import invoke
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policies" / "buffer.py"
 DOUBLING = f"{EXAMPLE}:Doubling"
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes a policy's file into the working folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(text: str, name: str = "mine.py") -> Path:
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
 
 
 def policy_class(observe: str, head: str = '@sojourn.buffer("mine")') -> str:
@@ -49,13 +36,6 @@ class Mine:
         self.n += 1
         {observe}
 """
-
-
-def invoke(*arguments: str, status: int = 0) -> str:
-    """What a command prints."""
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == status, result.output
-    return result.output
 
 
 def server(policy: str, ask: int = 0) -> dict[str, Any]:
