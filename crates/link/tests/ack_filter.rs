@@ -1,8 +1,7 @@
 //! CAKE's ACK filter reads TCP headers through the observer, whatever transmits: a link, a transmit ring, a
 //! shared medium, with loss or without.
 
-mod common;
-use common::{Frame, params};
+use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Medium, Observer, Station, csma};
 use sojourn_queue::{DropReason, TcpView};
 use sojourn_random::Key;

@@ -1,7 +1,6 @@
 //! In which order, and at which times, a discipline is called.
 
-mod common;
-use common::{Frame, Log, params};
+use crate::common::{Frame, Log, params};
 use proptest::prelude::*;
 use sojourn_link::Link;
 use sojourn_queue::{Dequeue, Discipline, Draws, Packet, Return, Sink, View};

@@ -1,7 +1,6 @@
 //! What the wire does to packets, against its formulas.
 
-mod common;
-use common::{Frame, Log, drain, link, params};
+use crate::common::{Frame, Log, drain, link, params};
 use sojourn_link::Event;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos};
 

@@ -1,7 +1,6 @@
 //! Stations on one shared medium: who sends when, how much it carries, who is given up.
 
-mod common;
-use common::{Frame, params};
+use crate::common::{Frame, params};
 use proptest::prelude::*;
 use sojourn_link::{Event, Medium, Observer, Params, Station, csma};
 use sojourn_queue::TcpView;

@@ -3,8 +3,7 @@
 //!
 //! At 8 Gbit/s a byte takes a nanosecond, so a packet's length is its service time.
 
-mod common;
-use common::{Frame, params};
+use crate::common::{Frame, params};
 use sojourn_link::{Event, Link, Observer};
 use sojourn_queue::TcpView;
 use sojourn_random::{Distribution, Key};

@@ -1,7 +1,6 @@
 //! When things happen: theoretical times, ties, late callers, rate, order, change.
 
-mod common;
-use common::{Drive, Frame, Log, SHAPER, all_queues, drain, link, params, run, station};
+use crate::common::{Drive, Frame, Log, SHAPER, all_queues, drain, link, params, run, station};
 use proptest::prelude::*;
 use sojourn_link::{Backlog, Event};
 use sojourn_queue::{DropReason, Ecn, Return};

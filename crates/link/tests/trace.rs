@@ -1,8 +1,7 @@
 //! Links that follow a trace of delivery opportunities, against the replay of such traces written down
 //! plainly: at each opportunity, in order, what is queued is cut into it.
 
-mod common;
-use common::{Frame, Log, drain, params, run};
+use crate::common::{Frame, Log, drain, params, run};
 use proptest::prelude::*;
 use sojourn_link::{Link, Params, Trace};
 use sojourn_random::Key;

@@ -1,8 +1,6 @@
 //! What each discipline is known for, against its paper or RFC.
 
-mod common;
-
-use common::{Bench, Frame, drops};
+use crate::common::{self, Bench, Frame, drops};
 use sojourn_queue::{Discipline, DropReason, Ecn, MarkReason, Return, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -275,7 +273,7 @@ mod pie {
     }
 
     mod edges {
-        use super::super::common::Dice;
+        use crate::common::Dice;
         use sojourn_queue::pie::{Law, State};
         use sojourn_queue::{Device, Params as Any};
 

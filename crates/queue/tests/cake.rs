@@ -1,8 +1,6 @@
 //! What CAKE is known for, part by part.
 
-mod common;
-
-use common::{Bench, Frame, Kept};
+use crate::common::{self, Bench, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::{
     Dequeue, Device, Discipline, Draws, DropReason, Ecn, Params, Queue, Return, TcpView, View,

@@ -1,9 +1,7 @@
 //! What CHOKe is known for, and where it parts from Linux.
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name, not code")]
 
-mod common;
-
-use common::{Bench, Frame, drops};
+use crate::common::{Bench, Frame, drops};
 use sojourn_queue::{DropReason, Ecn, Return, View};
 use std::collections::BTreeMap;
 

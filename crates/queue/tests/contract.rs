@@ -1,8 +1,6 @@
 //! What every discipline promises, on random schedules.
 
-mod common;
-
-use common::{Bench, Frame};
+use crate::common::{Bench, Frame};
 use proptest::prelude::*;
 use sojourn_queue::{Device, Discipline, Ecn, Params, Return, TcpView, Unit, View, tables};
 use std::collections::{BTreeMap, VecDeque};

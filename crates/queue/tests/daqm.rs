@@ -2,9 +2,7 @@
 
 #![allow(clippy::float_cmp, reason = "a setting is as it was written")]
 
-mod common;
-
-use common::{Bench, Frame, Kept};
+use crate::common::{Bench, Frame, Kept};
 use proptest::prelude::*;
 use sojourn_queue::daqm::{Feature, Params as Daqm, Setting};
 use sojourn_queue::{Device, Discipline, DropReason, Params, Return, View};

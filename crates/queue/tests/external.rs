@@ -1,8 +1,6 @@
 //! Books that balance whatever an external policy does, and its faults.
 
-mod common;
-
-use common::{Dice, Frame};
+use crate::common::{Dice, Frame};
 use proptest::prelude::*;
 use sojourn_queue::external::{Backlog, Draws, Factory, Fault, Id, Next, Params, Policy, Verdict};
 use sojourn_queue::{

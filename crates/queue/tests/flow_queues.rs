@@ -1,8 +1,6 @@
 //! What flow queues are known for, whichever policy their buckets run, and what each adds.
 
-mod common;
-
-use common::{Bench, Frame};
+use crate::common::{Bench, Frame};
 use proptest::prelude::*;
 use sojourn_queue::{Discipline, DropReason, Ecn, Packet, Return, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};

@@ -1,8 +1,6 @@
 //! `pi2` and `dualpi2` against their paper, RFC 9332 and Linux's `sch_dualpi2.c`.
 
-mod common;
-
-use common::{Bench, Dice, Frame, Kept};
+use crate::common::{Bench, Dice, Frame, Kept};
 use sojourn_queue::{
     Device, Discipline, Draws, DropReason, Ecn, MarkReason, Params, Return, View, pi,
 };

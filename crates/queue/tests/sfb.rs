@@ -1,8 +1,6 @@
 //! What SFB is known for.
 
-mod common;
-
-use common::{Bench, Frame, drops};
+use crate::common::{self, Bench, Frame, drops};
 use sojourn_queue::{Draws, DropReason, Ecn, Return, View};
 use sojourn_units::{MILLISECOND as MS, SECOND};
 

@@ -1,9 +1,7 @@
 //! Flows to a balancer: choices, their timing, what they are worth.
 #![allow(clippy::float_cmp, reason = "counts and shares that are exact")]
 
-mod common;
-
-use common::{MS, app, line, metric, run, tcp};
+use crate::common::{self, MS, app, line, metric, run, tcp};
 use sojourn_balance::Params;
 use sojourn_link::Loss;
 use sojourn_measure::Values;

@@ -1,7 +1,6 @@
 //! CAKE in a network: its shaper behind a faster link, hosts, classes, acknowledgements.
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_plan::{Bottleneck, Plan, Transport};
 
 fn near(found: f64, expected: f64, margin: f64) {

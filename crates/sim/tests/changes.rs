@@ -1,7 +1,6 @@
 //! Links whose rate, delay or loss changes on the way.
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_plan::{Bottleneck, Change, Plan, Transport, Wire};
 use sojourn_units::{Nanos, Rate, SECOND};
 

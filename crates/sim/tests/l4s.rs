@@ -1,7 +1,6 @@
 //! L4S end to end: Prague and its neighbours over `dualpi2` and `pi2`.
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_plan::Transport;
 use sojourn_sim::Record;
 

@@ -1,8 +1,7 @@
 //! A shared medium, and several links as one bottleneck.
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_link::csma;
 use sojourn_plan::{Bottleneck, Link, Medium, Node, Plan, Transport};
 use sojourn_sim::Record;

@@ -1,7 +1,6 @@
 //! Any plan runs: the books balance at every audit, and the same seed gives the same run.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use sojourn_link::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, Trace, csma};
 use sojourn_plan::{Bottleneck, Change, Medium, Plan, Transport, Wire};

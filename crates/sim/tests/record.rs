@@ -2,8 +2,7 @@
 
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_measure::metrics;
 use sojourn_plan::{Change, Transport};
 use sojourn_queue::DropReason;

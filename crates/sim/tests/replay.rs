@@ -1,8 +1,7 @@
 //! Same plan, seed and engine: the same run, everywhere.
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
-mod common;
-use common::*;
+use crate::common::{self, *};
 use sojourn_plan::{Plan, Transport};
 
 fn udp() -> Plan {

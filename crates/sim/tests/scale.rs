@@ -1,8 +1,7 @@
 //! Many flows, many connections.
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
-mod common;
-use common::*;
+use crate::common::*;
 
 #[test]
 fn time_must_go_on() {

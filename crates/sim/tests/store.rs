@@ -2,9 +2,7 @@
 
 #![allow(clippy::float_cmp, reason = "counts are whole numbers")]
 
-mod common;
-
-use common::{MS, line, metric, run};
+use crate::common::{MS, line, metric, run};
 use proptest::prelude::*;
 use sojourn_link::Loss;
 use sojourn_plan::store::{Arrivals, Fault, Host, Keys, Load, Patience, Service, What, Workload};

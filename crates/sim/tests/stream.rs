@@ -2,8 +2,7 @@
 
 #![allow(clippy::float_cmp, reason = "counts are exact")]
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_link::Loss;
 use sojourn_plan::{Plan, Transport};
 use sojourn_units::SECOND;

@@ -1,7 +1,6 @@
 //! Simulations against formulas.
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_link::Loss;
 use sojourn_plan::{Plan, Transport};
 

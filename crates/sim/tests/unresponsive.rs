@@ -1,8 +1,7 @@
 //! What a flow that does not respond gets beside TCP.
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name, not code")]
 
-mod common;
-use common::*;
+use crate::common::*;
 use sojourn_plan::Transport;
 
 /// The share of a 10 Mbit/s link that UDP gets at `load` times its rate, beside `count` TCP flows, as

@@ -1,8 +1,6 @@
 //! What whole connections do over a link with a queue.
 
-mod pipe;
-
-use pipe::{Fate, Pipe};
+use crate::pipe::{Fate, Pipe};
 use sojourn_tcp::Phase;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::cell::RefCell;

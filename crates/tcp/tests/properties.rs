@@ -1,8 +1,6 @@
 //! What must hold under any loss, duplication and reordering.
 
-mod pipe;
-
-use pipe::{Draws, Fate, Pipe};
+use crate::pipe::{Draws, Fate, Pipe};
 use proptest::prelude::*;
 use sojourn_tcp::State;
 use sojourn_units::{MILLISECOND, SECOND};

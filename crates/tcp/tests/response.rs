@@ -3,9 +3,7 @@
 //! The path has no bottleneck: a fixed round-trip time and a fate for each data segment, either
 //! every `1/p`-th lost (the model behind the formulas) or independently with probability `p`.
 
-mod pipe;
-
-use pipe::{Draws, Fate, Pipe};
+use crate::pipe::{Draws, Fate, Pipe};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// Which segments are lost.

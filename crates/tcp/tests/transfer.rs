@@ -1,8 +1,6 @@
 //! Whole transfers through a pipe.
 
-mod pipe;
-
-use pipe::{Draws, Fate, Pipe};
+use crate::pipe::{Draws, Fate, Pipe};
 use sojourn_tcp::State;
 use sojourn_units::{MILLISECOND, SECOND};
 

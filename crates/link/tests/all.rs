@@ -1,0 +1,10 @@
+//! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
+
+mod ack_filter;
+mod common;
+mod discipline_calls;
+mod impairments;
+mod medium;
+mod theory;
+mod timing;
+mod trace;

@@ -1,0 +1,20 @@
+//! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
+
+mod apps;
+mod balance;
+mod bulk;
+mod cake;
+mod changes;
+mod common;
+mod l4s;
+mod lan;
+mod random_plans;
+mod record;
+mod replay;
+mod scale;
+mod store;
+mod stream;
+mod theory;
+mod trace;
+mod udp;
+mod unresponsive;

@@ -1,0 +1,8 @@
+//! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
+
+mod behaviour;
+mod pipe;
+mod properties;
+mod response;
+mod scripts;
+mod transfer;
