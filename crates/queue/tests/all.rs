@@ -1,13 +1,18 @@
 //! The tests of this crate in one program: it is linked once, and long tests run beside short ones.
 
-mod behaviour;
+mod blue;
 mod cake;
 mod choke;
+mod cobalt;
+mod codel;
 mod common;
 mod contract;
 mod daqm;
 mod external;
+mod fifo;
 mod flow_queues;
 mod pi2;
+mod pie;
+mod red;
 mod sfb;
 mod words;

@@ -243,3 +243,32 @@ impl Bench {
 pub fn drops(bench: &Bench, reason: DropReason) -> usize {
     bench.kept.dropped.iter().filter(|(_, r, _)| *r == reason).count()
 }
+
+/// Arrivals every `gap`, departures every `service`, for `span`; gives each delivery's sojourn time.
+pub fn open_loop(
+    bench: &mut Bench,
+    len: u32,
+    gap: Nanos,
+    service: Nanos,
+    span: Nanos,
+) -> Vec<Nanos> {
+    let end = bench.now + span;
+    let (mut arrival, mut departure) = (bench.now + gap, bench.now + service);
+    let mut sojourns = Vec::new();
+    while arrival.min(departure) < end {
+        let next = arrival.min(departure);
+        bench.wait(next - bench.now);
+        if arrival <= departure {
+            bench.arrive(len);
+            arrival += gap;
+        } else {
+            let at = bench.queue.enqueued_at(0);
+            let before = bench.kept.dropped.len();
+            if bench.take().is_some() && bench.kept.dropped.len() == before {
+                sojourns.push(bench.now - at.expect("one was there"));
+            }
+            departure += service;
+        }
+    }
+    sojourns
+}

@@ -1,0 +1,216 @@
+//! What COBALT is known for, against CAKE's source.
+
+use crate::common::{Bench, Dice, Frame, drops, open_loop};
+use sojourn_queue::Params;
+use sojourn_queue::cobalt::{Law, State};
+use sojourn_queue::{DropReason, Ecn, View};
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+
+const MS: Nanos = MILLISECOND;
+
+const LAW: Law = Law {
+    interval: 100 * MS,
+    target: 5 * MS,
+    mtu_time: 0,
+    p_inc: 1 << 24,
+    p_dec: 1 << 20,
+    blue_threshold: u64::MAX,
+    ecn: true,
+};
+
+#[test]
+fn the_law_is_cakes_by_default() {
+    assert_eq!(Law::default(), LAW);
+    let Params::Cobalt(params) = Bench::new("cobalt").params else { panic!() };
+    assert_eq!(params.control.law(), LAW);
+}
+
+#[test]
+fn small_counts_have_exact_roots() {
+    // From the recordings' description of the kernel's table.
+    let table = [
+        4_294_967_295u32,
+        4_294_967_295,
+        3_035_289_760,
+        2_479_700_455,
+        2_147_483_647,
+        1_920_767_767,
+        1_753_413_055,
+        1_623_345_051,
+        1_518_500_250,
+        1_431_655_765,
+        1_358_187_914,
+        1_294_981_364,
+        1_239_850_263,
+        1_191_209_601,
+        1_147_878_294,
+        1_108_955_788,
+    ];
+    let mut state = State::default();
+    let mut dice = Dice::new(1);
+    let mut now = SECOND;
+    let mut frame = Frame::new(0, 100);
+    while state.count < 16 {
+        now += 200 * MS;
+        let count = state.count as usize;
+        state.should_drop(&LAW, now, now - SECOND / 2, &mut frame, 0, &mut dice);
+        if state.count as usize > count && state.count > 1 && state.count < 16 {
+            assert_eq!(state.rec_inv_sqrt, table[state.count as usize]);
+        }
+    }
+    assert_eq!(dice.asked, 0);
+}
+
+#[test]
+fn count_decays_outside_an_episode() {
+    let mut state = State::default();
+    let mut dice = Dice::new(1);
+    let mut now = SECOND;
+    let mut frame = Frame::new(0, 100);
+    while state.count < 20 {
+        now += 20 * MS;
+        state.should_drop(&LAW, now, now - 50 * MS, &mut frame, 0, &mut dice);
+    }
+    let mut seen = vec![state.count];
+    while state.count > 0 {
+        now += 20 * MS;
+        assert!(!state.should_drop(&LAW, now, now - MS, &mut frame, 0, &mut dice));
+        seen.push(state.count);
+    }
+    assert!(!state.dropping);
+    assert!(seen.windows(2).all(|w| w[0] - w[1] <= 1), "one at a time: {seen:?}");
+    assert!(seen.len() > 20);
+}
+
+#[test]
+fn blue_moves_at_most_once_per_target() {
+    let mut state = State::default();
+    let mut moves = 0;
+    let start = SECOND;
+    for step in 0..4000 {
+        let now = start + step * MS / 4;
+        let before = state.p_drop;
+        if step % 1000 < 500 {
+            state.queue_full(&LAW, now);
+        } else {
+            state.queue_empty(&LAW, now);
+        }
+        moves += u64::from(state.p_drop != before);
+    }
+    assert!((150..=201).contains(&moves), "{moves} moves in 1 s of target 5 ms");
+    assert!(state.p_drop > 0, "it rises by 1/256 and falls by 1/4096");
+}
+
+/// Traffic that does not respond: BLUE finds the share that must go.
+#[test]
+fn unresponsive_overload_settles() {
+    // Three times the link: two thirds must go.
+    let mut bench = Bench::new("cobalt memlimit 100kb");
+    open_loop(&mut bench, 1000, 333_333, 1_000_000, 60 * SECOND);
+    let p = bench.state("p_drop") as f64 / 4_294_967_296.0;
+    assert!((0.60..0.75).contains(&p), "{p}");
+    let before = bench.counter("drop_overlimit");
+    open_loop(&mut bench, 1000, 333_333, 1_000_000, 10 * SECOND);
+    assert!(bench.counter("drop_overlimit") - before < 600, "overflow has all but ended");
+    assert_eq!(bench.state("unresponsive"), 1);
+}
+
+#[test]
+fn without_overflow_blue_sleeps_and_asks_for_no_draws() {
+    let mut bench = Bench::new("cobalt");
+    open_loop(&mut bench, 1000, 950_000, 1_000_000, 20 * SECOND);
+    assert_eq!(bench.state("p_drop"), 0);
+    assert!(drops(&bench, DropReason::Early) > 10);
+    assert_eq!(bench.dice.asked, 0);
+}
+
+#[test]
+fn the_last_packet_is_never_dropped() {
+    let mut bench = Bench::new("cobalt interval 1ms target 100us");
+    for _ in 0..500 {
+        bench.arrive(1000);
+        bench.wait(20 * MS);
+        assert!(bench.take().is_some());
+    }
+    assert!(bench.kept.dropped.is_empty());
+}
+
+/// ns-3's addition: delay alone raises BLUE, once per target, where nothing overflows.
+#[test]
+fn delay_above_the_threshold_raises_blue() {
+    let p_drop_after = |text: &str| {
+        let mut bench = Bench::new(text);
+        (0..40).for_each(|_| _ = bench.arrive(1000));
+        bench.wait(50 * MS);
+        (0..20).for_each(|_| {
+            bench.wait(MS);
+            bench.take();
+        });
+        assert_eq!(drops(&bench, DropReason::Overflow), 0);
+        assert_eq!(bench.state("unresponsive") > 0, bench.state("p_drop") > 0);
+        bench.state("p_drop") >> 24
+    };
+    // It moves at 51, 57, 63 and 69 ms.
+    assert_eq!(p_drop_after("cobalt blue_threshold 40ms"), 4);
+    assert_eq!(p_drop_after("cobalt blue_threshold 60ms"), 2);
+    assert_eq!(p_drop_after("cobalt blue_threshold 400ms"), 0);
+    assert_eq!(p_drop_after("cobalt"), 0);
+}
+
+#[test]
+fn without_ecn_nothing_is_marked() {
+    let mut lost = Vec::new();
+    for text in ["cobalt interval 4ms target 1ms", "cobalt interval 4ms target 1ms noecn"] {
+        let mut bench = Bench::new(text);
+        for _ in 0..400 {
+            bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1000) });
+        }
+        (0..200).for_each(|_| {
+            bench.wait(MS);
+            bench.take();
+        });
+        lost.push((bench.kept.marked.len(), bench.kept.dropped.len()));
+    }
+    let [(marked, 0), (0, dropped)] = lost[..] else { panic!("{lost:?}") };
+    assert!(marked > 50 && dropped > 50, "{lost:?}");
+}
+
+/// From rest, drops of a standing queue come at the sums of interval / sqrt(i).
+#[test]
+fn the_control_law_from_rest() {
+    let mut bench = Bench::new("cobalt memlimit 1gb");
+    // A fresh queue has no root yet and signals at once; one episode gives it one.
+    (0..300).for_each(|_| _ = bench.arrive(100));
+    for _ in 0..2000 {
+        bench.wait(MS);
+        bench.take();
+        bench.arrive(100);
+        if bench.queue.packets() < 4 {
+            break;
+        }
+    }
+    while bench.queue.packets() > 0 {
+        bench.take();
+    }
+    for _ in 0..400 {
+        bench.wait(100 * MS);
+        bench.arrive(100);
+        bench.take();
+    }
+    assert_eq!(bench.state("count"), 0);
+    bench.kept.dropped.clear();
+    (0..40_000).for_each(|_| _ = bench.arrive(100));
+    let start = bench.now;
+    let mut times = Vec::new();
+    while times.len() < 6 {
+        bench.wait(MS / 50);
+        let before = bench.kept.dropped.len();
+        bench.take();
+        times.extend((before..bench.kept.dropped.len()).map(|_| bench.now - start));
+    }
+    for (time, ideal) in times.iter().zip([100.0, 170.7, 228.5, 278.5, 323.2, 364.0]) {
+        // The delay passes target 5 ms after the burst.
+        let found = *time as f64 / MS as f64 - 5.0;
+        assert!((found - ideal).abs() < 0.2, "{found} ms, ideal {ideal} ms");
+    }
+}

@@ -1,0 +1,134 @@
+//! What CoDel is known for, against its paper and RFC 8289.
+
+use crate::common::{Bench, Frame};
+use sojourn_queue::{Ecn, MarkReason, View};
+use sojourn_units::{MILLISECOND, Nanos};
+
+const MS: Nanos = MILLISECOND;
+
+#[test]
+fn no_drop_while_delay_stays_below_target() {
+    let mut bench = Bench::new("codel");
+    // A standing queue of four packets of 1.2 ms: 4.8 ms.
+    (0..4).for_each(|_| _ = bench.arrive(1514));
+    for _ in 0..2000 {
+        bench.wait(1_200_000);
+        bench.take();
+        bench.arrive(1514);
+    }
+    assert!(bench.kept.dropped.is_empty());
+    assert_eq!(bench.state("first_above_time"), 0);
+}
+
+/// The k-th drop of an episode is due at the sum of interval / sqrt(i); the kernel's 16-bit root
+/// takes about 0.9 of that at first and nears it.
+#[test]
+fn drops_follow_the_square_root() {
+    let mut bench = Bench::new("codel limit 100000");
+    (0..9000).for_each(|_| _ = bench.arrive(1514));
+    let start = bench.now;
+    let mut times = Vec::new();
+    while times.len() < 40 {
+        bench.wait(MS / 5);
+        let before = bench.kept.dropped.len();
+        bench.take();
+        times.extend((before..bench.kept.dropped.len()).map(|_| bench.now - start));
+    }
+    // Delay passes target 5 ms after the burst; then a whole interval must pass.
+    assert!(times[0] >= 105 * MS && times[0] < 106 * MS, "first drop at {}", times[0]);
+    for k in [3usize, 10, 39] {
+        let ideal: f64 = (1..=k).map(|i| 100.0 / (i as f64).sqrt()).sum();
+        let found = (times[k] - times[0]) as f64 / MS as f64;
+        let ratio = found / ideal;
+        assert!((0.85..1.01).contains(&ratio), "drop {k}: {found} ms, ideal {ideal} ms");
+    }
+    assert_eq!(bench.state("count"), 40);
+}
+
+#[test]
+fn the_last_mtu_is_never_dropped() {
+    let mut bench = Bench::new("codel target 1ms interval 5ms");
+    for _ in 0..200 {
+        // 40 small packets: more than one MTU together, so some go, but never below one MTU.
+        (0..40).for_each(|_| _ = bench.arrive(100));
+        while bench.queue.packets() > 0 {
+            bench.wait(3 * MS);
+            bench.take();
+            if bench.queue.bytes() == 0 {
+                break;
+            }
+        }
+    }
+    assert!(!bench.kept.dropped.is_empty());
+    for (frame, ..) in &bench.kept.dropped {
+        assert!(frame.id % 40 < 26, "packet {} left less than an MTU behind", frame.id);
+    }
+}
+
+#[test]
+fn ecn_marks_by_the_same_clock() {
+    let signals = |text: &str| {
+        let mut bench = Bench::new(text);
+        let mut times = Vec::new();
+        for _ in 0..3000 {
+            bench.offer(Frame { ecn: Ecn::Ect0, ..Frame::new(0, 1514) });
+        }
+        for _ in 0..1500 {
+            bench.wait(MS);
+            let before = bench.kept.dropped.len() + bench.kept.marked.len();
+            bench.take();
+            if bench.kept.dropped.len() + bench.kept.marked.len() > before {
+                times.push(bench.now);
+            }
+        }
+        (times, bench.kept.dropped.len(), bench.kept.marked.len())
+    };
+    let (dropping, drops, _) = signals("codel limit 5000");
+    let (marking, none, marks) = signals("codel limit 5000 ecn");
+    assert_eq!(dropping, marking);
+    assert_eq!((drops, none), (marks, 0));
+    assert!(marks > 50);
+}
+
+#[test]
+fn ce_threshold_marks_whatever_stayed_longer() {
+    let mut bench = Bench::new("codel ce_threshold 2ms");
+    for wait in [MS, 2 * MS, 2 * MS + 2000, 10 * MS] {
+        bench.offer(Frame { ecn: Ecn::Ect1, ..Frame::new(0, 100) });
+        bench.wait(wait);
+        bench.take();
+    }
+    assert_eq!(bench.kept.marked, [(2, MarkReason::CeThreshold), (3, MarkReason::CeThreshold)]);
+}
+
+/// The clock has 32 bits: of two times half its range apart neither is after the other.
+#[test]
+fn half_the_clock_is_not_after() {
+    let tick = 1 << 10;
+    let half = tick << 31;
+    for (wait, marks) in [(half - tick, 1), (half, 0), (half + tick, 0)] {
+        let mut bench = Bench::new("codel ce_threshold 0");
+        bench.offer(Frame { ecn: Ecn::Ect1, ..Frame::new(0, 100) });
+        bench.wait(wait);
+        bench.take();
+        assert_eq!(bench.kept.marked.len(), marks, "{wait}");
+    }
+    // So far beyond, a delay is not below target either: the first judgement starts the interval.
+    let mut bench = Bench::new("codel target 1us");
+    (0..5).for_each(|_| _ = bench.arrive(1514));
+    bench.wait(half);
+    bench.take();
+    assert_ne!(bench.state("first_above_time"), 0);
+}
+
+#[test]
+fn a_change_drops_from_the_head_unjudged() {
+    let mut bench = Bench::new("codel limit 10");
+    (0..10).for_each(|_| _ = bench.arrive(1000));
+    bench.wait(300 * MS);
+    let before = bench.state("first_above_time");
+    bench.change("codel limit 7");
+    assert_eq!(bench.dropped_ids(), [0, 1, 2]);
+    assert_eq!(bench.state("first_above_time"), before);
+    assert_eq!(bench.counter("drops"), 3);
+}
