@@ -63,7 +63,8 @@ def test_it_sends_real_packets_as_it_does_in_the_simulator(transport: dict[str, 
 
 def test_its_fault_ends_a_real_run_and_loses_no_other(tmp_path: Path) -> None:
     app: list[Any] = ["mine.py:Mine faulty_at 50", "mine.py:Mine faulty_at 1", "mine.py:Mine"]
-    study = Study(scenario("voip")).vary(**{"flows.0.app": app}).seeds(1)
+    short = scenario("voip").replace({"duration": "1s"})
+    study = Study(short).vary(**{"flows.0.app": app}).seeds(1)
     message = r"mine.py:Mine failed at .* in next for packet \d+: .*line 15.*ValueError"
     with pytest.raises(StudyError, match=message):
         study.run(tmp_path / "out", engine=WireEngine())

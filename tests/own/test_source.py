@@ -175,7 +175,11 @@ def test_check_accepts_what_keeps_the_contract(write: Callable[..., Path]) -> No
         assert (status, found["family"], found["failure"]) == (0, "source", None), policy
 
 
-@pytest.mark.parametrize(("body", "message"), FAULTS)
+@pytest.mark.parametrize(
+    ("body", "message"),
+    # A thousand packets take ten seconds to shrink.
+    [pytest.param(*f, marks=[pytest.mark.slow] * ("packet 1000" in f[1])) for f in FAULTS],
+)
 def test_check_shrinks_a_fault(write: Callable[..., Path], body: str, message: str) -> None:
     write(source_class(body))
     status, found = check("mine.py:Mine", "--schedules", "30")
