@@ -13,7 +13,7 @@ use crate::needs::{Fresh, LONGEST, Look, Needs};
 use crate::pick::{Pick, Reason};
 use crate::sight::{Everything, Sight};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::declare::derived;
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -126,8 +126,7 @@ impl Params {
 }
 
 impl PolicyParams for Params {
-    // No text of the engine's names it: the program that binds it to its code reads its words.
-    const TABLE: Table = Table { name: "external", summary: "", source: "", words: Self::WORDS };
+    const TABLE: Table = Table::external("external");
 
     type Policy = External;
 

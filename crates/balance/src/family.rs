@@ -6,69 +6,20 @@ use crate::needs::Needs;
 use crate::pick::{Draws, Pick};
 use crate::sight::{Known, Sight};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{self, Table, WordError};
+use sojourn_units::words::{self, WordError};
+use sojourn_units::{Nanos, each, family};
 
-macro_rules! family {
-    ($($module:ident::$Policy:ident,)*) => {
-        /// Which policy, and its settings.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case", tag = "name")]
-        pub enum Params {
-            $(
-                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $Policy(crate::$module::Params),
-            )*
-        }
+policies!(family! (
+    /// Which policy, and its settings.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case", tag = "name")]
+    pub enum Params by PolicyParams;
 
-        const TABLES: &[&Table] = &[$(&<crate::$module::Params as PolicyParams>::TABLE,)*];
-
-        impl Params {
-            /// The policy called `name`, with its defaults.
-            fn named(name: &str) -> Option<Self> {
-                let all = [$(Self::$Policy(crate::$module::Params::default()),)*];
-                all.into_iter().find(|params| params.name() == name)
-            }
-
-            /// The words of its policy.
-            pub fn table(&self) -> &'static Table {
-                match self {
-                    $(Self::$Policy(_) => &<crate::$module::Params as PolicyParams>::TABLE,)*
-                }
-            }
-        }
-
-        /// A policy by static dispatch.
-        #[derive(Clone, Debug)]
-        pub(crate) enum Any {
-            $($Policy(<crate::$module::Params as PolicyParams>::Policy),)*
-        }
-
-        impl Any {
-            pub(crate) fn new(params: &Params, servers: usize, key: u64) -> Self {
-                match params {
-                    $(Params::$Policy(params) => Self::$Policy(params.build(servers, key)),)*
-                }
-            }
-        }
-    };
-}
-
-policies!(family!);
-
-macro_rules! each {
-    (($Any:ident, $self:expr, $inner:ident => $body:expr) $($module:ident::$Policy:ident,)*) => {
-        match $self {
-            $($Any::$Policy($inner) => $body,)*
-        }
-    };
-}
-
-/// The words of every policy, but for those from outside, which stand last.
-pub fn tables() -> &'static [&'static Table] {
-    TABLES.split_last().map_or(&[], |(_, ours)| ours)
-}
+    /// A policy by static dispatch.
+    #[derive(Clone, Debug)]
+    pub(crate) enum Any of Policy;
+));
 
 impl Params {
     /// Reads a description such as `iqlb threshold 80% period 100ms`.
@@ -80,11 +31,6 @@ impl Params {
         let mut params = Self::named(table.name).expect("each table is a policy's");
         policies!(each! (Params, &mut params, params => params.set(&given)))?;
         Ok(params)
-    }
-
-    /// The policy's name.
-    pub fn name(&self) -> &'static str {
-        self.table().name
     }
 
     /// Checks parameters that do not come from a text.
@@ -109,6 +55,10 @@ impl std::fmt::Display for Params {
 }
 
 impl Any {
+    pub(crate) fn new(params: &Params, servers: usize, key: u64) -> Self {
+        policies!(each! (Params to Any, params, (params, any) => any(params.build(servers, key))))
+    }
+
     pub(crate) fn observe(&mut self, now: Nanos, servers: &[Known]) {
         policies!(each! (Any, self, policy => policy.observe(now, &Sight::new(servers))));
     }

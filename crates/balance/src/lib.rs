@@ -15,6 +15,8 @@
 //! give the same choices. A draw is asked for only where one is needed. What is kept does not grow with
 //! the number of flows. A server whose reading was never taken is chosen only if no other was read.
 
+use sojourn_units::modules;
+
 /// The policies, one a line: the module, which has its `Params`, and the policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
@@ -37,12 +39,6 @@ macro_rules! policies {
             jiq::Jiq,
             external::External,
         }
-    };
-}
-
-macro_rules! modules {
-    ($($module:ident::$Policy:ident,)*) => {
-        $(pub mod $module;)*
     };
 }
 

@@ -9,7 +9,7 @@
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, derived};
+use sojourn_units::declare::derived;
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
@@ -76,8 +76,7 @@ impl Params {
 }
 
 impl PolicyParams for Params {
-    // No text of the engine's names it: the program that binds it to its code reads its words.
-    const TABLE: Table = Table { name: "external", summary: "", source: "", words: Self::WORDS };
+    const TABLE: Table = Table::external("external");
 
     type Policy = External;
 

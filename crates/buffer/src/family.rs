@@ -3,72 +3,19 @@
 use crate::contract::{PolicyParams, Sizing};
 use crate::observation::{Decision, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Bytes;
-use sojourn_units::words::{self, Table, WordError};
+use sojourn_units::words::{self, WordError};
+use sojourn_units::{Bytes, each, family};
 
-macro_rules! family {
-    ($($module:ident::$Policy:ident,)*) => {
-        /// Which policy, and its settings.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case", tag = "name")]
-        pub enum Params {
-            $(
-                #[doc = concat!("See [`mod@", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $Policy(crate::$module::Params),
-            )*
-        }
+policies!(family! (
+    /// Which policy, and its settings.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case", tag = "name")]
+    pub enum Params by PolicyParams;
 
-        const TABLES: &[&Table] = &[$(&<crate::$module::Params as PolicyParams>::TABLE,)*];
-
-        impl Params {
-            /// The policy called `name`, with its defaults.
-            fn named(name: &str) -> Option<Self> {
-                let all = [$(Self::$Policy(crate::$module::Params::default()),)*];
-                all.into_iter().find(|params| params.name() == name)
-            }
-
-            /// The policy's name.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$Policy(_) => <crate::$module::Params as PolicyParams>::TABLE.name,)*
-                }
-            }
-        }
-
-        /// A policy by static dispatch.
-        #[derive(Clone, Debug)]
-        pub enum Policy {
-            $(
-                #[doc = concat!("See [`mod@", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $Policy(<crate::$module::Params as PolicyParams>::Policy),
-            )*
-        }
-
-        impl Policy {
-            /// The policy that `params` describes.
-            pub fn new(params: &Params) -> Self {
-                match params {
-                    $(Params::$Policy(params) => Self::$Policy(params.build()),)*
-                }
-            }
-        }
-    };
-}
-
-policies!(family!);
-
-macro_rules! each {
-    (($Any:ident, $self:expr, $inner:ident => $body:expr) $($module:ident::$Policy:ident,)*) => {
-        match $self {
-            $($Any::$Policy($inner) => $body,)*
-        }
-    };
-}
-
-/// The words of every policy, but for those from outside, which stand last.
-pub fn tables() -> &'static [&'static Table] {
-    TABLES.split_last().map_or(&[], |(_, ours)| ours)
-}
+    /// A policy by static dispatch.
+    #[derive(Clone, Debug)]
+    pub enum Policy of Policy;
+));
 
 impl Params {
     /// Reads a description such as `elastic ceiling 64mb target 50ms`.
@@ -107,6 +54,11 @@ impl std::fmt::Display for Params {
 }
 
 impl Policy {
+    /// The policy that `params` describes.
+    pub fn new(params: &Params) -> Self {
+        policies!(each! (Params to Policy, params, (params, policy) => policy(params.build())))
+    }
+
     /// See [`Sizing::observe`].
     #[inline]
     pub fn observe(&mut self, seen: &Observation) -> Decision {

@@ -15,6 +15,8 @@
 //! greatest only if that much is occupied. The first observation is the baseline: a policy may take
 //! over a buffer in use.
 
+use sojourn_units::modules;
+
 /// The policies, one a line: the module, which has its `Params`, and the policy.
 macro_rules! policies {
     ($macro:ident! $($arguments:tt)*) => {
@@ -26,12 +28,6 @@ macro_rules! policies {
             elastic::Elastic,
             external::External,
         }
-    };
-}
-
-macro_rules! modules {
-    ($($module:ident::$Policy:ident,)*) => {
-        $(pub mod $module;)*
     };
 }
 

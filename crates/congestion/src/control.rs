@@ -75,14 +75,18 @@ pub trait ControlParams: Parameters<On = ()> + Default {
     /// Its name and words.
     const TABLE: Table;
 
-    /// What of ECN it asks for.
-    const ECN: EcnUse = EcnUse::Host;
-
-    /// Whether slow start ends without a loss, as the host has it; otherwise only if the user says so.
-    const HYSTART: bool = false;
-
     /// The control.
     type Control: Control;
+
+    /// What of ECN it asks for.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Host
+    }
+
+    /// Whether slow start ends without a loss, as the host has it; otherwise only if the user says so.
+    fn has_hystart(&self) -> bool {
+        false
+    }
 
     /// A control for a new connection with `window`.
     fn build(&self, slow_start: hystart::Params, window: &Window) -> Self::Control;

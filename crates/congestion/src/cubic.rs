@@ -60,9 +60,12 @@ impl ControlParams for Params {
         source: "RFC 9438",
         words: Self::WORDS,
     };
-    const HYSTART: bool = true;
 
     type Control = Cubic;
+
+    fn has_hystart(&self) -> bool {
+        true
+    }
 
     fn build(&self, slow_start: hystart::Params, _window: &Window) -> Cubic {
         Cubic::new(*self, HyStart::new(slow_start))

@@ -36,9 +36,12 @@ impl ControlParams for Params {
         source: "RFC 8257",
         words: Self::WORDS,
     };
-    const ECN: EcnUse = EcnUse::Exact;
 
     type Control = Dctcp;
+
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Exact
+    }
 
     fn build(&self, slow_start: hystart::Params, _window: &Window) -> Dctcp {
         Dctcp::new(*self, HyStart::new(slow_start))

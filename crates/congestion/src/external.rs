@@ -7,13 +7,16 @@
 //!
 //! `examples/policies/` has a whole policy with its own `main`.
 
-use crate::control::{Control, EcnUse};
+use crate::control::{Control, ControlParams, EcnUse};
+use crate::hystart;
 use crate::reno;
 use crate::window::{Ack, Cause, MAX_WINDOW, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
+use sojourn_units::declare::unset;
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 use std::sync::Arc;
 
 /// A congestion control's decisions.
@@ -106,54 +109,44 @@ pub trait Factory: Send + Sync {
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
-/// An external control and its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Which policy, with which values.
-    pub spec: Spec,
-    /// Whether it sets cwnd also while losses are repaired.
-    #[serde(default)]
-    pub owns_window: bool,
-    /// Whether it answers marks in `on_ack` itself, and asks for an exact echo of each; otherwise an
-    /// echo begins a reduction.
-    #[serde(default)]
-    pub answers_marks: bool,
-    /// The code.
-    #[serde(skip)]
-    pub code: Code<dyn Factory>,
+params! {
+    /// An external control and its parameters.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Which policy, with which values.
+        spec: Spec = unset(),
+        /// Whether it sets cwnd also while losses are repaired.
+        #[serde(default)]
+        owns_window: bool = unset(),
+        /// Whether it answers marks in `on_ack` itself, and asks for an exact echo of each; otherwise an
+        /// echo begins a reduction.
+        #[serde(default)]
+        answers_marks: bool = unset(),
+        /// The code.
+        #[serde(skip)]
+        code: Code<dyn Factory> = unset(),
+    }
 }
 
 impl Params {
     /// A policy of one's own in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
-        Self {
-            spec: Spec { policy: name.to_owned(), ..Spec::default() },
-            owns_window: false,
-            answers_marks: false,
-            code: Code::new(factory),
-        }
+        Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
+}
 
-    /// What of ECN it asks for.
-    pub fn ecn(&self) -> EcnUse {
+impl ControlParams for Params {
+    const TABLE: Table = Table::external("external");
+
+    type Control = External;
+
+    fn ecn(&self) -> EcnUse {
         if self.answers_marks { EcnUse::Exact } else { EcnUse::Host }
     }
 
-    /// The control of a new connection. Its policy is made when the connection is established.
-    ///
-    /// # Panics
-    /// If the parameters are not bound to their code.
-    pub fn build(&self) -> External {
-        let _ = self.code.of(&self.spec);
-        External {
-            owns_window: self.owns_window,
-            answers_marks: self.answers_marks,
-            code: self.code.clone(),
-            policy: None,
-            failed: false,
-            now: 0,
-        }
+    fn build(&self, _slow_start: hystart::Params, _window: &Window) -> External {
+        External::new(self)
     }
 }
 
@@ -185,6 +178,22 @@ impl std::fmt::Debug for External {
 }
 
 impl External {
+    /// The control of a new connection. Its policy is made when the connection is established.
+    ///
+    /// # Panics
+    /// If the parameters are not bound to their code.
+    pub fn new(params: &Params) -> Self {
+        let _ = params.code.of(&params.spec);
+        Self {
+            owns_window: params.owns_window,
+            answers_marks: params.answers_marks,
+            code: params.code.clone(),
+            policy: None,
+            failed: false,
+            now: 0,
+        }
+    }
+
     /// Whether it has failed, so that its policy is not asked any more.
     pub fn has_failed(&self) -> bool {
         self.failed

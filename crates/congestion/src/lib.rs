@@ -18,6 +18,8 @@
 #![allow(clippy::doc_markdown, reason = "HyStart and NewReno are names, not code")]
 #![allow(clippy::struct_excessive_bools, reason = "independent facts of the protocols")]
 
+use sojourn_units::modules;
+
 /// The controls, one a line: the module, which has its `Params`, and the control.
 macro_rules! controls {
     ($macro:ident! $($arguments:tt)*) => {
@@ -28,20 +30,14 @@ macro_rules! controls {
             bbr::Bbr,
             dctcp::Dctcp,
             prague::Prague,
+            external::External,
         }
-    };
-}
-
-macro_rules! modules {
-    ($($module:ident::$Control:ident,)*) => {
-        $(pub mod $module;)*
     };
 }
 
 controls!(modules!);
 
 mod control;
-pub mod external;
 mod family;
 pub mod hystart;
 mod window;
@@ -50,5 +46,5 @@ mod window;
 mod tests;
 
 pub use control::{Control, ControlParams, EcnUse};
-pub use family::{Congestion, Params, TABLES};
+pub use family::{Congestion, Params, tables};
 pub use window::{Ack, Cause, MAX_WINDOW, RateSample, SuperPacket, Window};

@@ -47,9 +47,12 @@ impl ControlParams for Params {
         source: "draft-briscoe-iccrg-prague-congestion-control, and its reference for Linux",
         words: Self::WORDS,
     };
-    const ECN: EcnUse = EcnUse::L4s;
 
     type Control = Prague;
+
+    fn ecn(&self) -> EcnUse {
+        EcnUse::L4s
+    }
 
     fn build(&self, slow_start: hystart::Params, window: &Window) -> Prague {
         Prague::new(*self, HyStart::new(slow_start), window)

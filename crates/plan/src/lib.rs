@@ -153,6 +153,7 @@ pub struct Group {
 /// What carries an application's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "protocol")]
+#[allow(clippy::large_enum_variant, reason = "one per group of flows")]
 pub enum Transport {
     /// TCP.
     Tcp(sojourn_tcp::Params),

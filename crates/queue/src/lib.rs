@@ -8,6 +8,8 @@
 
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
+use sojourn_units::modules;
+
 /// The disciplines, one a line: its module, which has its `Params`, and its queue, after `in` what a large
 /// one is kept in. A name in recordings and plans is the module's unless the line says otherwise.
 macro_rules! disciplines {
@@ -31,12 +33,6 @@ macro_rules! disciplines {
             #[serde(rename = "dualpi2")] dualpi2::DualPi2,
             external::External in Box<>,
         }
-    };
-}
-
-macro_rules! modules {
-    ($($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
-        $(pub mod $module;)*
     };
 }
 

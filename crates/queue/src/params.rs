@@ -8,8 +8,8 @@ use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
 use serde::{Deserialize, Serialize};
-use sojourn_units::Nanos;
 use sojourn_units::words::{self, Given, Table, WordError};
+use sojourn_units::{Nanos, each};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ macro_rules! family {
         static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
             let tables: &[&[&Table]] =
                 &[$(<crate::$module::Params as DisciplineParams>::TABLES,)*];
-            tables.concat()
+            tables.concat().into_iter().filter(|table| table.is_named()).collect()
         });
 
         impl Params {
@@ -51,13 +51,6 @@ macro_rules! family {
                     }
                 )*
                 &[]
-            }
-
-            /// The same discipline after a change.
-            fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
-                match self {
-                    $(Self::$Queue(params) => params.changed(given, device).map(Self::$Queue),)*
-                }
             }
 
             /// An empty queue, created at `now`.
@@ -101,15 +94,6 @@ macro_rules! family {
 }
 
 disciplines!(family!);
-
-macro_rules! each {
-    (($self:expr, $params:ident => $body:expr)
-    $($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
-        match $self {
-            $(Params::$Queue($params) => $body,)*
-        }
-    };
-}
 
 /// The words of every discipline.
 pub fn tables() -> &'static [&'static Table] {
@@ -156,7 +140,7 @@ impl Params {
         let read = describe(tables(), text)
             .and_then(|(table, given)| Ok((Self::read(table, &given, device)?, given)));
         let Ok((params, given)) = read else { return Vec::new() };
-        disciplines!(each! (params, params => params.warnings(&given)))
+        disciplines!(each! (Params, params, params => params.warnings(&given)))
     }
 
     /// Reads what `tc qdisc change` would be given, such as `codel limit 300p`: what is not named
@@ -166,12 +150,14 @@ impl Params {
     /// What is wrong with it, and where; another discipline than this; what cannot be changed.
     pub fn change(&self, text: &str, device: &Device) -> Result<Self, WordError> {
         let (_, given) = describe(&[self.table()], text)?;
-        self.changed(&given, device)
+        disciplines!(each! (Params to Params, self, (params, changed) => {
+            params.changed(&given, device).map(changed)
+        }))
     }
 
     /// The words of this discipline.
     pub fn table(&self) -> &'static Table {
-        disciplines!(each! (self, params => params.table()))
+        disciplines!(each! (Params, self, params => params.table()))
     }
 
     /// The name of this discipline.
@@ -189,12 +175,12 @@ impl Params {
 
     /// What its limit counts, and how much fits; none where the limit is one of memory only.
     pub fn limit(&self) -> Option<(Unit, u32)> {
-        disciplines!(each! (self, params => params.limit()))
+        disciplines!(each! (Params, self, params => params.limit()))
     }
 
     /// Visits the numbers that decisions are made with beside the parameters, as recordings have them.
     pub fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        disciplines!(each! (self, params => params.derived(visit)));
+        disciplines!(each! (Params, self, params => params.derived(visit)));
     }
 
     /// The words by which the kernel gives the same queue.
@@ -202,9 +188,9 @@ impl Params {
     /// # Errors
     /// Where the kernel has none.
     pub fn to_tc(&self) -> Result<String, NoKernelEquivalent> {
-        let in_kernel = disciplines!(each! (self, params => params.in_kernel()));
+        let in_kernel = disciplines!(each! (Params, self, params => params.in_kernel()));
         in_kernel.map_err(|reason| NoKernelEquivalent { discipline: self.label(), reason })?;
-        Ok(disciplines!(each! (self, params => params.to_tc())))
+        Ok(disciplines!(each! (Params, self, params => params.to_tc())))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::declaration::{Configured, DisciplineParams};
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, each};
 
 macro_rules! family {
     ($($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
@@ -20,42 +20,27 @@ macro_rules! family {
 
 disciplines!(family!);
 
-macro_rules! dispatch {
-    (($self:expr, $queue:ident => $body:expr)
-    $($(#[$serde:meta])? $module:ident::$Queue:ident $(in $Box:ident $open:tt $close:tt)?,)*) => {
-        match $self {
-            $(Queue::$Queue($queue) => $body,)*
-        }
-    };
-}
-
-macro_rules! each {
-    ($self:expr, $queue:ident => $body:expr) => {
-        disciplines!(dispatch! ($self, $queue => $body))
-    };
-}
-
 impl<P: Packet> Queue<P> {
     /// The name of its discipline.
     pub fn name(&self) -> &'static str {
-        each!(self, queue => queue.params().table().name)
+        disciplines!(each! (Queue, self, queue => queue.params().table().name))
     }
 }
 
 impl<P: Packet> View for Queue<P> {
     #[inline]
     fn packets(&self) -> usize {
-        each!(self, queue => queue.packets())
+        disciplines!(each! (Queue, self, queue => queue.packets()))
     }
 
     #[inline]
     fn bytes(&self) -> u64 {
-        each!(self, queue => queue.bytes())
+        disciplines!(each! (Queue, self, queue => queue.bytes()))
     }
 
     #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        each!(self, queue => queue.enqueued_at(n))
+        disciplines!(each! (Queue, self, queue => queue.enqueued_at(n)))
     }
 }
 
@@ -68,7 +53,7 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Return {
-        each!(self, queue => queue.enqueue(now, packet, draws, sink))
+        disciplines!(each! (Queue, self, queue => queue.enqueue(now, packet, draws, sink)))
     }
 
     #[inline]
@@ -78,35 +63,35 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        each!(self, queue => queue.dequeue(now, draws, sink))
+        disciplines!(each! (Queue, self, queue => queue.dequeue(now, draws, sink)))
     }
 
     fn wake_up(&self) -> Option<Nanos> {
-        each!(self, queue => queue.wake_up())
+        disciplines!(each! (Queue, self, queue => queue.wake_up()))
     }
 
     #[inline]
     fn next_timer(&self) -> Option<Nanos> {
-        each!(self, queue => queue.next_timer())
+        disciplines!(each! (Queue, self, queue => queue.next_timer()))
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        each!(self, queue => queue.on_timer(now));
+        disciplines!(each! (Queue, self, queue => queue.on_timer(now)));
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
-        each!(self, queue => queue.state(visit));
+        disciplines!(each! (Queue, self, queue => queue.state(visit)));
     }
 
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        each!(self, queue => queue.flow_state(flow, visit));
+        disciplines!(each! (Queue, self, queue => queue.flow_state(flow, visit)));
     }
 
     fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
-        each!(self, queue => queue.lists(visit));
+        disciplines!(each! (Queue, self, queue => queue.lists(visit)));
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(visit));
+        disciplines!(each! (Queue, self, queue => queue.counters(visit)));
     }
 }

@@ -19,7 +19,7 @@ const PROFILE: Word = Word {
 
 static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
     let table = |control: &Table| &*Box::leak(Box::new(table(control)));
-    sojourn_congestion::TABLES.iter().copied().map(table).collect()
+    sojourn_congestion::tables().iter().copied().map(table).collect()
 });
 
 /// The words of TCP, of slow start, and of a control. They live as long as the process.

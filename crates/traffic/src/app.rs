@@ -4,109 +4,38 @@ use crate::Emission;
 use crate::application::{AppParams, Carrier, Source};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Unit};
-use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
-use sojourn_units::words::{self, Given, Table, Text, WordError};
+use sojourn_units::words::{self, Given, Text, WordError};
+use sojourn_units::{Nanos, each, family};
 use std::fmt;
-use std::sync::LazyLock;
 
-macro_rules! family {
-    ($($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
-        /// An application and its parameters.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "name", rename_all = "snake_case")]
-        pub enum App {
-            $(
-                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $(#[$serde])?
-                $Name(crate::$module::Params),
-            )*
-        }
+applications!(family! (
+    /// An application and its parameters.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "name", rename_all = "snake_case")]
+    pub enum App by AppParams;
 
-        static TABLES: LazyLock<Vec<&Table>> =
-            LazyLock::new(|| [$(named::<crate::$module::Params>(),)*].into_iter().flatten().collect());
+    /// A flow that sends packets on its own schedule.
+    #[derive(Clone, Debug)]
+    pub enum PacketSource of Source;
+));
 
-        impl App {
-            /// The application of `table`; it may be a name for another.
-            fn read(table: &Table, given: &Given) -> Result<Self, WordError> {
-                $(
-                    if let Some(params) = read_as(table, given) {
-                        return params.map(Self::$Name);
-                    }
-                )*
-                unreachable!("`{}` is of no application", table.name)
-            }
-
-            /// Returns the packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
-            pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
-                match self {
-                    $(Self::$Name(params) => params.source(key, start).map(PacketSource::$Name),)*
-                }
-            }
-        }
-
-        /// A flow that sends packets on its own schedule.
-        #[derive(Clone, Debug)]
-        pub enum PacketSource {
-            $(
-                #[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
-                $Name(<crate::$module::Params as AppParams>::Source),
-            )*
-        }
-
-        impl PacketSource {
-            /// Returns the next packet; times never decrease.
-            #[inline]
-            pub fn next_packet(&mut self) -> Emission {
-                match self {
-                    $(Self::$Name(source) => source.next_packet(),)*
-                }
-            }
-        }
-    };
-}
-
-applications!(family!);
-
-macro_rules! each {
-    (($self:expr, $params:ident => $body:expr)
-    $($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
-        match $self {
-            $(App::$Name($params) => $body,)*
-        }
-    };
-}
-
-/// The words of every application.
-pub fn tables() -> &'static [&'static Table] {
-    &TABLES
-}
-
-fn named<A: AppParams>() -> Option<&'static Table> {
-    A::NAMED.then_some(&A::TABLE)
-}
-
-fn read_as<A: AppParams>(table: &Table, given: &Given) -> Option<Result<A, WordError>> {
-    (table.name == A::TABLE.name).then(|| {
-        if let Some((word, example)) = A::REQUIRED
-            && given.find(word).is_none_or(|value| *value == words::Value::Text(String::new()))
-        {
-            let name = table.name;
-            return Err(given.error(word, format!("`{name}` needs `{word}`, such as `{example}`")));
-        }
-        let mut params = A::initial(given);
-        params.set(given)?;
-        params.settle(given)?;
-        Ok(params)
-    })
+/// The parameters that are given, of the type of some.
+fn read_as<A: AppParams>(_: &A, given: &Given) -> Result<A, WordError> {
+    if let Some((word, example)) = A::REQUIRED
+        && given.find(word).is_none_or(|value| *value == words::Value::Text(String::new()))
+    {
+        let name = A::TABLE.name;
+        return Err(given.error(word, format!("`{name}` needs `{word}`, such as `{example}`")));
+    }
+    let mut params = A::initial(given);
+    params.set(given)?;
+    params.settle(given)?;
+    Ok(params)
 }
 
 fn sends<A: AppParams>(_: &A) -> bool {
     A::Source::SENDS
-}
-
-fn table_of<A: AppParams>(_: &A) -> &'static Table {
-    &A::TABLE
 }
 
 impl App {
@@ -116,7 +45,7 @@ impl App {
     /// The first problem, and its place.
     pub fn parse(text: &str) -> Result<Self, WordError> {
         let app = Self::described(text)?;
-        match applications!(each! (&app, params => params.stands_for())) {
+        match applications!(each! (App, &app, params => params.stands_for())) {
             Some(other) => {
                 Self::parse(&other).map_err(|error| WordError { at: 0..text.len(), ..error })
             }
@@ -127,7 +56,8 @@ impl App {
     /// The application that a description names, which may be a name for another.
     fn described(text: &str) -> Result<Self, WordError> {
         let (table, given) = words::describe("application", tables(), text)?;
-        Self::read(table, &given)
+        let named = Self::named(table.name).expect("each table is an application's");
+        applications!(each! (App to App, &named, (params, app) => read_as(params, &given).map(app)))
     }
 
     /// Returns the carriers of the application that `text` describes, the usual one first.
@@ -135,7 +65,7 @@ impl App {
     /// # Errors
     /// As [`App::parse`].
     pub fn carriers(text: &str) -> Result<&'static [Carrier], WordError> {
-        Ok(applications!(each! (&Self::described(text)?, params => params.carriers())))
+        Ok(applications!(each! (App, &Self::described(text)?, params => params.carriers())))
     }
 
     /// Checks parameters that do not come from a text.
@@ -144,37 +74,42 @@ impl App {
     /// A distribution without sense, a packet without bytes.
     pub fn check(&self) -> Result<(), String> {
         let named = |why: String| format!("`{}`: {why}", self.name());
-        applications!(each! (self, params => params.check())).map_err(named)?;
-        for law in applications!(each! (self, params => params.distributions())) {
+        applications!(each! (App, self, params => params.check())).map_err(named)?;
+        for law in applications!(each! (App, self, params => params.distributions())) {
             let text = || law.format(Unit::Number);
             law.check().map_err(|why| named(format!("{}: {why}", text())))?;
         }
         Ok(())
     }
 
-    /// Returns its words.
-    pub fn table(&self) -> &'static Table {
-        applications!(each! (self, params => table_of(params)))
-    }
-
-    /// Returns its name.
-    pub fn name(&self) -> &'static str {
-        self.table().name
-    }
-
     /// Whether it sends packets on its own schedule, rather than data by a transport's.
     pub fn sends_packets(&self) -> bool {
-        applications!(each! (self, params => sends(params)))
+        applications!(each! (App, self, params => sends(params)))
     }
 
     /// Returns the longest UDP payload that it may send, or a frame can hold; 0 if it sends no packets.
     pub fn longest_payload(&self) -> u32 {
-        applications!(each! (self, params => params.longest_payload()))
+        applications!(each! (App, self, params => params.longest_payload()))
     }
 
     /// Whether a flow of it ends by itself.
     pub fn ends(&self) -> bool {
-        applications!(each! (self, params => params.ends()))
+        applications!(each! (App, self, params => params.ends()))
+    }
+
+    /// Returns the packets of one flow from `start` on, if it [sends packets](Self::sends_packets).
+    pub fn packet_source(&self, key: Key, start: Nanos) -> Option<PacketSource> {
+        applications!(each! (App to PacketSource, self, (params, source) => {
+            params.source(key, start).map(source)
+        }))
+    }
+}
+
+impl PacketSource {
+    /// Returns the next packet; times never decrease.
+    #[inline]
+    pub fn next_packet(&mut self) -> Emission {
+        applications!(each! (PacketSource, self, source => source.next_packet()))
     }
 }
 
@@ -182,7 +117,7 @@ impl App {
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Text::new(self.name());
-        f.write_str(&applications!(each! (self, params => params.write(text))).done())
+        f.write_str(&applications!(each! (App, self, params => params.write(text))).done())
     }
 }
 
@@ -191,6 +126,7 @@ mod tests {
     use super::*;
     use crate::length::MAX_PAYLOAD;
     use proptest::prelude::*;
+    use sojourn_units::words::Table;
 
     const TEXTS: &[&str] = &[
         "bulk",

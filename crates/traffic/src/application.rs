@@ -39,9 +39,6 @@ pub trait AppParams: Parameters<On = ()> + Clone {
     /// Its name and words.
     const TABLE: Table;
 
-    /// Whether descriptions name it.
-    const NAMED: bool = true;
-
     /// A word that must be given, and a description that has it.
     const REQUIRED: Option<(&'static str, &'static str)> = None;
 

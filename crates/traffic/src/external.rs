@@ -111,9 +111,7 @@ impl Parameters for Params {
 }
 
 impl AppParams for Params {
-    const TABLE: Table = Table { name: "external", summary: "", source: "", words: &[] };
-    // No text of the engine's names it: its words are read where its code is.
-    const NAMED: bool = false;
+    const TABLE: Table = Table::external("external");
 
     type Source = External;
 

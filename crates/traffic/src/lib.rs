@@ -18,6 +18,8 @@
 //! purpose, so that, for instance, the sizes of a session's objects do not depend on when they were
 //! fetched: queues are compared under the same requests.
 
+use sojourn_units::modules;
+
 /// The applications, one a line: its module, which has its `Params`, and its name in plans.
 macro_rules! applications {
     ($macro:ident! $($arguments:tt)*) => {
@@ -33,12 +35,6 @@ macro_rules! applications {
             web::Web,
             external::External,
         }
-    };
-}
-
-macro_rules! modules {
-    ($($(#[$serde:meta])? $module:ident::$Name:ident,)*) => {
-        $(pub mod $module;)*
     };
 }
 

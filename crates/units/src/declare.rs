@@ -325,6 +325,11 @@ pub const fn derived<T, On>(value: fn(&On) -> T) -> Param<T, On> {
     group(&[], value, |_, _| Ok(()), |_, text| text)
 }
 
+/// A field without a word that begins as its type does.
+pub const fn unset<T: Default, On>() -> Param<T, On> {
+    derived(|_| T::default())
+}
+
 /// A field that is a structure of parameters: its words are words of the whole.
 pub const fn part<T: Parameters>() -> Param<T, T::On> {
     group(T::WORDS, T::new, T::set, T::write)

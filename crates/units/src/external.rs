@@ -37,6 +37,13 @@ pub struct Spec {
     pub params: BTreeMap<String, Value>,
 }
 
+impl Spec {
+    /// A policy that is compiled in.
+    pub fn named(policy: &str) -> Self {
+        Self { policy: policy.to_owned(), ..Self::default() }
+    }
+}
+
 /// Why a policy cannot go on: it broke its contract, or its own code failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);

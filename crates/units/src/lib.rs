@@ -8,6 +8,7 @@
 pub mod declare;
 mod errors;
 pub mod external;
+pub mod family;
 pub mod quantity;
 pub mod time;
 pub mod words;

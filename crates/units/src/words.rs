@@ -140,6 +140,19 @@ pub struct Table {
     pub words: &'static [Word],
 }
 
+impl Table {
+    /// The table of a component from outside: its words are declared where its code is, so that no
+    /// description of the engine's names it.
+    pub const fn external(name: &'static str) -> Self {
+        Self { name, summary: "", source: "", words: &[] }
+    }
+
+    /// Whether descriptions name the component.
+    pub const fn is_named(&self) -> bool {
+        !self.summary.is_empty()
+    }
+}
+
 /// A value given in a description.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

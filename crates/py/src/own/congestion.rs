@@ -374,7 +374,7 @@ impl Policy for PyPolicy {
 pub(crate) fn control_params(json: &str) -> PyResult<external::Params> {
     let fail = |why: String| PyValueError::new_err(why);
     match serde_json::from_str(json).map_err(|e| fail(e.to_string()))? {
-        sojourn_congestion::Params::External(params) => Ok(*params),
+        sojourn_congestion::Params::External(params) => Ok(params),
         other => Err(fail(format!("`{}` is no policy of a user's", other.name()))),
     }
 }

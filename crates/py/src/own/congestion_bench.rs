@@ -50,7 +50,7 @@ impl ControlBench {
         let faults = Arc::new(Faults::default());
         let loaded = Loaded::alone(py, &params.spec, sources_json, &faults)?;
         let params = Params { code: code(loaded, &params.spec.params), ..params };
-        let (control, window) = (params.build(), Window::new(mss, INITIAL_SEGMENTS));
+        let (control, window) = (External::new(&params), Window::new(mss, INITIAL_SEGMENTS));
         let mut bench = Self { control, window, una: 1, before: None, faults };
         bench.control.on_start(&mut bench.window, EPOCH, draw);
         bench.step()?;

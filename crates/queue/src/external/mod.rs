@@ -166,9 +166,6 @@ impl AnyDraws for Draws {
     }
 }
 
-/// An external discipline has no words here: its own are declared where its code is.
-pub const TABLE: Table = Table { name: "policy of your own", summary: "", source: "", words: &[] };
-
 /// No external queue holds more packets: memory is bounded whatever its policy does.
 pub const MOST_PACKETS: u32 = 1 << 20;
 
@@ -249,17 +246,12 @@ impl Parameters for Params {
 }
 
 impl DisciplineParams for Params {
-    // No text of the engine's names it: whoever binds it to its code reads its words.
-    const TABLES: &'static [&'static Table] = &[];
+    const TABLES: &'static [&'static Table] = &[&Table::external("policy of your own")];
     const NOT_IN_KERNEL: Option<&'static str> =
         Some("Linux cannot run a policy from outside its kernel");
 
     fn limit(&self) -> Option<(Unit, u32)> {
         Some((self.unit, self.limit))
-    }
-
-    fn table(&self) -> &'static Table {
-        &TABLE
     }
 }
 
