@@ -13,7 +13,7 @@ use crate::needs::{Fresh, LONGEST, Look, Needs};
 use crate::pick::{Pick, Reason};
 use crate::sight::{Everything, Sight};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::derived;
+use sojourn_units::declare::{derived, unset};
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
 use sojourn_units::{Nanos, params};
@@ -106,22 +106,21 @@ params! {
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Which policy, with which values.
-        spec: Spec = derived(|()| Spec::default()),
+        spec: Spec = unset(),
         /// What it looks at.
         look: Look = derived(|()| Look::Nothing),
         /// Time from one reading to the next; with 0 they are taken for each choice.
-        period: Nanos = derived(|()| 0),
+        period: Nanos = unset(),
         /// The code.
         #[serde(skip)]
-        code: Code<dyn Factory> = derived(|()| Code::default()),
+        code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
     /// A policy of one's own in Rust.
     pub fn bound(name: &str, look: Look, factory: Arc<dyn Factory>) -> Self {
-        let spec = Spec { policy: name.to_owned(), ..Spec::default() };
-        Self { spec, look, period: 0, code: Code::new(factory) }
+        Self { spec: Spec::named(name), look, code: Code::new(factory), ..Self::default() }
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::contract::{PolicyParams, Sizing, bytes, within};
 use crate::observation::{Decision, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::derived;
+use sojourn_units::declare::unset;
 use sojourn_units::external::{Code, Fault, Spec};
 use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
@@ -56,22 +56,21 @@ params! {
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Which policy, with which values.
-        spec: Spec = derived(|()| Spec::default()),
+        spec: Spec = unset(),
         /// Least size, and the first.
         floor: Bytes = bytes("64kb"),
         /// Greatest size.
         ceiling: Bytes = bytes("256mb"),
         /// The code.
         #[serde(skip)]
-        code: Code<dyn Factory> = derived(|()| Code::default()),
+        code: Code<dyn Factory> = unset(),
     }
 }
 
 impl Params {
     /// A policy of one's own in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
-        let spec = Spec { policy: name.to_owned(), ..Spec::default() };
-        Self { spec, code: Code::new(factory), ..Self::default() }
+        Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
 }
 

@@ -12,11 +12,11 @@ use crate::application::{AppParams, Source};
 use crate::length::MAX_PAYLOAD;
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
-use sojourn_units::Nanos;
-use sojourn_units::declare::Parameters;
+use sojourn_units::declare::{derived, unset};
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
-use sojourn_units::words::{Given, Table, Text, Word, WordError};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,45 +68,25 @@ pub trait Factory: Send + Sync {
     fn on_fault(&self, now: Nanos, fault: &Fault);
 }
 
-/// An external source and its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Which policy, with which values.
-    pub spec: Spec,
-    /// The longest payload of its packets.
-    pub longest: u32,
-    /// The code.
-    #[serde(skip)]
-    pub code: Code<dyn Factory>,
+params! {
+    /// An external source and its parameters.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// Which policy, with which values.
+        spec: Spec = unset(),
+        /// The longest payload of its packets.
+        longest: u32 = derived(|()| 1472),
+        /// The code.
+        #[serde(skip)]
+        code: Code<dyn Factory> = unset(),
+    }
 }
 
 impl Params {
     /// A policy of one's own in Rust, whose packets fit Ethernet's frames.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
-        Self {
-            spec: Spec { policy: name.to_owned(), ..Spec::default() },
-            code: Code::new(factory),
-            ..Self::new(&())
-        }
-    }
-}
-
-impl Parameters for Params {
-    type On = ();
-
-    const WORDS: &'static [Word] = &[];
-
-    fn new((): &()) -> Self {
-        Self { spec: Spec::default(), longest: 1472, code: Code::default() }
-    }
-
-    fn set(&mut self, _given: &Given) -> Result<(), WordError> {
-        Ok(())
-    }
-
-    fn write(&self, text: Text) -> Text {
-        text
+        Self { spec: Spec::named(name), code: Code::new(factory), ..Self::default() }
     }
 }
 

@@ -20,11 +20,11 @@ use backlog::Action;
 pub use backlog::{Backlog, Id, PacketInfo};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Key, Stream};
-use sojourn_units::Nanos;
-use sojourn_units::declare::Parameters;
+use sojourn_units::declare::{Parameters, derived, unset};
 pub use sojourn_units::external::Fault;
 use sojourn_units::external::{Code, Spec};
-use sojourn_units::words::{Given, Table, Text, Word, WordError};
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What becomes of an arriving packet.
@@ -169,37 +169,33 @@ impl AnyDraws for Draws {
 /// No external queue holds more packets: memory is bounded whatever its policy does.
 pub const MOST_PACKETS: u32 = 1 << 20;
 
-/// An external discipline and its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Which policy, with which values.
-    pub spec: Spec,
-    /// What fits; what arrives beyond is dropped before the policy is asked.
-    pub limit: u32,
-    /// What the limit counts.
-    pub unit: Unit,
-    /// Spacing of the periodic task; none if 0.
-    #[serde(default)]
-    pub period: Nanos,
-    /// The largest frame of the device.
-    pub mtu: u32,
-    /// The code.
-    #[serde(skip)]
-    pub code: Code<dyn Factory>,
+params! {
+    /// An external discipline and its parameters.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params on Device {
+        /// Which policy, with which values.
+        spec: Spec = unset(),
+        /// What fits; what arrives beyond is dropped before the policy is asked.
+        limit: u32 = derived(|_| MOST_PACKETS),
+        /// What the limit counts.
+        unit: Unit = derived(|_| Unit::Packets),
+        /// Spacing of the periodic task; none if 0.
+        #[serde(default)]
+        period: Nanos = unset(),
+        /// The largest frame of the device.
+        mtu: u32 = derived(|device: &Device| device.psched_mtu),
+        /// The code.
+        #[serde(skip)]
+        code: Code<dyn Factory> = unset(),
+    }
 }
 
 impl Params {
     /// A policy of one's own in Rust.
     pub fn bound(name: &str, factory: Arc<dyn Factory>) -> Self {
-        Self {
-            spec: Spec { policy: name.to_owned(), ..Spec::default() },
-            limit: MOST_PACKETS,
-            unit: Unit::Packets,
-            period: 0,
-            mtu: 1514,
-            code: Code::new(factory),
-        }
+        let code = Code::new(factory);
+        Self { spec: Spec::named(name), code, ..Self::new(&Device::default()) }
     }
 
     /// Replaces the parameters by others of the same policy.
@@ -217,31 +213,6 @@ impl Params {
         let (mtu, code) = (self.mtu, std::mem::take(&mut self.code));
         *self = Self { mtu, code, ..params.clone() };
         Ok(())
-    }
-}
-
-impl Parameters for Params {
-    type On = Device;
-
-    const WORDS: &'static [Word] = &[];
-
-    fn new(device: &Device) -> Self {
-        Self {
-            spec: Spec::default(),
-            limit: MOST_PACKETS,
-            unit: Unit::Packets,
-            period: 0,
-            mtu: device.psched_mtu,
-            code: Code::default(),
-        }
-    }
-
-    fn set(&mut self, _given: &Given) -> Result<(), WordError> {
-        Ok(())
-    }
-
-    fn write(&self, text: Text) -> Text {
-        text
     }
 }
 
