@@ -1,4 +1,4 @@
-//! What CoDel is known for, against its paper and RFC 8289.
+//! What `codel` is known for, against its paper and RFC 8289.
 
 use crate::common::{Bench, Frame};
 use sojourn_queue::{Ecn, MarkReason, View};

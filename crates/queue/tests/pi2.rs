@@ -206,7 +206,7 @@ fn the_target_is_held_over_loads() {
     }
 }
 
-mod pi2 {
+mod single {
     use super::*;
 
     #[test]
