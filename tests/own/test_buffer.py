@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from sojourn import _core
 from sojourn._core import BufferPolicy, PolicyError, UdpServer, udp_send
+from sojourn.cli.app import app
 from sojourn.own import OwnError
 from sojourn.own.text import alone
 from sojourn.rcvbuf import AdaptiveBuffer, Tuner
@@ -187,11 +189,12 @@ def test_a_fault_ends_the_server(write: Callable[..., Path], tmp_path: Path) -> 
 
     thread = threading.Thread(target=client)
     thread.start()
-    text = invoke("udp", "serve", "--dir", "in", "--bind", "127.0.0.1:29440",
-                  "--buffer", "mine.py:Mine", status=2)  # fmt: skip
+    serve = ["udp", "serve", "--dir", "in", "--bind", "127.0.0.1:29440", "--buffer", "mine.py:Mine"]
+    ended = CliRunner().invoke(app, serve)
     thread.join()
-    assert "mine.py:Mine failed at" in text
-    assert "in observation 3" in text
+    assert ended.exit_code == 2, ended.output
+    assert "mine.py:Mine failed at" in ended.stderr
+    assert "in observation 3" in ended.stderr
 
 
 def test_a_socket_of_ones_own(write: Callable[..., Path]) -> None:
