@@ -7,7 +7,7 @@ import re
 from tests.conftest import ROOT
 
 # The discipline that came last but one, and files that name it for reasons of their own.
-NAME = re.compile(r"\bpi2\b|Pi2\b")
+NAME = re.compile(r"\b[pP]i2\b")
 OWN = {
     *("crates/queue/src/pi2.rs", "crates/queue/src/pi.rs", "crates/queue/tests/pi2.rs"),
     *("crates/sim/tests/l4s.rs", "tests/docs/test_contributing.py"),

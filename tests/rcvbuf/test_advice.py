@@ -130,7 +130,8 @@ def test_the_size_advised_keeps_the_burst(tmp_path: Path) -> None:
 
 
 def test_the_command_ends_with_it(tmp_path: Path) -> None:
-    words = ["--dry-run", "--duration", "1s", "--state", str(tmp_path)]
+    # Sockets are searched for each second: two times at least.
+    words = ["--dry-run", "--duration", "3s", "--state", str(tmp_path)]
     port = free_port()
     nobody = command("--port", str(port), *words)
     assert nobody.returncode == 0
