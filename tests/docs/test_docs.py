@@ -176,6 +176,7 @@ def _tested(page: Path) -> list[Block]:
 
 
 LONG = {
+    "README.md",
     *(f"docs/guides/{name}.md" for name in ("balancers", "compare", "own", "store", "study")),
     *(f"docs/scenarios/{name}.md" for name in ("campus", "edge", "home", "rack")),
     *(f"docs/tutorial/{name}.md" for name in ("first-answer", "own", "publish", "sweep")),

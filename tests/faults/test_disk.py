@@ -62,7 +62,8 @@ def study(tmp_path: Path) -> Path:
 
 
 @pytest.mark.needs("unshare")
-@pytest.mark.parametrize("size", ["100k", "400k"])  # full while runs are made, and at the end
+# Full while runs are made, and at the end.
+@pytest.mark.parametrize("size", ["100k", pytest.param("400k", marks=pytest.mark.slow)])
 def test_a_full_disk_in_the_middle_of_a_study(study: Path, tmp_path: Path, size: str) -> None:
     """A real file system that is full: what is whole stays, and the same command goes on."""
     spaces = ["unshare", "--mount"]

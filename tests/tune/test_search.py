@@ -175,6 +175,7 @@ def test_proposals_follow_from_the_trials_and_the_seed_alone() -> None:
     assert after[0] not in first
 
 
+@pytest.mark.slow  # a killed study is tested always
 def test_a_killed_search_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     expected = search(
         scenario(), VARY, out=tmp_path / "whole", effort=EFFORT, engine=Landscape()
