@@ -200,14 +200,7 @@ fn the_control_law_from_rest() {
     assert_eq!(bench.state("count"), 0);
     bench.kept.dropped.clear();
     (0..40_000).for_each(|_| _ = bench.arrive(100));
-    let start = bench.now;
-    let mut times = Vec::new();
-    while times.len() < 6 {
-        bench.wait(MS / 50);
-        let before = bench.kept.dropped.len();
-        bench.take();
-        times.extend((before..bench.kept.dropped.len()).map(|_| bench.now - start));
-    }
+    let times = bench.drop_times(6, MS / 50);
     for (time, ideal) in times.iter().zip([100.0, 170.7, 228.5, 278.5, 323.2, 364.0]) {
         // The delay passes target 5 ms after the burst.
         let found = *time as f64 / MS as f64 - 5.0;

@@ -26,14 +26,7 @@ fn no_drop_while_delay_stays_below_target() {
 fn drops_follow_the_square_root() {
     let mut bench = Bench::new("codel limit 100000");
     (0..9000).for_each(|_| _ = bench.arrive(1514));
-    let start = bench.now;
-    let mut times = Vec::new();
-    while times.len() < 40 {
-        bench.wait(MS / 5);
-        let before = bench.kept.dropped.len();
-        bench.take();
-        times.extend((before..bench.kept.dropped.len()).map(|_| bench.now - start));
-    }
+    let times = bench.drop_times(40, MS / 5);
     // Delay passes target 5 ms after the burst; then a whole interval must pass.
     assert!(times[0] >= 105 * MS && times[0] < 106 * MS, "first drop at {}", times[0]);
     for k in [3usize, 10, 39] {

@@ -167,6 +167,19 @@ impl Bench {
         self.offer(Frame::new(0, len))
     }
 
+    /// Takes a packet after each `step`, until as many are dropped: when each was, from now on.
+    pub fn drop_times(&mut self, count: usize, step: Nanos) -> Vec<Nanos> {
+        let start = self.now;
+        let mut times = Vec::new();
+        while times.len() < count {
+            self.wait(step);
+            let before = self.kept.dropped.len();
+            self.take();
+            times.extend((before..self.kept.dropped.len()).map(|_| self.now - start));
+        }
+        times
+    }
+
     pub fn take(&mut self) -> Option<Frame> {
         self.not_before = None;
         match self.queue.dequeue(self.now, &mut self.dice, &mut self.kept) {
