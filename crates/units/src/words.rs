@@ -132,7 +132,7 @@ impl Word {
 pub struct Table {
     /// The component's name, the first word of a description.
     pub name: &'static str,
-    /// One line saying what it is.
+    /// One line saying what it is; empty only of a component from outside ([`Table::external`]).
     pub summary: &'static str,
     /// Where it comes from: RFC, paper, kernel file.
     pub source: &'static str,
