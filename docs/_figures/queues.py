@@ -32,6 +32,7 @@ TEXTS = {
     "fq_pie": "fq_pie",
     "fq_cobalt": "fq_cobalt",
     "cake": "cake bandwidth 9.5mbit",
+    "tbf": "tbf rate 9.5mbit burst 16kb latency 100ms",
 }
 NAMES = list(TEXTS)
 

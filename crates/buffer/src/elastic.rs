@@ -19,9 +19,9 @@
 //! Growth is by a quarter at least (hysteresis); giving back needs a quarter to be free.
 
 use crate::contract::{PolicyParams, Sizing, bytes, span, within};
-use crate::observation::{Decision, Memory, Observation, Reason};
+use crate::observation::{Decision, GREATEST, Memory, Observation, Reason};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, probability};
+use sojourn_units::declare::{Parameters, probability, size};
 use sojourn_units::words::Table;
 use sojourn_units::{Bytes, Nanos, params};
 
@@ -32,6 +32,11 @@ params! {
     pub struct Params {
         /// Least size, and the first.
         floor: Bytes = bytes("64kb"),
+        /// Least size, if above `floor`, while the handler catches up and memory is not short: what a
+        /// first burst meets.
+        ready: Bytes = size("0b").check(|&size| {
+            if size <= GREATEST { Ok(()) } else { Err("must be up to 1048576mb") }
+        }),
         /// Greatest size.
         ceiling: Bytes = bytes("256mb"),
         /// Share of all memory that the size may reach, where the memory is known.
@@ -71,6 +76,10 @@ impl PolicyParams for Params {
 
     fn sizes(&self) -> Vec<(&'static str, Bytes)> {
         vec![("floor", self.floor), ("ceiling", self.ceiling)]
+    }
+
+    fn initial(&self) -> Bytes {
+        self.ready.min(self.ceiling).max(self.floor)
     }
 
     fn potential(&self, size: Bytes, reason: Reason) -> Bytes {
@@ -139,6 +148,8 @@ impl Sizing for Elastic {
     #[inline]
     fn observe(&mut self, seen: &Observation) -> Decision {
         let wanted = seen.occupied.saturating_add(seen.needed);
+        // Messages of which parts have not come are their senders' delay, not the handler's.
+        let waiting = seen.occupied.saturating_sub(seen.reserved);
         let last = self.last.unwrap_or_else(|| {
             self.caught_up = seen.now;
             self.window_end = seen.now.saturating_add(self.params.window);
@@ -154,7 +165,7 @@ impl Sizing for Elastic {
         let lost = seen.discarded.saturating_sub(last.discarded);
         self.step.note(seen.occupied.saturating_add(lost).saturating_sub(last.held));
         self.held.note(wanted);
-        if seen.occupied <= self.enough() / 4 {
+        if waiting <= self.enough() / 4 {
             self.caught_up = now;
             self.standing = false;
         }
@@ -189,7 +200,7 @@ impl Elastic {
     /// Adds the span since the last observation to the measurement if the buffer was never empty in it.
     fn measure_work(&mut self, seen: &Observation, last: &Last, now: Nanos) {
         let (Some(processed), Some(before)) = (seen.processed, last.processed) else { return };
-        if seen.occupied == 0 || last.held == 0 {
+        if seen.occupied <= seen.reserved || last.held == 0 {
             return;
         }
         self.busy.0 += now - last.now;
@@ -209,7 +220,7 @@ impl Elastic {
         lost: bool,
         turned: bool,
     ) -> (Bytes, Reason) {
-        let Params { floor, ceiling, share, patience, .. } = self.params;
+        let Params { floor, ready, ceiling, share, patience, .. } = self.params;
         let total = seen.memory.map(|memory| (memory.total as f64 * share) as Bytes);
         let most = ceiling.min(total.unwrap_or(ceiling));
         let fits = |size| within(size, floor, most, seen.occupied);
@@ -228,6 +239,7 @@ impl Elastic {
             let kept = if known { self.enough().min(seen.size) } else { seen.size };
             return (fits(kept), Reason::Standing);
         }
+        let fits = |size| within(size, floor.max(ready.min(most)), most, seen.occupied);
         if full || ahead > seen.size {
             let factor = if lost { 2 } else { 1 };
             let grown = (seen.size + seen.size / 4).max(seen.size.saturating_mul(factor));

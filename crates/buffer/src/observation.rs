@@ -34,6 +34,9 @@ pub struct Observation {
     pub size: Bytes,
     /// Bytes in the buffer.
     pub occupied: Bytes,
+    /// Bytes of these that are set aside for packets that have not come whole: the handler does not
+    /// owe them.
+    pub reserved: Bytes,
     /// Bytes of the packet that is about to be put in; 0 if there is none.
     pub needed: Bytes,
     /// Bytes discarded for lack of room since the buffer was made.

@@ -47,6 +47,8 @@ pub struct Store<T> {
     reason: Reason,
     memory: Option<Memory>,
     occupied: Bytes,
+    /// Of this, set aside for what has not come in full.
+    reserved: Bytes,
     items: VecDeque<Taken<T>>,
     counters: Counters,
     /// Greatest size and occupancy so far.
@@ -65,6 +67,7 @@ impl<T> Store<T> {
             reason: Reason::Hold,
             memory: None,
             occupied: 0,
+            reserved: 0,
             items: VecDeque::new(),
             counters: Counters::default(),
             peaks: (size, 0),
@@ -94,6 +97,7 @@ impl<T> Store<T> {
             now,
             size: self.size,
             occupied: self.occupied,
+            reserved: self.reserved,
             needed,
             discarded: self.counters.discarded.bytes,
             processed: Some(self.counters.processed.bytes),
@@ -130,6 +134,7 @@ impl<T> Store<T> {
         }
         self.counters.accepted.count(bytes);
         self.occupied += bytes;
+        self.reserved += bytes;
         self.peaks.1 = self.peaks.1.max(self.occupied);
         true
     }
@@ -137,12 +142,14 @@ impl<T> Store<T> {
     /// Puts in what room was set aside for.
     #[inline]
     pub fn complete(&mut self, now: Nanos, bytes: Bytes, item: T) {
+        self.reserved -= bytes;
         self.items.push_back(Taken { item, bytes, arrived: now });
     }
 
     /// Gives up room that was set aside.
     pub fn release(&mut self, bytes: Bytes) {
         self.occupied -= bytes;
+        self.reserved -= bytes;
         self.counters.abandoned.count(bytes);
     }
 

@@ -87,7 +87,7 @@ proptest! {
                 beta: f64::from(thousandths.0), omega: real.0, alpha: real.1,
             }),
             _ => Params::Elastic(elastic::Params {
-                floor: s[0], ceiling: s[1], share: real.0,
+                floor: s[0], ready: s[2], ceiling: s[1], share: real.0,
                 target: times.0, patience: times.1, window: times.0,
             }),
         };
@@ -453,4 +453,32 @@ mod outside {
         assert_eq!(ask(100_000, 70_000), (70_000, Reason::Hold));
         assert!(Params::parse("external").is_err());
     }
+}
+
+/// A first burst meets room; a handler that does not catch up is not given it to wait in.
+#[test]
+fn elastic_is_ready_unless_the_queue_stands() {
+    let params = Params::parse("elastic ready 8mb").unwrap();
+    assert_eq!(params.initial(), 8 << 20);
+    let mut policy = Policy::new(&params);
+    let look = |now, size, occupied, discarded, processed| Observation {
+        now,
+        size,
+        occupied,
+        discarded,
+        processed: Some(processed),
+        ..Observation::default()
+    };
+    let first = policy.observe(&look(SECOND, 212_992, 0, 0, 0));
+    assert_eq!(first.size, 8 << 20);
+    // Full for ten seconds, at 100 kB/s.
+    let mut cut = Policy::new(&params);
+    let mut last = 8 << 20;
+    for step in 1..=1000 {
+        let held = u64::min(last, 2 << 20);
+        let seen = look(SECOND + step * 10 * MILLISECOND, last, held, 5000 * step, 1000 * step);
+        last = cut.observe(&seen).size;
+    }
+    assert!(last <= 2 << 20, "{last}");
+    assert_eq!(cut.observe(&look(12 * SECOND, last, 0, 5_000_000, 2_000_000)).size, 8 << 20);
 }

@@ -14,8 +14,9 @@
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
-use crate::kinds::{ecn, micros, optional_micros, packets};
+use crate::kinds::{ecn, linux, micros, optional_micros, packets};
 use crate::limit::Unit;
+use crate::linux::Linux;
 use crate::packet::{Ecn, Packet};
 use crate::store::{Queued, Source, Store, viewed};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,10 @@ params! {
         ce_threshold_us as "ce_threshold": Option<u32> = optional_micros(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = ecn(),
+        /// Decisions of this version of Linux. Before 7.3 a departure may drop any number of packets, and the
+        /// next drop may be due at once; since then it is at most 256, and the next is due a tick later at
+        /// least. It shows with intervals of microseconds, or after a stall with a deep queue.
+        linux: Linux = linux(),
         /// The largest frame of the device.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }
@@ -73,9 +78,13 @@ impl Params {
             ce_mask: 0,
             mtu: self.mtu,
             ecn: self.ecn,
+            linux: self.linux,
         }
     }
 }
+
+/// Packets dropped or marked at most in one departure, within an episode, since Linux 7.3.
+const MAX_DROPS: u32 = 256;
 
 /// A threshold that no delay exceeds.
 pub const DISABLED: u32 = i32::MAX as u32;
@@ -108,9 +117,23 @@ pub struct Law {
     pub mtu: u32,
     /// Whether to mark instead of drop.
     pub ecn: bool,
+    /// The version of Linux that decides so.
+    pub linux: Linux,
 }
 
 impl Law {
+    /// The least time between drops, in ticks.
+    #[inline]
+    fn least_spacing(&self) -> u32 {
+        u32::from(self.linux >= Linux::V7_3)
+    }
+
+    /// Packets dropped at most in one departure.
+    #[inline]
+    fn most_drops(&self) -> u32 {
+        if self.linux >= Linux::V7_3 { MAX_DROPS } else { u32::MAX }
+    }
+
     /// Visits the numbers in ticks, as recordings have them.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("target", self.target.into());
@@ -168,7 +191,8 @@ impl State {
     #[inline]
     fn after_interval(&self, from: u32, law: &Law) -> u32 {
         let root = u64::from(self.rec_inv_sqrt) << 16;
-        from.wrapping_add(((u64::from(law.interval) * root) >> 32) as u32)
+        let spacing = ((u64::from(law.interval) * root) >> 32) as u32;
+        from.wrapping_add(spacing.max(law.least_spacing()))
     }
 
     /// One Newton step towards 1 / sqrt(count).
@@ -244,7 +268,8 @@ impl State {
         Some(packet)
     }
 
-    /// Within an episode: one drop or mark for each time that is due.
+    /// Within an episode: one drop or mark for each time that is due. Who is far behind the schedule begins
+    /// it anew instead of dropping the whole queue in one departure.
     fn go_on<P: Packet>(
         &mut self,
         law: &Law,
@@ -254,7 +279,13 @@ impl State {
         source: &mut impl Source<P>,
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
+        let mut left = law.most_drops();
         while self.dropping && reached(now, self.drop_next) {
+            if left == 0 {
+                self.drop_next = self.after_interval(now, law);
+                break;
+            }
+            left -= 1;
             self.count = self.count.wrapping_add(1);
             self.root_step();
             let Some(queued) = head else { break };

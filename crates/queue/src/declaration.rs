@@ -13,9 +13,6 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
     /// Its name and words; several for a discipline of several names.
     const TABLES: &'static [&'static Table];
 
-    /// Words of `tc` that have no meaning here, and why.
-    const REFUSED: &'static [(&'static str, &'static str)] = &[];
-
     /// What the kernel has instead, if it does not have this discipline.
     const NOT_IN_KERNEL: Option<&'static str> = None;
 

@@ -129,6 +129,8 @@ pub trait View {
     /// When the `n`-th queued packet (0 leaves next, in the order of arrival where the discipline
     /// keeps several queues) was enqueued.
     fn enqueued_at(&self, n: usize) -> Option<Nanos>;
+    /// When the packet that a dequeue has just given had been enqueued.
+    fn left_at(&self) -> Option<Nanos>;
 }
 
 /// A queue discipline.
@@ -158,6 +160,12 @@ pub trait Discipline<P: Packet>: View {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P>;
+
+    /// What the next dequeue gives, if that can be told without it: nothing is decided when a packet leaves.
+    /// Who must know the next packet of another discipline has to take it out ([`crate::Peek`]).
+    fn head(&self) -> Option<Dequeue<&P>> {
+        None
+    }
 
     /// When the last call asked to be called again. Only shapers ask; who asks for packets whenever the
     /// link is free, and waits as [`Dequeue::NotBefore`] says, need not look.
@@ -201,6 +209,9 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The counters that every discipline has.
+    pub const COUNT: usize = 6;
+
     /// Counts a packet that left.
     #[inline]
     pub fn sent(&mut self, bytes: u32) {

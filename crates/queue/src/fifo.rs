@@ -125,6 +125,10 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         self.totals.leave(self.store.pop().map(|queued| queued.packet))
     }
 
+    fn head(&self) -> Option<Dequeue<&P>> {
+        Some(self.store.head())
+    }
+
     fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {

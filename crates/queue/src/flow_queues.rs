@@ -114,6 +114,8 @@ pub(crate) struct FlowQueues<P, S> {
     packets: usize,
     bytes: u64,
     memory: u64,
+    /// When the packet served last was enqueued.
+    left_at: Option<Nanos>,
     new_flow_count: u32,
 }
 
@@ -174,6 +176,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
             packets: 0,
             bytes: 0,
             memory: 0,
+            left_at: None,
             new_flow_count: 0,
         }
     }
@@ -267,6 +270,7 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
             };
             if let Some(packet) = take(&mut flow.policy, &mut bucket) {
                 flow.deficit = flow.deficit.wrapping_sub(packet.len() as i32);
+                self.left_at = flow.store.left_at();
                 return Some(packet);
             }
             self.pop_head(list);
@@ -374,6 +378,10 @@ impl<P: Packet, S> View for FlowQueues<P, S> {
     #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
     }
 
     /// For `n > 0` this gathers the times of all packets.

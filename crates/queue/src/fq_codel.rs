@@ -13,8 +13,9 @@ use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals};
 use crate::flow_queues::{FlowQueues, Overflow, Room, buckets, drop_batch, memory_limit, quantum};
-use crate::kinds::{micros, optional_micros, packets};
+use crate::kinds::{linux, micros, optional_micros, packets};
 use crate::limit::Unit;
+use crate::linux::Linux;
 use crate::packet::Packet;
 use crate::store::viewed;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,10 @@ params! {
         drop_batch: u32 = drop_batch(),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = switch("noecn", "ecn"),
+        /// CoDel's decisions of this version of Linux. Before 7.3 a departure may drop any number of packets,
+        /// and the next drop may be due at once; since then it is at most 256, and the next is due a tick
+        /// later at least. It shows with intervals of microseconds, or after a stall with a deep queue.
+        linux: Linux = linux(),
         /// The largest frame of the device.
         mtu: u32 = derived(|device: &Device| device.psched_mtu.min(1 << 20)),
     }
@@ -108,8 +113,9 @@ impl Params {
 
     /// CoDel's part in ticks of its clock.
     pub fn law(&self) -> Law {
-        let Self { limit, target_us, interval_us, ce_threshold_us, ecn, mtu, .. } = *self;
-        let codel = codel::Params { limit, target_us, interval_us, ce_threshold_us, ecn, mtu };
+        let Self { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu, .. } = *self;
+        let codel =
+            codel::Params { limit, target_us, interval_us, ce_threshold_us, ecn, linux, mtu };
         Law { ce_selector: self.selector.value, ce_mask: self.selector.mask, ..codel.law() }
     }
 }

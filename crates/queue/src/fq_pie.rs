@@ -13,7 +13,6 @@ use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
 use crate::flow_queues::{FlowQueues, buckets, memory_limit, quantum};
-use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::pie::{self, Counters, Law, MAX_PROB, State};
@@ -21,7 +20,7 @@ use crate::store::{Source, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer, part};
 use sojourn_units::words::Table;
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, jiffies, params};
 
 /// The words of `fq_pie`.
 pub const TABLE: Table = Table {
@@ -193,8 +192,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         }
         if end < self.queues.len() {
             self.cursor = end;
-            // A timer that is set for the present tick fires at the next.
-            self.timer = jiffies::after(now, 1, self.params.pie.hz);
+            self.timer = jiffies::after(now, 0, self.params.pie.hz);
         } else {
             self.cursor = 0;
             self.timer = self.params.pie.next_update(now);

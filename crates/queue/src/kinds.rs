@@ -1,8 +1,9 @@
 //! Kinds of parameters that queue disciplines share: numbers of 32 bits, as the kernel has them.
 
+use crate::linux::Linux;
 use crate::tc::{fraction_text, probability_q32, time_text};
 use sojourn_units::MICROSECOND;
-use sojourn_units::declare::{Param, narrow, switch};
+use sojourn_units::declare::{Choices, Param, narrow, switch};
 use sojourn_units::words::{Kind, Value};
 
 /// A number of packets.
@@ -33,6 +34,13 @@ pub(crate) const fn fraction<On>(default: &'static str) -> Param<u32, On> {
         Some(Value::Text(fraction_text(f64::from(*p) / 4_294_967_296.0, reads)))
     };
     Param::word(Kind::Probability, default, |value| Ok(probability_q32(value.real())), to)
+}
+
+/// The version of Linux whose decisions are made. It says which code a simulated queue runs, so `tc` has no
+/// such word: there the kernel itself decides.
+pub(crate) const fn linux<On>() -> Param<Linux, On> {
+    let from = |value: &Value| Linux::named(value.text()).ok_or_else(|| "is not known".to_owned());
+    Param::word(Kind::Choice { of: Linux::NAMES }, "7.3", from, |_| None)
 }
 
 /// `ecn`, off by default.

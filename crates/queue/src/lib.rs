@@ -29,6 +29,7 @@ macro_rules! disciplines {
             fq_cobalt::FqCobalt,
             daqm::Daqm in Box<>,
             cake::Cake in Box<>,
+            tbf::Tbf in Box<>,
             pi2::Pi2,
             #[serde(rename = "dualpi2")] dualpi2::DualPi2,
             external::External in Box<>,
@@ -42,9 +43,9 @@ mod declaration;
 mod device;
 mod discipline;
 mod flow_queues;
-mod jiffies;
 mod kinds;
 mod limit;
+mod linux;
 mod packet;
 mod params;
 mod peek;
@@ -52,6 +53,7 @@ pub mod pi;
 mod queue;
 mod store;
 mod tc;
+mod typed;
 
 pub use declaration::{Configured, DisciplineParams};
 pub use device::Device;
@@ -59,8 +61,10 @@ pub use discipline::{
     Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
 };
 pub use limit::Unit;
+pub use linux::Linux;
 pub use packet::{Ecn, Headers, Packet, SackBlocks, TcpView};
 pub use params::{OtherDiscipline, Params, tables};
 pub use peek::Peek;
 pub use queue::Queue;
 pub use tc::NoKernelEquivalent;
+pub use typed::not_modelled;

@@ -34,6 +34,12 @@ pub trait Packet {
     /// What else a classifier may read. Asked only by what classifies.
     fn headers(&self) -> Headers;
 
+    /// The class of the discipline that the packet names itself (`skb->priority` with the discipline's
+    /// handle): its minor number, if it names one.
+    fn class(&self) -> Option<u16> {
+        None
+    }
+
     /// The six bits of the differentiated services code point.
     fn dscp(&self) -> u8;
 

@@ -7,8 +7,10 @@ use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::tc::NoKernelEquivalent;
+use crate::typed::Typed;
 use serde::{Deserialize, Serialize};
-use sojourn_units::words::{self, Given, Table, WordError};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{self, Given, Table, Text, WordError};
 use sojourn_units::{Nanos, each};
 use std::fmt;
 use std::sync::LazyLock;
@@ -41,16 +43,6 @@ macro_rules! family {
                     }
                 )*
                 unreachable!("`{}` is of no discipline", table.name)
-            }
-
-            /// Words of `tc` that have no meaning for the discipline called `name`, and why.
-            fn refused(name: &str) -> &'static [(&'static str, &'static str)] {
-                $(
-                    if is_called::<crate::$module::Params>(name) {
-                        return <crate::$module::Params as DisciplineParams>::REFUSED;
-                    }
-                )*
-                &[]
             }
 
             /// An empty queue, created at `now`.
@@ -112,35 +104,49 @@ fn read_as<D: DisciplineParams>(
     is_called::<D>(table.name).then(|| D::named(table, device).with(given, device))
 }
 
-/// The name and words of the discipline among `tables` that `text` names, and what it gives.
-fn describe(tables: &[&'static Table], text: &str) -> Result<(&'static Table, Given), WordError> {
-    let tokens = words::tokens(text);
-    let refused = tokens.first().map_or(&[][..], |name| Params::refused(name.text));
-    for token in &tokens {
-        if let Some((word, why)) = refused.iter().find(|(word, _)| *word == token.text) {
-            return Err(token.error(format!("`{word}` is not supported: {why}"), Vec::new()));
-        }
-    }
-    words::describe("queue", tables, text)
+/// What `text` gives of the discipline among `tables` that it names, and how it was read.
+struct Description {
+    table: &'static Table,
+    given: Given,
+    typed: Typed,
+}
+
+fn describe(tables: &[&'static Table], text: &str) -> Result<Description, WordError> {
+    let typed = Typed::read(text, tables)?;
+    let read = words::describe("queue", tables, &typed.text);
+    let (table, given) = read.map_err(|error| typed.placed(error))?;
+    Ok(Description { table, given, typed })
 }
 
 impl Params {
-    /// Reads a description such as `codel limit 300p ecn`.
+    /// Reads a description such as `codel limit 300p ecn`, a command of `tc` that sets a discipline,
+    /// or one that `tc qdisc show` has printed.
     ///
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str, device: &Device) -> Result<Self, WordError> {
-        let (table, given) = describe(tables(), text)?;
-        Self::read(table, &given, device)
+        let Description { table, given, typed } = describe(tables(), text)?;
+        Self::read(table, &given, device).map_err(|error| typed.placed(error))
+    }
+
+    /// The description in `text` alone, without the line of `tc` around it.
+    ///
+    /// # Errors
+    /// A line of `tc` without a discipline, or with several.
+    pub fn description(text: &str) -> Result<String, WordError> {
+        Typed::description(text, tables())
     }
 
     /// What is worth saying of a description that [`Params::parse`] reads: assumptions made for the
-    /// user, and values that `tc` warns of.
+    /// user, words without effect, values that `tc` warns of.
     pub fn warnings(text: &str, device: &Device) -> Vec<String> {
-        let read = describe(tables(), text)
-            .and_then(|(table, given)| Ok((Self::read(table, &given, device)?, given)));
-        let Ok((params, given)) = read else { return Vec::new() };
-        disciplines!(each! (Params, params, params => params.warnings(&given)))
+        let Ok(Description { table, given, typed }) = describe(tables(), text) else {
+            return Vec::new();
+        };
+        let Ok(params) = Self::read(table, &given, device) else { return Vec::new() };
+        let mut warnings = typed.notices;
+        warnings.extend(disciplines!(each! (Params, params, params => params.warnings(&given))));
+        warnings
     }
 
     /// Reads what `tc qdisc change` would be given, such as `codel limit 300p`: what is not named
@@ -149,7 +155,7 @@ impl Params {
     /// # Errors
     /// What is wrong with it, and where; another discipline than this; what cannot be changed.
     pub fn change(&self, text: &str, device: &Device) -> Result<Self, WordError> {
-        let (_, given) = describe(&[self.table()], text)?;
+        let Description { given, .. } = describe(&[self.table()], text)?;
         disciplines!(each! (Params to Params, self, (params, changed) => {
             params.changed(&given, device).map(changed)
         }))
@@ -181,6 +187,12 @@ impl Params {
     /// Visits the numbers that decisions are made with beside the parameters, as recordings have them.
     pub fn derived(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         disciplines!(each! (Params, self, params => params.derived(visit)));
+    }
+
+    /// The words that describe it.
+    pub fn to_text(&self) -> String {
+        let text = Text::new(self.name());
+        disciplines!(each! (Params, self, params => params.write(text).done()))
     }
 
     /// The words by which the kernel gives the same queue.

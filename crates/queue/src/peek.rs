@@ -3,20 +3,23 @@
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
+use std::cmp::Ordering;
 
-/// A discipline with `peek`, after Linux's `qdisc_peek_dequeued`: the packet looked at has left the
-/// inner discipline already, with all that goes with it, and is held until it is asked for. It still
-/// counts as queued.
+/// A discipline with `peek`. One that decides nothing when a packet leaves shows its
+/// [head](Discipline::head), as in Linux. The packet of any other (`qdisc_peek_dequeued`) has left the inner
+/// discipline when it is looked at, with all that goes with it, and is held until it is asked for. It
+/// still counts as queued here; in the inner discipline's limits it does not, as it does in Linux.
 #[derive(Clone, Debug)]
 pub struct Peek<Q, P> {
     inner: Q,
     held: Option<(Nanos, P)>,
+    left: Option<Nanos>,
 }
 
 impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
     /// Around an empty or filled discipline.
     pub fn new(inner: Q) -> Self {
-        Self { inner, held: None }
+        Self { inner, held: None, left: None }
     }
 
     /// Returns the packet that the next dequeue gives.
@@ -26,15 +29,24 @@ impl<Q: Discipline<P>, P: Packet> Peek<Q, P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<&P> {
-        if self.held.is_none() {
-            let at = self.inner.enqueued_at(0).unwrap_or(now);
+        if self.held.is_none() && self.inner.head().is_none() {
             match self.inner.dequeue(now, draws, sink) {
-                Dequeue::Packet(packet) => self.held = Some((at, packet)),
+                Dequeue::Packet(packet) => {
+                    self.held = Some((self.inner.left_at().unwrap_or(now), packet));
+                }
                 Dequeue::Empty => return Dequeue::Empty,
                 Dequeue::NotBefore(time) => return Dequeue::NotBefore(time),
             }
         }
-        self.held.as_ref().map_or(Dequeue::Empty, |(_, packet)| Dequeue::Packet(packet))
+        match &self.held {
+            Some((_, packet)) => Dequeue::Packet(packet),
+            None => self.inner.head().unwrap_or(Dequeue::Empty),
+        }
+    }
+
+    /// The inner discipline, to change it.
+    pub fn inner_mut(&mut self) -> &mut Q {
+        &mut self.inner
     }
 
     /// The inner discipline.
@@ -53,11 +65,26 @@ impl<Q: Discipline<P>, P: Packet> View for Peek<Q, P> {
     }
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
-        match &self.held {
-            None => self.inner.enqueued_at(n),
-            Some((at, _)) if n == 0 => Some(*at),
-            Some(_) => self.inner.enqueued_at(n - 1),
+        let Some((at, _)) = self.held else { return self.inner.enqueued_at(n) };
+        // It left the queue of its flow first, and may be younger than packets of others.
+        let (mut before, mut most) = (0, self.inner.packets());
+        while before < most {
+            let middle = usize::midpoint(before, most);
+            if self.inner.enqueued_at(middle) < Some(at) {
+                before = middle + 1;
+            } else {
+                most = middle;
+            }
         }
+        match n.cmp(&before) {
+            Ordering::Less => self.inner.enqueued_at(n),
+            Ordering::Equal => Some(at),
+            Ordering::Greater => self.inner.enqueued_at(n - 1),
+        }
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left
     }
 }
 
@@ -78,10 +105,15 @@ impl<Q: Discipline<P>, P: Packet> Discipline<P> for Peek<Q, P> {
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
-        match self.held.take() {
-            Some((_, packet)) => Dequeue::Packet(packet),
-            None => self.inner.dequeue(now, draws, sink),
+        if let Some((at, packet)) = self.held.take() {
+            self.left = Some(at);
+            return Dequeue::Packet(packet);
         }
+        let given = self.inner.dequeue(now, draws, sink);
+        if matches!(given, Dequeue::Packet(_)) {
+            self.left = self.inner.left_at();
+        }
+        given
     }
 
     fn wake_up(&self) -> Option<Nanos> {

@@ -105,18 +105,16 @@ pub const MAX_PROB: u32 = u32::MAX;
 /// The parameters in the numbers that the controller is computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
-    target: Nanos,
-    tupdate: Nanos,
-    alpha: u64,
-    beta: u64,
-    coupling: u64,
-}
-
-impl Law {
+    /// Queueing delay to hold.
+    pub target: Nanos,
     /// Time between updates.
-    pub fn tupdate(&self) -> Nanos {
-        self.tupdate
-    }
+    pub tupdate: Nanos,
+    /// Weight of the delay's distance from target: parts of 2^32 for 64 ns.
+    pub alpha: u64,
+    /// Weight of the delay's movement, likewise.
+    pub beta: u64,
+    /// How many times the base probability L4S packets are marked with.
+    pub coupling: u64,
 }
 
 /// What is to become of a packet.
@@ -142,15 +140,22 @@ pub struct State {
 impl State {
     /// The periodic update for a queueing delay of `delay`; the probability stays within `most`.
     ///
-    /// The kernel's sum wraps when the probability would jump by more than one at once (a delay
-    /// that falls by a third of a second between two updates); this one stops at the ends.
+    /// As in the kernel, a correction is cut to 32 bits before it is added, and only the sum is seen to
+    /// leave the range: one of more than the whole range can leave any probability.
     pub fn update(&mut self, law: &Law, delay: Nanos, most: u32) {
-        let off = i128::from(delay) - i128::from(law.target);
-        let moved = i128::from(delay) - i128::from(self.last_qdelay);
-        let change = off * i128::from(law.alpha) + moved * i128::from(law.beta);
+        let weighed = |delta: u64, gain: u64| (delta as i64).wrapping_mul(gain as i64);
+        let change = weighed(delay.wrapping_sub(law.target), law.alpha)
+            .wrapping_add(weighed(delay.wrapping_sub(self.last_qdelay), law.beta));
         // Rounded towards zero, either way.
-        let prob = i128::from(self.prob) + change / 64;
-        self.prob = prob.clamp(0, most.into()) as u32;
+        let step = (change.unsigned_abs() / 64) as u32;
+        let prob = if change > 0 {
+            let sum = self.prob.wrapping_add(step);
+            if sum < self.prob { MAX_PROB } else { sum }
+        } else {
+            let rest = self.prob.wrapping_sub(step);
+            if rest > self.prob { 0 } else { rest }
+        };
+        self.prob = prob.min(most);
         self.last_qdelay = delay;
     }
 
@@ -180,7 +185,7 @@ impl State {
     }
 
     /// Whether the marks of L4S packets can carry no more.
-    fn is_overloaded(&self, law: &Law) -> bool {
+    pub(crate) fn is_overloaded(&self, law: &Law) -> bool {
         self.coupled(law) > u64::from(MAX_PROB)
     }
 

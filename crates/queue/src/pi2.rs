@@ -91,7 +91,7 @@ impl<P: Packet> Configured<P, Params> for Pi2<P> {
             counters: Counters::default(),
             totals: Totals::default(),
             store: Store::default(),
-            timer: now + law.tupdate(),
+            timer: now + law.tupdate,
         }
     }
 
@@ -174,7 +174,7 @@ impl<P: Packet> Discipline<P> for Pi2<P> {
     fn on_timer(&mut self, now: Nanos) {
         let delay = self.store.enqueued_at(0).map_or(0, |at| now - at);
         self.state.update(&self.law, delay, MAX_PROB);
-        self.timer = now + self.law.tupdate();
+        self.timer = now + self.law.tupdate;
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -13,7 +13,6 @@
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
-use crate::jiffies;
 use crate::kinds::{micros, packets};
 use crate::limit::Unit;
 use crate::packet::Packet;
@@ -21,7 +20,7 @@ use crate::store::{Store, viewed};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, derived, integer, switch};
 use sojourn_units::words::Table;
-use sojourn_units::{Nanos, params};
+use sojourn_units::{Nanos, jiffies, params};
 
 /// The words of `pie`.
 pub const TABLE: Table = Table {

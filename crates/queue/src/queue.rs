@@ -42,6 +42,11 @@ impl<P: Packet> View for Queue<P> {
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         disciplines!(each! (Queue, self, queue => queue.enqueued_at(n)))
     }
+
+    #[inline]
+    fn left_at(&self) -> Option<Nanos> {
+        disciplines!(each! (Queue, self, queue => queue.left_at()))
+    }
 }
 
 impl<P: Packet> Discipline<P> for Queue<P> {
@@ -64,6 +69,11 @@ impl<P: Packet> Discipline<P> for Queue<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         disciplines!(each! (Queue, self, queue => queue.dequeue(now, draws, sink)))
+    }
+
+    #[inline]
+    fn head(&self) -> Option<Dequeue<&P>> {
+        disciplines!(each! (Queue, self, queue => queue.head()))
     }
 
     fn wake_up(&self) -> Option<Nanos> {

@@ -1,6 +1,6 @@
 //! Where disciplines keep their packets: a ring of packets with their times of arrival.
 
-use crate::discipline::{DropReason, Sink, Totals, View};
+use crate::discipline::{Dequeue, DropReason, Sink, Totals, View};
 use crate::packet::Packet;
 use sojourn_units::Nanos;
 use std::collections::VecDeque;
@@ -21,11 +21,13 @@ pub struct Queued<P, N = ()> {
 pub struct Store<P, N = ()> {
     ring: VecDeque<Queued<P, N>>,
     bytes: u64,
+    /// When the packet taken last was enqueued; 0 is none.
+    last: Nanos,
 }
 
 impl<P, N> Default for Store<P, N> {
     fn default() -> Self {
-        Self { ring: VecDeque::new(), bytes: 0 }
+        Self { ring: VecDeque::new(), bytes: 0, last: 0 }
     }
 }
 
@@ -49,6 +51,7 @@ impl<P: Packet, N> Store<P, N> {
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P, N>> {
         let head = self.ring.pop_front()?;
+        self.last = head.at;
         self.bytes -= u64::from(head.packet.len());
         Some(head)
     }
@@ -87,10 +90,28 @@ impl<P: Packet, N> Store<P, N> {
         self.bytes
     }
 
+    /// The oldest packet, which leaves next, where nothing is decided when it does.
+    #[inline]
+    pub(crate) fn head(&self) -> Dequeue<&P> {
+        self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))
+    }
+
     /// When the `n`-th packet was enqueued.
     #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.ring.get(n).map(|queued| queued.at)
+    }
+
+    /// Says that the packet that leaves was enqueued at `at`, where others have been taken since.
+    #[inline]
+    pub(crate) fn leaves(&mut self, at: Nanos) {
+        self.last = at;
+    }
+
+    /// When the packet taken last was enqueued.
+    #[inline]
+    pub fn left_at(&self) -> Option<Nanos> {
+        (self.last != 0).then_some(self.last)
     }
 
     /// The packets, oldest first.
@@ -118,6 +139,11 @@ impl<P: Packet> View for Store<P> {
     #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.enqueued_at(n)
+    }
+
+    #[inline]
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at()
     }
 }
 
@@ -165,6 +191,11 @@ macro_rules! viewed {
             #[inline]
             fn enqueued_at(&self, n: usize) -> Option<sojourn_units::Nanos> {
                 $crate::discipline::View::enqueued_at(&self.$($field).+, n)
+            }
+
+            #[inline]
+            fn left_at(&self) -> Option<sojourn_units::Nanos> {
+                $crate::discipline::View::left_at(&self.$($field).+)
             }
         }
     };

@@ -15,4 +15,5 @@ mod pi2;
 mod pie;
 mod red;
 mod sfb;
+mod tbf;
 mod words;

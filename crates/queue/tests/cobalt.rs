@@ -1,9 +1,8 @@
 //! What COBALT is known for, against CAKE's source.
 
 use crate::common::{Bench, Dice, Frame, drops, open_loop};
-use sojourn_queue::Params;
 use sojourn_queue::cobalt::{Law, State};
-use sojourn_queue::{DropReason, Ecn, View};
+use sojourn_queue::{DropReason, Ecn, Linux, Params, View};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 const MS: Nanos = MILLISECOND;
@@ -16,6 +15,7 @@ const LAW: Law = Law {
     p_dec: 1 << 20,
     blue_threshold: u64::MAX,
     ecn: true,
+    linux: Linux::V7_3,
 };
 
 #[test]
@@ -46,19 +46,48 @@ fn small_counts_have_exact_roots() {
         1_147_878_294,
         1_108_955_788,
     ];
-    let mut state = State::default();
-    let mut dice = Dice::new(1);
-    let mut now = SECOND;
-    let mut frame = Frame::new(0, 100);
-    while state.count < 16 {
-        now += 200 * MS;
-        let count = state.count as usize;
-        state.should_drop(&LAW, now, now - SECOND / 2, &mut frame, 0, &mut dice);
-        if state.count as usize > count && state.count > 1 && state.count < 16 {
-            assert_eq!(state.rec_inv_sqrt, table[state.count as usize]);
+    let mut newer = table;
+    (newer[2], newer[3], newer[6]) = (3_037_000_500, 2_479_700_525, 1_753_413_056);
+    for (linux, table) in [(Linux::V6_1, table), (Linux::V6_12, newer), (Linux::V7_3, newer)] {
+        let law = Law { linux, ..LAW };
+        let mut state = State::default();
+        let mut dice = Dice::new(1);
+        let mut now = SECOND;
+        let mut frame = Frame::new(0, 100);
+        while state.count < 16 {
+            now += 200 * MS;
+            let count = state.count as usize;
+            state.should_drop(&law, now, now - SECOND / 2, &mut frame, 0, &mut dice);
+            if state.count as usize > count && state.count > 1 && state.count < 16 {
+                assert_eq!(state.rec_inv_sqrt, table[state.count as usize], "{linux:?}");
+            }
         }
+        assert_eq!(dice.asked, 0);
     }
-    assert_eq!(dice.asked, 0);
+}
+
+/// Since Linux 7.3 BLUE draws for what `CoDel`'s part lets pass, marked or not.
+#[test]
+fn blue_draws_for_what_is_not_dropped_already() {
+    for (linux, ecn, draws) in [
+        (Linux::V6_1, Ecn::NotEct, 1),
+        (Linux::V6_12, Ecn::NotEct, 1),
+        (Linux::V7_3, Ecn::NotEct, 0),
+        (Linux::V6_1, Ecn::Ect0, 1),
+        (Linux::V7_3, Ecn::Ect0, 1),
+    ] {
+        let law = Law { linux, ..LAW };
+        let mut dice = Dice::new(1);
+        // A signal is due, and BLUE is awake.
+        let mut state = State { count: 1, dropping: true, p_drop: 1, ..State::default() };
+        let mut frame = Frame { ecn, ..Frame::new(0, 100) };
+        let drop = state.should_drop(&law, SECOND, SECOND / 2, &mut frame, 0, &mut dice);
+        assert_eq!((drop, dice.asked), (ecn == Ecn::NotEct, draws), "{linux:?} {ecn:?}");
+        // Below target nothing is due: the draw decides alone.
+        let mut calm = State { p_drop: 1, ..State::default() };
+        calm.should_drop(&law, SECOND, SECOND, &mut frame, 0, &mut dice);
+        assert_eq!(dice.asked, draws + 1);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What `codel` is known for, against its paper and RFC 8289.
 
 use crate::common::{Bench, Frame};
-use sojourn_queue::{Ecn, MarkReason, View};
+use sojourn_queue::{Device, Ecn, MarkReason, Params, View};
 use sojourn_units::{MILLISECOND, Nanos};
 
 const MS: Nanos = MILLISECOND;
@@ -124,4 +124,69 @@ fn a_change_drops_from_the_head_unjudged() {
     assert_eq!(bench.dropped_ids(), [0, 1, 2]);
     assert_eq!(bench.state("first_above_time"), before);
     assert_eq!(bench.counter("drops"), 3);
+}
+
+/// Packets dropped by each departure from a queue that nobody served for a second.
+fn drops_after_a_stall(text: &str, packets: usize) -> Vec<usize> {
+    let mut bench = Bench::new(text);
+    // An episode begins, and then the link fails.
+    (0..20).for_each(|_| _ = bench.arrive(1514));
+    for _ in 0..2 {
+        bench.wait(300 * MS / 1000);
+        bench.take();
+    }
+    assert_eq!(bench.state("dropping"), 1);
+    (0..packets).for_each(|_| _ = bench.arrive(1514));
+    bench.wait(1000 * MS);
+    let mut drops = Vec::new();
+    while bench.queue.packets() > 1 {
+        let before = bench.kept.dropped.len();
+        bench.take();
+        drops.push(bench.kept.dropped.len() - before);
+        bench.wait(MS / 100);
+    }
+    drops
+}
+
+#[test]
+fn a_departure_drops_256_packets_at_most_since_linux_7_3() {
+    let text = "codel interval 200us target 20us limit 5000p linux";
+    let newer = drops_after_a_stall(&format!("{text} 7.3"), 3000);
+    assert_eq!(newer[0], 256);
+    assert!(newer.iter().all(|drops| *drops <= 256));
+    // The schedule begins anew there, so the next departures drop as if they had been in time.
+    assert!(newer[1..20].iter().all(|drops| *drops <= 2), "{newer:?}");
+    for older in ["6.1", "6.12"] {
+        let drops = drops_after_a_stall(&format!("{text} {older}"), 3000);
+        assert!(drops[0] > 2900, "{drops:?}");
+    }
+}
+
+/// An interval below a tick of 1024 ns is 0 ticks: older versions dropped all but the last packet at once.
+#[test]
+fn the_next_drop_is_a_tick_later_at_least_since_linux_7_3() {
+    for (linux, most) in [("6.1", 0), ("7.3", 1)] {
+        let mut bench = Bench::new(&format!("codel interval 1us target 1us linux {linux}"));
+        (0..99).for_each(|_| _ = bench.arrive(1514));
+        bench.wait(MS);
+        bench.take();
+        bench.wait(MS);
+        bench.take();
+        assert_eq!(bench.state("dropping"), 1);
+        let ticks = i128::from((bench.now >> 10) as u32);
+        assert_eq!(bench.state("drop_next") - ticks, most, "{linux}");
+    }
+}
+
+#[test]
+fn tc_knows_no_versions() {
+    let device = Device::default();
+    let read = |text: &str| Params::parse(text, &device).unwrap();
+    for text in ["codel ecn", "fq_codel limit 9p", "cake bandwidth 9mbit", "cobalt memlimit 9kb"] {
+        let [newer, older] = ["7.3", "6.1"].map(|linux| read(&format!("{text} linux {linux}")));
+        assert_ne!(newer, older);
+        assert_eq!(newer.to_tc(), older.to_tc());
+    }
+    let error = Params::parse("codel linux 6.2", &device).unwrap_err().to_string();
+    assert_eq!(error, "`linux` is one of 6.1, 6.12, 7.3; found `6.2`: did you mean `6.1`?");
 }

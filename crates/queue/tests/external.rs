@@ -206,11 +206,14 @@ fn peek_shows_the_packet_that_leaves_next() {
     let (mut dice, mut books) = (Dice::new(1), Books::default());
     for id in 0..9 {
         let frame = Frame { flow: id as u32 % 3, ..Frame::new(id, 1000) };
-        queue.enqueue(EPOCH, frame, &mut dice, &mut books);
+        queue.enqueue(EPOCH + id, frame, &mut dice, &mut books);
     }
+    let mut arrivals: Vec<_> = (0..9).map(|id| EPOCH + id).collect();
     for left in (0..9).rev() {
-        let Dequeue::Packet(seen) = queue.peek(EPOCH + 1, &mut dice, &mut books) else { panic!() };
+        let Dequeue::Packet(seen) = queue.peek(EPOCH + 9, &mut dice, &mut books) else { panic!() };
         let seen = seen.id;
+        let times: Vec<_> = (0..=left).map(|n| queue.enqueued_at(n).unwrap()).collect();
+        assert_eq!((times, queue.enqueued_at(left + 1)), (arrivals.clone(), None));
         assert_eq!((queue.packets(), queue.bytes()), (left + 1, 1000 * (left as u64 + 1)));
         let mut qlen = 0;
         queue.counters(&mut |name, value| {
@@ -219,12 +222,14 @@ fn peek_shows_the_packet_that_leaves_next() {
             }
         });
         assert_eq!(qlen, left as u64 + 1);
-        let Dequeue::Packet(packet) = queue.dequeue(EPOCH + 2, &mut dice, &mut books) else {
+        let Dequeue::Packet(packet) = queue.dequeue(EPOCH + 10, &mut dice, &mut books) else {
             panic!()
         };
         assert_eq!(packet.id, seen);
+        assert_eq!(queue.left_at(), Some(EPOCH + seen));
+        arrivals.retain(|at| *at != EPOCH + seen);
     }
-    assert_eq!(queue.peek(EPOCH + 3, &mut dice, &mut books), Dequeue::Empty);
+    assert_eq!(queue.peek(EPOCH + 11, &mut dice, &mut books), Dequeue::Empty);
 }
 
 #[test]

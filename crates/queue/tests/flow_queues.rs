@@ -385,8 +385,8 @@ mod fq_pie {
             bench.wait(next - bench.now);
             assert_eq!(updated(&bench), busy(&bench, below));
         }
-        assert_eq!(due, [500 * MS, 501 * MS, 502 * MS]);
-        assert_eq!(bench.queue.next_timer(), Some(start + 509 * MS));
+        assert_eq!(due, [504 * MS, 505 * MS, 506 * MS]);
+        assert_eq!(bench.queue.next_timer(), Some(start + 514 * MS));
     }
 }
 

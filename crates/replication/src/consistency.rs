@@ -93,6 +93,22 @@ pub enum Need {
 }
 
 impl Need {
+    /// The probability that as many replicas as are needed, drawn at random, all lack a write. Each
+    /// replica is its data centre, and whether it has the write.
+    pub fn misses(&self, replicas: &[(u32, bool)]) -> f64 {
+        let of = |data_centre: Option<u32>, count: u32| {
+            let here = || replicas.iter().filter(|r| data_centre.is_none_or(|dc| r.0 == dc));
+            drawn_without(here().filter(|r| !r.1).count(), here().count(), count)
+        };
+        match self {
+            Self::Any { count } => of(None, *count),
+            Self::Local { data_centre, count } => of(Some(*data_centre), *count),
+            Self::Each { counts } => {
+                counts.iter().zip(0..).map(|(&count, dc)| of(Some(dc), count)).product()
+            }
+        }
+    }
+
     /// Answers needed in all.
     pub fn count(&self) -> u32 {
         match self {
@@ -112,6 +128,13 @@ impl Need {
             }
         }
     }
+}
+
+/// The probability that `count` draws from `all`, none twice, are all among `lacking` of them.
+fn drawn_without(lacking: usize, all: usize, count: u32) -> f64 {
+    (0..count as usize)
+        .map(|i| lacking.saturating_sub(i) as f64 / all.saturating_sub(i).max(1) as f64)
+        .product()
 }
 
 #[cfg(test)]
@@ -138,5 +161,18 @@ mod tests {
         let each = Level::EachQuorum.need(&topology, 0);
         assert!(!each.met_by([0, 0, 0, 1].into_iter()));
         assert!(each.met_by([0, 0, 1, 1].into_iter()));
+    }
+
+    #[test]
+    fn a_draw_misses_as_often_as_counting_says() {
+        // Two of five lack it: of the ten pairs one is both of them.
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12);
+        let five = [(0, true), (0, false), (0, true), (0, false), (0, true)];
+        close(Need::Any { count: 1 }.misses(&five), 0.4);
+        close(Need::Any { count: 2 }.misses(&five), 0.1);
+        close(Need::Any { count: 3 }.misses(&five), 0.0);
+        let centres = [(0, false), (0, true), (1, false), (1, false)];
+        close(Need::Local { data_centre: 1, count: 1 }.misses(&centres), 1.0);
+        close(Need::Each { counts: vec![1, 1] }.misses(&centres), 0.5);
     }
 }

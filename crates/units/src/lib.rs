@@ -9,6 +9,8 @@ pub mod declare;
 mod errors;
 pub mod external;
 pub mod family;
+pub mod jiffies;
+pub mod lines;
 pub mod quantity;
 pub mod time;
 pub mod words;

@@ -16,8 +16,8 @@ pub struct Rate(u64);
 
 impl Rate {
     /// A rate of `bits` per second, or `None` for zero.
-    pub fn new(bits: u64) -> Option<Self> {
-        (bits > 0).then_some(Self(bits))
+    pub const fn new(bits: u64) -> Option<Self> {
+        if bits > 0 { Some(Self(bits)) } else { None }
     }
 
     /// Bits per second.

@@ -83,6 +83,8 @@ pub enum Kind {
     },
     /// Any single word; its meaning is checked by the component.
     Name,
+    /// All that follows: the description of another component.
+    Rest,
 }
 
 /// One word of a table.
@@ -419,6 +421,12 @@ impl Given {
         }
     }
 
+    /// The error within the value of `word`, which is the description of another component.
+    pub fn within(&self, word: &str, error: WordError) -> WordError {
+        let begin = self.error(word, "").at.start;
+        WordError { at: begin + error.at.start..begin + error.at.end, ..error }
+    }
+
     /// The error of the value of `word`, which has a syntax of its own.
     pub fn nested(&self, word: &str, error: WordError) -> WordError {
         let at = self.error(word, "").at;
@@ -476,7 +484,7 @@ pub(crate) fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordErr
     match word.kind {
         Kind::Flag => Ok(Value::Bool(true)),
         Kind::Switch { off } => Ok(Value::Bool(text != off)),
-        Kind::OneOf { .. } | Kind::Name => Ok(Value::Text(text.to_owned())),
+        Kind::OneOf { .. } | Kind::Name | Kind::Rest => Ok(Value::Text(text.to_owned())),
         Kind::Packets => {
             let digits = text.strip_suffix('p').unwrap_or(text);
             digits.parse().map(Value::Integer).map_err(|_| {
@@ -597,10 +605,32 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
         } else {
             token
         };
+        if word.kind == Kind::Rest {
+            let (text, at) = untouched(value_token, rest.as_slice());
+            given.values.push((word.name, Value::Text(text), at));
+            break;
+        }
         let value = read_value(word, value_token)?;
         given.values.push((word.name, value, value_token.range()));
     }
     Ok(given)
+}
+
+/// The text from `first` to the end of `rest`, each word as far from the first as it stands.
+fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
+    let (mut text, mut end) = (first.text.to_owned(), first.range().end);
+    for token in rest {
+        let is_quoted = token.text.is_empty() || token.text.contains(char::is_whitespace);
+        let begin = token.at - first.at - usize::from(is_quoted);
+        text.extend(std::iter::repeat_n(' ', begin.saturating_sub(text.len())));
+        if is_quoted {
+            text.extend(["\"", token.text, "\""]);
+        } else {
+            text.push_str(token.text);
+        }
+        end = token.range().end;
+    }
+    (text, first.at..end)
 }
 
 fn unknown_word(table: &Table, token: Token<'_>) -> WordError {

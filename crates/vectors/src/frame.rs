@@ -22,6 +22,8 @@ pub struct Frame {
     pub hash: u32,
     /// Source and destination host.
     pub hosts: (u32, u32),
+    /// The class that it names itself.
+    pub class: Option<u16>,
     /// Code point.
     pub dscp: u8,
     /// ECN field.
@@ -52,6 +54,10 @@ impl Packet for Frame {
             Some(tcp) => Headers { protocol: Headers::TCP, ports: tcp.ports, mark: 0 },
             None => Headers::default(),
         }
+    }
+
+    fn class(&self) -> Option<u16> {
+        self.class
     }
 
     fn dscp(&self) -> u8 {
@@ -108,6 +114,18 @@ pub fn ecn(line: usize, value: &Json) -> Result<Ecn> {
     })
 }
 
+/// The class that a packet names: its minor number, -1 for the discipline itself, 0 for none.
+fn class(line: usize, value: &Json) -> Result<Option<u16>> {
+    Ok(match read::integer(line, "class", value)? {
+        -1 => Some(0),
+        0 => None,
+        number => match u16::try_from(number) {
+            Ok(minor) => Some(minor),
+            Err(_) => return Err(Outcome::malformed(line, format!("{number} is no class"))),
+        },
+    })
+}
+
 /// A TCP header.
 fn tcp(line: usize, value: &Json) -> Result<TcpView> {
     let header = read::map(line, "tcp", value)?;
@@ -140,7 +158,7 @@ fn tcp(line: usize, value: &Json) -> Result<TcpView> {
 }
 
 const COLUMNS: &[&str] =
-    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp"];
+    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp", "class"];
 
 /// What the cells of an arrival are.
 pub struct Columns {
@@ -158,7 +176,7 @@ impl Columns {
             return Err(Outcome::malformed(1, format!("unknown column `{column}`")));
         }
         let needed: &[&str] = match params {
-            Params::FqCodel(_) | Params::FqPie(_) | Params::Cake(_) => {
+            Params::FqCodel(_) | Params::FqPie(_) | Params::Cake(_) | Params::DualPi2(_) => {
                 &["t", "id", "len", "flow", "ecn", "truesize"]
             }
             _ => &["t", "id", "len", "flow", "ecn"],
@@ -205,6 +223,7 @@ impl Columns {
                 "src" => frame.hosts.0 = number(u64::from(u32::MAX))? as u32,
                 "dst" => frame.hosts.1 = number(u64::from(u32::MAX))? as u32,
                 "tcp" => frame.tcp = Some(tcp(line, cell)?),
+                "class" => frame.class = class(line, cell)?,
                 _ => frame.dscp = number(63)? as u8,
             }
         }

@@ -3,11 +3,12 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use crate::{red, tc};
+use crate::{dualpi2, red, tbf, tc};
 use serde_json::json;
 use sojourn_queue::cake::{self, flows::Isolation, tins::Diffserv};
-use sojourn_queue::{Device, Params, Queue};
+use sojourn_queue::{Device, Linux, Params, Queue};
 use sojourn_units::Nanos;
+use sojourn_units::declare::Choices;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
@@ -43,7 +44,8 @@ pub struct Made {
 }
 
 /// Builds the queue. Where `tc` says all, its text must give `params`; where it is missing or was
-/// followed by changes by hand (`#`), `params` alone count, and must be consistent.
+/// followed by changes by hand (`#`), `params` alone count, and must be consistent. The words of a
+/// `dualpi2` by hand are the kernel's attributes, and say all; a `tbf` by hand lacks the attributes of its depths in bytes.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {
@@ -51,9 +53,10 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         Some(Json::String(text)) => Some(text.as_str()),
         Some(_) => return Err(Outcome::malformed(1, "`tc` must be a text")),
     };
-    let words = tc.map(tc::description);
+    let linux = linux(head)?;
+    let words = tc.map(|text| dated(tc::description(text), linux));
     if let (Some(text), Some(words)) = (tc, &words)
-        && !text.contains('#')
+        && (discipline == "dualpi2" || !text.contains('#'))
     {
         let params = Params::parse(words, device)
             .map_err(|error| Outcome::malformed(1, format!("`tc`: {error}")))?;
@@ -67,7 +70,29 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     }
     let stated = words.and_then(|words| Params::parse(&words, device).ok());
     let stated = stated.filter(|params| is_called(params, discipline));
-    by_hand(discipline, recorded, stated.as_ref(), device, t0)
+    by_hand(discipline, recorded, stated.as_ref(), linux, device, t0)
+}
+
+/// The version of Linux that was recorded; none where the header names no release.
+pub fn linux(head: &Object) -> Result<Option<Linux>> {
+    match head.get("kernel") {
+        None => Ok(None),
+        Some(Json::String(release)) => Ok(Linux::of_release(release)),
+        Some(_) => Err(Outcome::malformed(1, "`kernel` must be a text")),
+    }
+}
+
+/// A description with the version of Linux that decides so, where that makes a difference.
+fn dated(words: String, linux: Option<Linux>) -> String {
+    let name = words.split(' ').next().unwrap_or("");
+    let has_versions = || {
+        let table = sojourn_queue::tables().iter().find(|table| table.name == name);
+        table.is_some_and(|table| table.words.iter().any(|word| word.name == "linux"))
+    };
+    match linux {
+        Some(linux) if has_versions() => format!("{words} linux {}", linux.name()),
+        _ => words,
+    }
 }
 
 /// Whether recordings of a queue stand under `discipline`.
@@ -111,12 +136,14 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
 }
 
 /// Fields that recordings do not have: they say the same elsewhere.
-const ELSEWHERE: [&str; 3] = ["name", "unit", "hz"];
+const ELSEWHERE: [&str; 4] = ["name", "unit", "hz", "linux"];
 
 /// Parameters as the recordings number them.
 pub fn numbers(params: &Params) -> Json {
     match params {
         Params::Cake(p) => cake_numbers(p),
+        Params::DualPi2(p) => dualpi2::numbers(p),
+        Params::Tbf(p) => tbf::numbers(p),
         Params::Red(p) => red::red_numbers(p),
         Params::Choke(p) => red::choke_numbers(p),
         _ => {
@@ -163,6 +190,7 @@ fn by_hand(
     discipline: &str,
     recorded: &Object,
     stated: Option<&Params>,
+    linux: Option<Linux>,
     device: &Device,
     t0: Nanos,
 ) -> Result<Made> {
@@ -183,13 +211,19 @@ fn by_hand(
         },
         "red" => red::red_by_hand(recorded, &defaults("red limit 60000")?, t0)?,
         "choke" => red::choke_by_hand(recorded, &defaults("choke limit 200")?)?,
-        name => match Params::parse(name, device) {
+        "tbf" => match stated {
+            Some(Params::Tbf(params)) => tbf::by_times(params, t0),
+            _ => return Err(Outcome::malformed(1, "`tc` must describe the `tbf`")),
+        },
+        name => match Params::parse(&dated(name.to_owned(), linux), device) {
             Ok(params) => plain(&params)?,
             Err(_) => return Err(Outcome::UnknownDiscipline),
         },
     };
     same(1, recorded, &ours)?;
-    if device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
+    // Of a `tbf` the `mtu` is the depth of a bucket.
+    let is_tbf = discipline == "tbf";
+    if !is_tbf && device.psched_mtu.min(1 << 20) != recorded_mtu(recorded, device) {
         return Err(Outcome::malformed(1, "`mtu` is not the device's"));
     }
     Ok(Made { params, queue })

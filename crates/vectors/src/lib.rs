@@ -9,6 +9,7 @@
 
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
+mod dualpi2;
 mod expect;
 mod frame;
 mod header;
@@ -18,6 +19,7 @@ mod play;
 mod read;
 mod red;
 mod report;
+mod tbf;
 mod tc;
 mod units;
 
@@ -74,7 +76,7 @@ fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(),
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),
         "fifo" | "red" | "choke" | "sfb" | "codel" | "fq_codel" | "pie" | "fq_pie"
-        | "cobalt_queue" | "cake" => play::play(&head, lines, report),
+        | "cobalt_queue" | "cake" | "dualpi2" | "tbf" => play::play(&head, lines, report),
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),
         _ => Err(Outcome::UnknownDiscipline),
     }

@@ -5,9 +5,9 @@ use crate::frame::{Columns, Frame, Lost};
 use crate::header;
 use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
-use crate::tc;
+use crate::{tbf, tc};
 use sojourn_queue::{Dequeue, Device, Discipline, Params, Queue, Return};
-use sojourn_units::Nanos;
+use sojourn_units::{Nanos, jiffies};
 
 type Result<T> = std::result::Result<T, Outcome>;
 
@@ -34,9 +34,12 @@ const HEADER: &[&str] = &[
 /// What a row may be.
 pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
-    "e", "d", "u", "c", "tc", "params", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s", "f",
-    "L",
+    "e", "d", "u", "c", "tc", "params", "p", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s",
+    "f", "L",
 ];
+
+/// What stands in a row of `c` alone.
+const CHANGE: &[&str] = &["tc", "params", "p"];
 
 struct Player {
     queue: Queue<Frame>,
@@ -46,6 +49,8 @@ struct Player {
     columns: Columns,
     expected: Expected,
     now: Nanos,
+    /// When the periodic task's timer was set.
+    armed: Nanos,
 }
 
 /// Replays the rows.
@@ -85,7 +90,7 @@ impl Player {
         let columns = Columns::read(head, &params)?;
         let expected = Expected::new(head, discipline, &params, &queue)?;
         let discipline = discipline.to_owned();
-        Ok(Self { queue, params, device, discipline, columns, expected, now: t0 })
+        Ok(Self { queue, params, device, discipline, columns, expected, now: t0, armed: t0 })
     }
 
     fn advance(&mut self, line: usize, time: Nanos) -> Result<()> {
@@ -106,8 +111,8 @@ impl Player {
     ) -> Result<()> {
         read::only(line, "a row", row, ROW)?;
         let (op, value) = read::operation(line, row, OPERATIONS)?;
-        if op != "c" && (row.contains_key("tc") || row.contains_key("params")) {
-            return Err(Outcome::malformed(line, "`tc` and `params` belong to `c`"));
+        if op != "c" && CHANGE.iter().any(|key| row.contains_key(*key)) {
+            return Err(Outcome::malformed(line, "`tc`, `params` and `p` belong to `c`"));
         }
         draws.read(line, row)?;
         let before = expect::counts(&self.queue);
@@ -123,7 +128,7 @@ impl Player {
                 if recorded != queued {
                     return Err(Outcome::differs(line, "verdict", recorded, queued));
                 }
-                compare_return(line, row, given)?;
+                compare_return(line, row, given, queued == 1)?;
             }
             "d" => {
                 self.advance(line, read::unsigned(line, "d", value, i64::MAX as u64)?)?;
@@ -151,7 +156,7 @@ impl Player {
             return Err(Outcome::malformed(line, format!("`v` in a row of `{op}`")));
         }
         if op != "e" {
-            compare_return(line, row, Return::Success)?;
+            compare_return(line, row, Return::Success, true)?;
         }
         let wake = if matches!(op, "e" | "d") { self.queue.wake_up() } else { None };
         let done = Done { before: &before, lost: &lost, wake };
@@ -163,29 +168,44 @@ impl Player {
             let why = format!("`u`, but this `{}` has no periodic task", self.discipline);
             return Err(Outcome::malformed(line, why));
         };
-        match self.now.cmp(&due) {
+        // Recordings fire timers at the tick asked for, the kernel's timer wheel after it.
+        let tick = jiffies::at(self.now, self.device.hz);
+        let span = tick.saturating_sub(jiffies::at(self.armed, self.device.hz));
+        let fires = jiffies::start(jiffies::fires(tick, span), self.device.hz);
+        let is_exact = self.now == due; // a timer of high resolution
+        match if is_exact { std::cmp::Ordering::Equal } else { fires.cmp(&due) } {
             std::cmp::Ordering::Less => report.timers.early += 1,
             std::cmp::Ordering::Equal => report.timers.on_time += 1,
             std::cmp::Ordering::Greater => report.timers.late += 1,
         }
         self.queue.on_timer(self.now);
+        self.armed = self.now;
         Ok(())
     }
 
     fn change(&mut self, line: usize, row: &Object, lost: &mut Lost) -> Result<()> {
-        let text = read::text(line, row, "tc")?;
-        let text = tc::change(text, self.params.name());
+        let given = read::text(line, row, "tc")?;
+        let text = tc::change(given, self.params.name());
         let params = self
             .params
             .change(&text, &self.device)
             .map_err(|error| Outcome::malformed(line, format!("`tc`: {error}")))?;
-        if let Some(recorded) = row.get("params") {
-            let recorded = read::map(line, "params", recorded)?;
-            header::same(line, recorded, &header::numbers(&params))?;
+        let numbers = match (&mut self.queue, &params) {
+            (Queue::Tbf(queue), Params::Tbf(params)) if given.contains('#') => {
+                tbf::change_by_times(queue, params, self.now, lost)
+            }
+            (queue, params) => {
+                queue
+                    .change(params, self.now, lost)
+                    .map_err(|error| Outcome::malformed(line, error.to_string()))?;
+                header::numbers(params)
+            }
+        };
+        for key in ["params", "p"] {
+            if let Some(recorded) = row.get(key) {
+                header::same(line, read::map(line, key, recorded)?, &numbers)?;
+            }
         }
-        self.queue
-            .change(&params, self.now, lost)
-            .map_err(|error| Outcome::malformed(line, error.to_string()))?;
         self.params = params;
         Ok(())
     }

@@ -64,8 +64,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// When the recorded timers fired, against when the discipline asked for them. Recordings may fire
-/// them at any time, so this is told but not judged.
+/// When the recorded timers fired, against when Linux's timer wheel fires what the discipline asked
+/// for. Recordings may fire them at any time, so this is told but not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timers {
     /// At the very time.

@@ -5,6 +5,7 @@
 //! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
 //! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
 
+use crate::dualpi2;
 use sojourn_units::words::{Table, Word};
 
 /// How `tc` reads what follows a word.
@@ -15,6 +16,7 @@ enum Kind {
     Size,
     Rate,
     Real,
+    Word,
 }
 
 impl Kind {
@@ -22,7 +24,10 @@ impl Kind {
     /// `target` may be counts.
     fn of(self, name: &str, word: &str) -> Self {
         match (word, name) {
-            ("limit", "pfifo" | "bfifo" | "red") | ("quantum", "fq_pie") => Self::Size,
+            ("limit", "pfifo" | "bfifo" | "red" | "tbf")
+            | ("burst", "tbf")
+            | ("quantum", "fq_pie") => Self::Size,
+            ("alpha" | "beta", "dualpi2") => Self::Real,
             ("limit", _) | ("min" | "max" | "target", "choke" | "sfb") => Self::Count,
             _ => self,
         }
@@ -57,6 +62,16 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("penalty_burst", Kind::Count, true),
     ("rtt", Kind::Time, false),
     ("memlimit", Kind::Size, true),
+    ("rate", Kind::Rate, true),
+    ("peakrate", Kind::Rate, true),
+    ("buffer", Kind::Size, true),
+    ("maxburst", Kind::Size, true),
+    ("mtu", Kind::Size, true),
+    ("minburst", Kind::Size, true),
+    ("latency", Kind::Time, true),
+    ("overhead", Kind::Count, true),
+    ("mpu", Kind::Count, true),
+    ("linklayer", Kind::Word, true),
 ];
 
 /// A whole description in our words. A comment (`#`) is left out, and so is the command up to the
@@ -64,7 +79,7 @@ const VALUES: &[(&str, Kind, bool)] = &[
 pub fn description(text: &str) -> String {
     let tokens = tokens(text);
     match tokens.split_first() {
-        Some((&name, options)) if is_discipline(name) => spell(name, options),
+        Some((&name, options)) if is_discipline(name) => read(text, name, options),
         _ => tokens.join(" "),
     }
 }
@@ -73,9 +88,18 @@ pub fn description(text: &str) -> String {
 pub fn change(text: &str, name: &str) -> String {
     let tokens = tokens(text);
     match tokens.split_first() {
-        Some((&first, options)) if is_discipline(first) => spell(first, options),
-        _ => spell(name, &tokens),
+        Some((&first, options)) if is_discipline(first) => read(text, first, options),
+        _ => read(text, name, &tokens),
     }
+}
+
+/// The options of `text`. iproute2 6.1 has no `dualpi2`: its options by hand are attributes.
+fn read(text: &str, name: &str, options: &[&str]) -> String {
+    if name == "dualpi2" && text.contains('#') {
+        let words = dualpi2::words(options);
+        return spell(name, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    spell(name, options)
 }
 
 fn tokens(text: &str) -> Vec<&str> {
@@ -170,6 +194,7 @@ fn value(kind: Kind, text: &str) -> String {
         Kind::Size => scaled(text, SIZES).map(|bytes| bytes.to_string()),
         Kind::Rate => real().map(|bits| format!("{}bit", bits.trunc())),
         Kind::Real => real().map(|number| number.to_string()),
+        Kind::Word => None,
     };
     read.unwrap_or_else(|| text.to_owned())
 }
@@ -239,6 +264,14 @@ mod tests {
             ("codel target fast", "codel target fast"),
             ("codel limit", "codel limit"),
             ("codle limit 3", "codle limit 3"),
+            (
+                "tbf rate 10mbit burst 10kb limit 10kb linklayer atm overhead 0x10 latency 50000",
+                "tbf rate 10mbit burst 10240 limit 10240 linklayer atm overhead 16 latency 50000us",
+            ),
+            (
+                "dualpi2 step_us 700 target 5000 memlimit 9000 coupling 3 # attributes by hand",
+                "dualpi2 step_thresh 700us target 5000us memlimit 9000 coupling_factor 3",
+            ),
             ("", ""),
         ] {
             assert_eq!(description(tc), ours);

@@ -17,21 +17,22 @@ fn every_scenario_agrees() {
         assert_ne!(report.scenario, "unnamed");
         let end = usize::from(scenario.discipline != "cobalt");
         assert_eq!(report.operations, scenario.text.lines().count() - 1 - end);
-        *found.entry(scenario.discipline).or_default() += report.operations;
+        *found.entry(scenario.file).or_default() += report.operations;
     }
-    for &(discipline, _, operations, _) in common::PACKED {
-        assert_eq!(found[discipline], operations, "{discipline}");
+    for &(file, _, operations, _) in common::PACKED {
+        assert_eq!(found[file], operations, "{file}");
     }
 }
 
-/// The kernel's timers fire at the very jiffy that the discipline asks for, unless the recording
-/// fires them late on purpose.
+/// Recordings fire timers at the very jiffy that the discipline asks for, unless they fire them late
+/// on purpose.
 #[test]
 fn timers_are_due_when_the_kernel_fires_them() {
     let mut on_time = 0;
     for scenario in common::scenarios() {
         let report = replay("", &scenario.text);
         let made_late = [
+            "dualpi2-15-adversarial-a",
             "fq_pie-13-adversarial-a",
             "pie-12-hz250-latetimer-a",
             "pie-15-adversarial-a",

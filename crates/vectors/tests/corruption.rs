@@ -234,6 +234,8 @@ struct Effort {
     of_a_kind: usize,
     /// Alterations that this makes at least.
     least: usize,
+    /// Lines of each scenario, the header among them, whose numbers become extreme.
+    extreme: usize,
 }
 
 impl Effort {
@@ -242,8 +244,9 @@ impl Effort {
         Self {
             rows: cases / 500,
             with_each: 1 + cases / 4000,
-            of_a_kind: 1 + cases / 200,
+            of_a_kind: (cases / 200).max(1),
             least: if cases < 20_000 { 5_000 } else { 50_000 },
+            extreme: if cases < 20_000 { 6 } else { 12 },
         }
     }
 }
@@ -311,6 +314,10 @@ fn single_alterations_are_reported() {
                 let draws = row["r"].as_array().map_or(0, Vec::len);
                 draws - usize::from(!row["s"]["qR"].is_null()) > 1
             }
+            // Pairs of draws for a packet that stays, single ones for one that does not come so far.
+            "draw taken out" | "draw twice" if scenario.discipline == "dualpi2" => {
+                row["r"].as_array().map_or(0, Vec::len) > 1
+            }
             _ => false,
         };
         let mut counts = BTreeMap::<String, usize>::new();
@@ -337,7 +344,7 @@ fn single_alterations_are_reported() {
         }
         for kind in wanted {
             let tried = counts.keys().any(|name| name.starts_with(kind));
-            assert!(tried, "{}: no alteration `{kind}`", head["scenario"]);
+            assert!(tried, "{}: {}: no alteration `{kind}`", scenario.file, head["scenario"]);
         }
         for (name, count) in counts {
             *total.entry(name).or_default() += count;
@@ -392,8 +399,9 @@ fn garbage_never_panics() {
 /// Every number replaced by extremes, one at a time, in the first lines: no panic either.
 #[test]
 fn extreme_numbers_never_panic() {
+    let effort = Effort::of_this_run();
     for scenario in common::scenarios() {
-        let head = scenario.text.lines().take(12).collect::<Vec<_>>().join("\n");
+        let head = scenario.text.lines().take(effort.extreme).collect::<Vec<_>>().join("\n");
         let bytes = head.as_bytes();
         let mut at = 0;
         while at < bytes.len() {

@@ -36,6 +36,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
     size = packets * FULL_FRAME
     memory = packets * 2304
     low = max(2, packets // 12)
+    burst = max(2 * FULL_FRAME, rate // 8000)
     known = {
         "pfifo": f"pfifo limit {packets}p",
         "red": adaptive_red(rate, size),
@@ -51,6 +52,8 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "cake": f"cake unlimited memlimit {memory}",
         "pi2": f"pi2 limit {packets}p",
         "dualpi2": f"dualpi2 limit {packets}p",
+        # A shaper just below the link's rate, so that the queue is its own.
+        "tbf": f"tbf rate {rate * 95 // 100}bit burst {burst} limit {size}",
         "daqm_c1": f"daqm preset c1 limit {packets}p",
         "daqm_c2": f"daqm preset c2 limit {packets}p",
         "daqm_c3": f"daqm preset c3 limit {packets}p",

@@ -37,7 +37,7 @@ use lists::{DECAYING, NEW, OLD};
 use overflow::Heap;
 use shaper::Shaper;
 use sojourn_units::Nanos;
-use sojourn_units::words::Table;
+use sojourn_units::words::{Given, Table};
 use tins::{QUEUES, TINS};
 
 /// What CAKE counts beside its totals, over all tins.
@@ -52,10 +52,13 @@ struct Counters {
 
 impl DisciplineParams for Params {
     const TABLES: &'static [&'static Table] = &[&TABLE];
-    const REFUSED: &'static [(&'static str, &'static str)] = words::REFUSED;
 
     fn limit(&self) -> Option<(Unit, u32)> {
         None
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        words::without_effect(given)
     }
 }
 
@@ -73,6 +76,8 @@ pub struct Cake<P> {
     packets: usize,
     bytes: u64,
     memory: u64,
+    /// When the packet that left last had arrived.
+    left_at: Option<Nanos>,
     /// When the last call asked to be called again.
     wake: Option<Nanos>,
     counters: Counters,
@@ -94,6 +99,7 @@ impl<P: Packet> Configured<P, Params> for Cake<P> {
             packets: 0,
             bytes: 0,
             memory: 0,
+            left_at: None,
             wake: None,
             counters: Counters::default(),
             totals: Totals::default(),
@@ -230,6 +236,10 @@ impl<P: Packet> View for Cake<P> {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
     }
 
     /// For `n > 0` this gathers the times of all packets.

@@ -162,6 +162,7 @@ impl<P: Packet> Cake<P> {
                 self.counters.ecn_mark += u64::from(marked);
                 self.charge(now, tin, length, false);
                 self.use_turn(tin, queue, length);
+                self.left_at = Some(queued.at);
                 return Served::Packet(queued.packet);
             }
             self.counters.dropped += 1;

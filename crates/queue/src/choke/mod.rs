@@ -168,6 +168,10 @@ impl<P: Packet> Discipline<P> for Choke<P> {
         self.totals.leave(head.map(|queued| queued.packet))
     }
 
+    fn head(&self) -> Option<Dequeue<&P>> {
+        Some(self.ring.oldest())
+    }
+
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         self.policy.visit_state(visit);
         visit("head", self.ring.head().into());

@@ -1,6 +1,6 @@
 //! CHOKe's ring: packets in the order of arrival, with holes where packets were taken out.
 
-use crate::discipline::{Draws, View};
+use crate::discipline::{Dequeue, Draws, View};
 use crate::packet::Packet;
 use crate::store::Queued;
 use sojourn_units::Nanos;
@@ -17,12 +17,21 @@ pub(crate) struct Ring<P> {
     mask: u32,
     packets: usize,
     bytes: u64,
+    /// When the packet that left last was enqueued.
+    left_at: Option<Nanos>,
 }
 
 impl<P: Packet> Ring<P> {
     /// A ring in which `limit` packets fit.
     pub(super) fn new(limit: u32) -> Self {
-        Self { slots: VecDeque::new(), head: 0, mask: mask(limit), packets: 0, bytes: 0 }
+        Self {
+            slots: VecDeque::new(),
+            head: 0,
+            mask: mask(limit),
+            packets: 0,
+            bytes: 0,
+            left_at: None,
+        }
     }
 
     /// The number of the first slot in use.
@@ -52,7 +61,20 @@ impl<P: Packet> Ring<P> {
     /// Takes the oldest packet.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Queued<P>> {
-        if self.slots.is_empty() { None } else { self.take(0) }
+        if self.slots.is_empty() {
+            return None;
+        }
+        let queued = self.take(0)?;
+        self.left_at = Some(queued.at);
+        Some(queued)
+    }
+
+    /// The oldest packet.
+    pub(super) fn oldest(&self) -> Dequeue<&P> {
+        match self.slots.front() {
+            Some(Some(queued)) => Dequeue::Packet(&queued.packet),
+            _ => Dequeue::Empty,
+        }
     }
 
     /// A packet at random, by its slot counted from the head: of three tries the first that hits no
@@ -117,6 +139,10 @@ impl<P: Packet> View for Ring<P> {
     #[inline]
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.slots.iter().flatten().nth(n).map(|queued| queued.at)
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
     }
 }
 

@@ -241,6 +241,7 @@ impl<P: Packet> Discipline<P> for Daqm<P> {
             let Some(next) = self.store.pop() else { return Dequeue::Empty };
             head = next;
         }
+        self.store.leaves(head.at);
         self.totals.sent(head.packet.len());
         Dequeue::Packet(head.packet)
     }

@@ -8,10 +8,11 @@
 //! same rate. L4S packets that waited longer than `step_thresh` are marked too, so the L queue
 //! stays short. The L queue goes first, but for the share that `classic_protection` keeps for the C queue.
 //!
-//! Invariants: the backlog of both queues together exceeds neither `limit` nor `memlimit`; no L4S packet
-//! is dropped early unless `coupling_factor` times the probability exceeds one.
+//! A packet without L4S's identifier may name a class itself: 1 treats it as L4S, 2 lets it pass the L
+//! queue without drops and marks. Linux's filters, which do the same, are left out.
 //!
-//! Linux's filters, by which packets without ECN can get into the L queue, are left out.
+//! Invariants: the backlog of both queues together exceeds neither `limit` nor `memlimit`; no ECN-capable
+//! L4S packet is dropped early unless `coupling_factor` times the probability exceeds one.
 
 mod params;
 
@@ -28,7 +29,6 @@ use crate::pi::{self, Law, MAX_PROB, State, Verdict};
 use crate::store::{Queued, Store};
 use sojourn_units::Nanos;
 use sojourn_units::words::{Given, Table, WordError};
-use std::collections::VecDeque;
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,61 @@ enum Lane {
     L,
 }
 
+/// What a packet is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// To the C queue.
+    Classic,
+    /// To the L queue.
+    L4s,
+    /// To the L queue, without drops and marks.
+    LowLatency,
+}
+
+impl Class {
+    fn lane(self) -> Lane {
+        if self == Self::Classic { Lane::C } else { Lane::L }
+    }
+}
+
+/// What was noted of a packet of the L queue when it arrived.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    class: Class,
+    /// Whether `step_thresh` applies.
+    is_stepped: bool,
+}
+
+/// A packet that left its queue.
+struct Taken<P> {
+    at: Nanos,
+    note: Note,
+    packet: P,
+}
+
+/// When the packet that waits longest in a queue arrived, as the controller sees it: set by the first
+/// arrival, moved on by departures, left as it is by packets that a change drops. 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heads {
+    c: Nanos,
+    l: Nanos,
+}
+
+impl Heads {
+    fn of(&mut self, lane: Lane) -> &mut Nanos {
+        match lane {
+            Lane::C => &mut self.c,
+            Lane::L => &mut self.l,
+        }
+    }
+
+    /// The longer of the two waits.
+    fn delay(&self, now: Nanos) -> Nanos {
+        let wait = |head: Nanos| if head == 0 { 0 } else { now - head };
+        wait(self.c).max(wait(self.l))
+    }
+}
+
 /// What DualPI2 counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
@@ -47,7 +102,6 @@ struct Counters {
     maxq: u64,
     ecn_mark: u64,
     step_marks: u64,
-    max_memory_used: u64,
 }
 
 impl DisciplineParams for Params {
@@ -59,6 +113,11 @@ impl DisciplineParams for Params {
 
     fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
         self.depend(given)
+    }
+
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let restarts_credit = given.has("classic_protection");
+        Ok(Self { restarts_credit, ..self.with(given, device)? })
     }
 
     fn warnings(&self, given: &Given) -> Vec<String> {
@@ -73,11 +132,12 @@ pub struct DualPi2<P> {
     law: Law,
     state: State,
     /// The C queue is served while this is above 0: bytes, in hundredths.
-    credit: i64,
+    credit: i32,
     c: Store<P>,
-    l: Store<P>,
-    /// Whether `step_thresh` applies, for each packet of the L queue.
-    stepped: VecDeque<bool>,
+    l: Store<P, Note>,
+    heads: Heads,
+    /// When the packet that left last had arrived.
+    left_at: Option<Nanos>,
     memory: u64,
     counters: Counters,
     totals: Totals,
@@ -94,11 +154,12 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
             credit: params.initial_credit(),
             c: Store::default(),
             l: Store::default(),
-            stepped: VecDeque::new(),
+            heads: Heads::default(),
+            left_at: None,
             memory: 0,
             counters: Counters::default(),
             totals: Totals::default(),
-            timer: now + law.tupdate(),
+            timer: now + law.tupdate,
         }
     }
 
@@ -106,48 +167,59 @@ impl<P: Packet> Configured<P, Params> for DualPi2<P> {
         &self.params
     }
 
-    /// Replaces the parameters; a new `tupdate` counts from the next update. What no longer fits is
-    /// dropped from the head, of the C queue first.
+    /// Replaces the parameters; a new `tupdate` counts from the next update, and a `classic_protection`
+    /// that is given starts the credit anew. What no longer fits is dropped from the head, of the C queue
+    /// first.
     fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
-        if params.classic_protection != self.params.classic_protection {
+        if params.restarts_credit || params.classic_protection != self.params.classic_protection {
             self.credit = params.initial_credit();
         }
         self.params = params;
         self.law = params.pi.law();
         while self.packets() > params.limit as usize || self.memory > params.memory_limit.into() {
             let lane = if self.c.is_empty() { Lane::L } else { Lane::C };
-            let Some((queued, _)) = self.take(lane) else { break };
+            let Some(taken) = self.take(lane) else { break };
             self.totals.drops += 1;
-            sink.dropped(queued.packet, DropReason::Overflow, true);
+            sink.dropped(taken.packet, DropReason::Overflow, true);
         }
     }
 }
 
 impl<P: Packet> DualPi2<P> {
     #[inline]
-    fn lane(&self, packet: &P) -> Lane {
+    fn class(&self, packet: &P) -> Class {
         match packet.ecn() {
-            Ecn::Ect1 | Ecn::Ce => Lane::L,
-            Ecn::Ect0 if self.params.any_ect => Lane::L,
-            Ecn::Ect0 | Ecn::NotEct => Lane::C,
+            Ecn::Ect1 | Ecn::Ce => Class::L4s,
+            Ecn::Ect0 if self.params.any_ect => Class::L4s,
+            Ecn::Ect0 | Ecn::NotEct => match packet.class() {
+                Some(1) => Class::L4s,
+                Some(2) => Class::LowLatency,
+                _ => Class::Classic,
+            },
         }
     }
 
-    /// Takes the head of `lane`, and whether `step_thresh` applies to it.
+    /// Takes the head of `lane`.
     #[inline]
-    fn take(&mut self, lane: Lane) -> Option<(Queued<P>, bool)> {
-        let (queued, is_stepped) = match lane {
-            Lane::C => (self.c.pop()?, false),
-            Lane::L => (self.l.pop()?, self.stepped.pop_front() == Some(true)),
+    fn take(&mut self, lane: Lane) -> Option<Taken<P>> {
+        let taken = match lane {
+            Lane::C => {
+                let Queued { at, packet, .. } = self.c.pop()?;
+                Taken { at, note: Note { class: Class::Classic, is_stepped: false }, packet }
+            }
+            Lane::L => {
+                let Queued { at, note, packet } = self.l.pop()?;
+                Taken { at, note, packet }
+            }
         };
-        self.memory -= u64::from(queued.packet.truesize());
-        Some((queued, is_stepped))
+        self.memory -= u64::from(taken.packet.truesize());
+        Some(taken)
     }
 
     /// Which queue is served, and what a byte of it adds to the credit.
     #[inline]
-    fn schedule(&self) -> Option<(Lane, i64)> {
-        let share = i64::from(self.params.classic_protection);
+    fn schedule(&self) -> Option<(Lane, i32)> {
+        let share = i32::from(self.params.classic_protection);
         match (self.c.is_empty(), self.l.is_empty()) {
             (true, true) => None,
             (true, false) => Some((Lane::L, 0)),
@@ -159,13 +231,23 @@ impl<P: Packet> DualPi2<P> {
 
     /// What the probability means for a packet, which is not, or no longer, in a queue.
     #[inline]
-    fn judge(&self, lane: Lane, packet: &P, draws: &mut impl Draws) -> Verdict {
+    fn judge(&self, class: Class, packet: &P, draws: &mut impl Draws) -> Verdict {
         if self.bytes() < 2 * u64::from(self.params.mtu) {
             return Verdict::Pass;
         }
-        match lane {
-            Lane::C => self.state.classic(&self.law, packet.ecn() != Ecn::NotEct, draws),
-            Lane::L => self.state.scalable(&self.law, self.params.drop_on_overload, draws),
+        let is_capable = packet.ecn() != Ecn::NotEct;
+        match class {
+            Class::Classic => self.state.classic(&self.law, is_capable, draws),
+            Class::L4s => {
+                match self.state.scalable(&self.law, self.params.drop_on_overload, draws) {
+                    // It came by its class. Under overload the mark is lost on it.
+                    Verdict::Mark if !is_capable && !self.state.is_overloaded(&self.law) => {
+                        Verdict::Drop
+                    }
+                    verdict => verdict,
+                }
+            }
+            Class::LowLatency => Verdict::Pass,
         }
     }
 
@@ -181,13 +263,13 @@ impl<P: Packet> DualPi2<P> {
     #[inline]
     fn pass(
         &mut self,
-        lane: Lane,
+        class: Class,
         mut packet: P,
         queued: bool,
         draws: &mut impl Draws,
         sink: &mut impl Sink<P>,
     ) -> Option<P> {
-        match self.judge(lane, &packet, draws) {
+        match self.judge(class, &packet, draws) {
             Verdict::Pass => {}
             Verdict::Mark => self.mark(&mut packet, MarkReason::Early, sink),
             Verdict::Drop => {
@@ -218,6 +300,10 @@ impl<P: Packet> View for DualPi2<P> {
     #[inline]
     fn bytes(&self) -> u64 {
         self.c.bytes() + self.l.bytes()
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
     }
 
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
@@ -256,9 +342,9 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             self.totals.refuse(packet, DropReason::Overflow, sink);
             return Return::Drop;
         }
-        let lane = self.lane(&packet);
+        let class = self.class(&packet);
         let packet = if self.params.drop_enqueue {
-            match self.pass(lane, packet, false, draws, sink) {
+            match self.pass(class, packet, false, draws, sink) {
                 Some(packet) => packet,
                 // The kernel does not tell the host.
                 None => return Return::Success,
@@ -267,9 +353,13 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             packet
         };
         self.memory = memory;
-        self.counters.max_memory_used = self.counters.max_memory_used.max(memory);
         // The kernel notes the length before this packet.
         self.counters.maxq = self.counters.maxq.max(self.packets() as u64);
+        let lane = class.lane();
+        let head = self.heads.of(lane);
+        if *head == 0 {
+            *head = now;
+        }
         match lane {
             Lane::C => {
                 self.counters.packets_in_c += 1;
@@ -277,8 +367,9 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             }
             Lane::L => {
                 self.counters.packets_in_l += 1;
-                self.stepped.push_back(self.l.len() >= self.params.min_qlen_step as usize);
-                self.l.push(now, packet);
+                let is_long = self.l.len() >= self.params.min_qlen_step as usize;
+                let note = Note { class, is_stepped: class == Class::L4s && is_long };
+                self.l.push_noted(now, packet, note);
             }
         }
         Return::Success
@@ -292,19 +383,30 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         sink: &mut impl Sink<P>,
     ) -> Dequeue<P> {
         while let Some((lane, weight)) = self.schedule() {
-            let Some((queued, is_stepped)) = self.take(lane) else { break };
-            let mut packet = queued.packet;
+            let Some(Taken { at, note, mut packet }) = self.take(lane) else { break };
+            let next = match lane {
+                Lane::C => self.c.enqueued_at(0),
+                Lane::L => self.l.enqueued_at(0),
+            };
+            *self.heads.of(lane) = next.unwrap_or(0);
             if !self.params.drop_enqueue {
-                match self.pass(lane, packet, true, draws, sink) {
+                match self.pass(note.class, packet, true, draws, sink) {
                     Some(kept) => packet = kept,
                     None => continue,
                 }
             }
-            if is_stepped && self.is_beyond_step(now, queued.at) {
+            if note.is_stepped && self.is_beyond_step(now, at) {
+                if packet.ecn() == Ecn::NotEct {
+                    self.totals.drops += 1;
+                    sink.dropped(packet, DropReason::Forced, true);
+                    continue;
+                }
                 self.counters.step_marks += 1;
                 self.mark(&mut packet, MarkReason::CeThreshold, sink);
             }
-            self.credit += weight * i64::from(packet.len());
+            // The kernel's 32 bits.
+            self.credit = self.credit.wrapping_add(weight.wrapping_mul(packet.len() as i32));
+            self.left_at = Some(at);
             self.totals.sent(packet.len());
             return Dequeue::Packet(packet);
         }
@@ -318,32 +420,35 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
     }
 
     fn on_timer(&mut self, now: Nanos) {
-        let delay = self.enqueued_at(0).map_or(0, |at| now - at);
         let most = if self.params.drop_on_overload {
             MAX_PROB
         } else {
             // Then the L queue's marks never exceed one, and the two kinds stay in balance.
             MAX_PROB / u32::from(self.params.pi.coupling_factor)
         };
-        self.state.update(&self.law, delay, most);
-        self.timer = now + self.law.tupdate();
+        self.state.update(&self.law, self.heads.delay(now), most);
+        self.timer = now + self.law.tupdate;
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
         self.state.visit(visit);
         visit("credit", self.credit.into());
         visit("memory_used", self.memory.into());
+        visit("c_head_ts", self.heads.c.into());
+        visit("l_head_ts", self.heads.l.into());
+        visit("l_qlen", self.l.len() as i128);
+        visit("l_backlog", self.l.bytes().into());
     }
 
     /// The C queue is 0, the L queue 1.
     fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
-        let store = match flow {
-            0 => &self.c,
-            1 => &self.l,
+        let (packets, bytes) = match flow {
+            0 => (self.c.len(), self.c.bytes()),
+            1 => (self.l.len(), self.l.bytes()),
             _ => return,
         };
-        visit("qlen", store.len() as i128);
-        visit("backlog", store.bytes().into());
+        visit("qlen", packets as i128);
+        visit("backlog", bytes.into());
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
@@ -353,6 +458,5 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
         visit("maxq", self.counters.maxq);
         visit("ecn_mark", self.counters.ecn_mark);
         visit("step_marks", self.counters.step_marks);
-        visit("max_memory_used", self.counters.max_memory_used);
     }
 }

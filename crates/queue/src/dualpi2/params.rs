@@ -48,7 +48,10 @@ params! {
         /// Linux takes aggregates apart; packets here never are aggregates.
         split_gso: bool = switch("no_split_gso", "split_gso"),
         /// The largest frame of the device.
-        mtu: u32 = derived(|device: &Device| device.psched_mtu),
+        mtu: u32 = derived(|device: &Device| device.psched_mtu.clamp(1, 1 << 20)),
+        /// Whether a change gives `classic_protection`, which starts the credit anew even if the share stays.
+        #[serde(default)]
+        restarts_credit: bool = derived(|_| false),
     } also words! {
         "max_rtt", Kind::Time, "",
             "Greatest round-trip time: gives target, tupdate, alpha and beta; six times typical_rtt if only that is given.";
@@ -64,7 +67,7 @@ const fn percent<On>(default: &'static str) -> Param<u8, On> {
 
 /// The kernel's rule of thumb: twice `limit` of the largest frames.
 fn memory_for(limit: u32, mtu: u32) -> u32 {
-    let bytes = 2 * u64::from(limit) * u64::from(mtu);
+    let bytes = 2 * u64::from(limit) * u64::from(mtu.clamp(1, 1 << 20));
     bytes.min(u32::MAX.into()) as u32
 }
 
@@ -139,8 +142,8 @@ impl Params {
     }
 
     /// Where the credit begins: with the L queue, unless the C queue has the greater share.
-    pub(super) fn initial_credit(&self) -> i64 {
-        let share = i64::from(self.classic_protection);
-        i64::from(self.mtu) * (share - (100 - share))
+    pub fn initial_credit(&self) -> i32 {
+        let share = i32::from(self.classic_protection);
+        self.mtu as i32 * (share - (100 - share))
     }
 }

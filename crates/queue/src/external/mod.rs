@@ -238,6 +238,7 @@ pub struct External<P> {
     marks: u64,
     wake: Option<Nanos>,
     timer: Option<Nanos>,
+    left_at: Option<Nanos>,
 }
 
 impl<P: Clone> Clone for External<P> {
@@ -253,6 +254,7 @@ impl<P: Clone> Clone for External<P> {
             marks: self.marks,
             wake: self.wake,
             timer: self.timer,
+            left_at: self.left_at,
         }
     }
 }
@@ -287,6 +289,7 @@ impl<P: Packet> Configured<P, Params> for External<P> {
             marks: 0,
             wake: None,
             timer,
+            left_at: None,
         }
     }
 
@@ -442,6 +445,10 @@ impl<P: Packet> View for External<P> {
         let id = self.backlog.iter().nth(n)?;
         self.backlog.get(id).map(|info| info.at)
     }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
 }
 
 impl<P: Packet> Discipline<P> for External<P> {
@@ -522,6 +529,7 @@ impl<P: Packet> Discipline<P> for External<P> {
             None => self.backlog.taken().or_else(|| self.backlog.head()),
         };
         let Some(id) = id else { return Dequeue::Empty };
+        self.left_at = self.backlog.get(id).map(|info| info.at);
         self.backlog.remove(id);
         match self.packets[id.slot()].take() {
             Some(packet) => {

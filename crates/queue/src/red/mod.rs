@@ -29,14 +29,13 @@ pub use policy::{State, reciprocal};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, Totals};
-use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, viewed};
 use policy::Verdict;
-use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::{Nanos, jiffies};
 use std::cmp::Ordering;
 
 /// The words of `red`.
@@ -190,6 +189,10 @@ impl<P: Packet> Discipline<P> for Red<P> {
     fn on_timer(&mut self, now: Nanos) {
         self.policy.adapt(now);
         self.arm(now);
+    }
+
+    fn head(&self) -> Option<Dequeue<&P>> {
+        Some(self.store.head())
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -26,14 +26,13 @@ pub use params::{Params, TABLE};
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::{Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals};
-use crate::jiffies;
 use crate::limit::Unit;
 use crate::packet::Packet;
 use crate::store::{Store, viewed};
 use bins::{BINS, Hash, LEVELS, Slot};
-use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::{Nanos, jiffies};
 use std::collections::VecDeque;
 
 /// What SFB remembers beside its bins. Times are ticks of the coarse clock.
@@ -287,6 +286,10 @@ impl<P: Packet> Discipline<P> for Sfb<P> {
         }
         self.totals.sent(queued.packet.len());
         Dequeue::Packet(queued.packet)
+    }
+
+    fn head(&self) -> Option<Dequeue<&P>> {
+        Some(self.store.head())
     }
 
     fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {

@@ -1,13 +1,12 @@
 //! SFB's parameters and words.
 
 use crate::device::Device;
-use crate::jiffies;
 use crate::kinds::packets;
 use crate::tc::fraction_text;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Param, Parameters, derived, integer};
-use sojourn_units::params;
 use sojourn_units::words::{Kind, Table, Value};
+use sojourn_units::{jiffies, params};
 
 /// The kernel's longest span in milliseconds that is not "for ever".
 const LONGEST: u64 = (1 << 31) - 1;

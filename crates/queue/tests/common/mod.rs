@@ -15,6 +15,7 @@ pub struct Frame {
     pub len: u32,
     pub flow: u32,
     pub ecn: Ecn,
+    pub class: Option<u16>,
     pub dscp: u8,
     /// Its flow and 0, if not given.
     pub hosts: Option<(u32, u32)>,
@@ -23,7 +24,7 @@ pub struct Frame {
 
 impl Frame {
     pub fn new(id: u64, len: u32) -> Self {
-        Self { id, len, flow: 0, ecn: Ecn::NotEct, dscp: 0, hosts: None, tcp: None }
+        Self { id, len, flow: 0, ecn: Ecn::NotEct, class: None, dscp: 0, hosts: None, tcp: None }
     }
 }
 
@@ -46,6 +47,10 @@ impl Packet for Frame {
 
     fn headers(&self) -> sojourn_queue::Headers {
         sojourn_queue::Headers::default()
+    }
+
+    fn class(&self) -> Option<u16> {
+        self.class
     }
 
     fn dscp(&self) -> u8 {

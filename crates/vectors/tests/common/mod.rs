@@ -3,24 +3,33 @@
 use flate2::read::GzDecoder;
 use std::io::Read;
 
-/// Scenarios and operations of each discipline.
+/// Scenarios and operations of each file.
 pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("cake", 21, 9928, include_bytes!("../../data/cake.jsonl.gz")),
+    ("cake-7.3", 2, 1140, include_bytes!("../../data/cake-7.3.jsonl.gz")),
     ("choke", 13, 7372, include_bytes!("../../data/choke.jsonl.gz")),
     ("cobalt", 12, 4703, include_bytes!("../../data/cobalt.jsonl.gz")),
+    ("cobalt-7.3", 2, 912, include_bytes!("../../data/cobalt-7.3.jsonl.gz")),
     ("cobalt_queue", 12, 7676, include_bytes!("../../data/cobalt_queue.jsonl.gz")),
+    ("cobalt_queue-7.3", 3, 2052, include_bytes!("../../data/cobalt_queue-7.3.jsonl.gz")),
     ("codel", 15, 11_705, include_bytes!("../../data/codel.jsonl.gz")),
+    ("codel-7.3", 2, 4100, include_bytes!("../../data/codel-7.3.jsonl.gz")),
+    ("dualpi2", 15, 14_751, include_bytes!("../../data/dualpi2.jsonl.gz")),
     ("fifo", 2, 456, include_bytes!("../../data/fifo.jsonl.gz")),
     ("fq_codel", 13, 7752, include_bytes!("../../data/fq_codel.jsonl.gz")),
+    ("fq_codel-7.3", 1, 3000, include_bytes!("../../data/fq_codel-7.3.jsonl.gz")),
     ("fq_pie", 13, 9348, include_bytes!("../../data/fq_pie.jsonl.gz")),
     ("pie", 17, 14_820, include_bytes!("../../data/pie.jsonl.gz")),
     ("red", 16, 10_944, include_bytes!("../../data/red.jsonl.gz")),
     ("sfb", 13, 6579, include_bytes!("../../data/sfb.jsonl.gz")),
+    ("tbf", 13, 6606, include_bytes!("../../data/tbf.jsonl.gz")),
 ];
 
 /// A scenario's text under its discipline's name.
 pub struct Scenario {
-    /// The folder.
+    /// The file that has it.
+    pub file: &'static str,
+    /// The file's name without the version of Linux.
     pub discipline: &'static str,
     /// JSON lines.
     pub text: String,
@@ -29,19 +38,20 @@ pub struct Scenario {
 /// All scenarios. A file holds one after another; each begins with its header.
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios: Vec<Scenario> = Vec::new();
-    for &(discipline, count, _, packed) in PACKED {
+    for &(file, count, _, packed) in PACKED {
+        let discipline = file.split('-').next().unwrap_or(file);
         let mut text = String::new();
         GzDecoder::new(packed).read_to_string(&mut text).expect("the data are whole");
         let before = scenarios.len();
         for line in text.lines() {
             if line.starts_with("{\"format\"") {
-                scenarios.push(Scenario { discipline, text: String::new() });
+                scenarios.push(Scenario { file, discipline, text: String::new() });
             }
             let scenario = scenarios.last_mut().expect("a file begins with a header");
             scenario.text.push_str(line);
             scenario.text.push('\n');
         }
-        assert_eq!(scenarios.len() - before, count, "scenarios of {discipline}");
+        assert_eq!(scenarios.len() - before, count, "scenarios of {file}");
     }
     scenarios
 }

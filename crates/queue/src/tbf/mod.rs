@@ -1,0 +1,237 @@
+//! TBF: a token bucket filter.
+//!
+//! Source: Linux `sch_tbf.c`.
+//!
+//! A bucket fills with time at `rate`, up to the time that `burst` bytes take. A packet leaves at once if the
+//! bucket holds its time on the line; otherwise it waits for what is missing, and all others behind it. A
+//! second bucket, which fills at `peakrate` and holds `mtu` bytes, spreads bursts. The packets wait in a
+//! child discipline, by default a byte FIFO.
+//!
+//! The child's next packet is looked at before it leaves ([`Peek`]): a FIFO, RED, CHOKe and SFB show their
+//! head, all others give it up, with all that goes with its departure, and it waits beside them.
+//!
+//! Invariants: what is sent in any span is the rate times the span and one `burst` at most; packets leave
+//! in the child's order; a change drops nothing.
+
+mod params;
+mod speed;
+
+pub use params::{Law, Params, TABLE};
+pub use speed::{LinkLayer, Speed};
+
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::peek::Peek;
+use crate::queue::Queue;
+use crate::store::viewed;
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Table, WordError};
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    /// The child's; one packet more where it shows its head by giving it up.
+    fn limit(&self) -> Option<(Unit, u32)> {
+        match &self.child {
+            Some(child) => child.limit(),
+            None => Some((Unit::Bytes, self.limit)),
+        }
+    }
+
+    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.complete(given, device)
+    }
+
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        self.after(given, device)
+    }
+
+    fn warnings(&self, _given: &Given) -> Vec<String> {
+        self.small_bucket().into_iter().collect()
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        match &self.child {
+            Some(_) => Err("`tc` puts the child of a `tbf` into it by a second command"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A token bucket and the queue behind it.
+#[derive(Clone, Debug)]
+pub struct Tbf<P> {
+    params: Params,
+    law: Law,
+    child: Peek<Queue<P>, P>,
+    /// Time on the line that the bucket holds, as of `checked`.
+    tokens: i64,
+    /// The same of the peak's bucket.
+    peak_tokens: i64,
+    /// When the last packet left.
+    checked: Nanos,
+    /// When the last call asked to be called again.
+    wake: Option<Nanos>,
+    /// Packets offered so far.
+    offered: u64,
+    totals: Totals,
+}
+
+impl<P: Packet> Tbf<P> {
+    /// A token bucket with these numbers, created at `now`.
+    pub fn with_law(params: Params, law: Law, now: Nanos) -> Self {
+        Self {
+            child: Peek::new(params.child().build(now)),
+            params,
+            law,
+            tokens: law.buffer,
+            peak_tokens: law.mtu,
+            checked: now,
+            wake: None,
+            offered: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Changes to these numbers: the buckets are full. A child stays of its discipline: parameters of another
+    /// one are left.
+    pub fn change_law(&mut self, params: &Params, law: Law, now: Nanos, sink: &mut impl Sink<P>) {
+        let child = match self.child.inner_mut().change(&params.child(), now, sink) {
+            Ok(()) => params.child.clone(),
+            Err(_) => self.params.child.take(),
+        };
+        self.params = Params { child, ..params.clone() };
+        self.law = law;
+        self.tokens = law.buffer;
+        self.peak_tokens = law.mtu;
+    }
+
+    /// What both buckets hold at `now` once a packet of `length` has left. Below 0: it may not yet.
+    #[inline]
+    fn tokens_after(&self, now: Nanos, length: u32) -> (i64, i64) {
+        let Law { buffer, mtu, rate, peak, .. } = &self.law;
+        let since = (now.wrapping_sub(self.checked) as i64).min(*buffer);
+        let take = |held: i64, depth: i64, speed: &Speed| {
+            held.wrapping_add(since).min(depth).wrapping_sub(speed.time(length) as i64)
+        };
+        let peak = peak.as_ref().map_or(0, |peak| take(self.peak_tokens, *mtu, peak));
+        (take(self.tokens, *buffer, rate), peak)
+    }
+}
+
+impl<P: Packet> Configured<P, Params> for Tbf<P> {
+    fn new(params: Params, now: Nanos) -> Self {
+        let law = params.law();
+        Self::with_law(params, law, now)
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters and fills the buckets. What is queued stays, unless the child drops it.
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let law = params.law();
+        self.change_law(&params, law, now, sink);
+    }
+}
+
+viewed!(Tbf in child);
+
+impl<P: Packet> Discipline<P> for Tbf<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.wake = None;
+        self.offered += 1;
+        if packet.len() > self.law.max_size {
+            sink.dropped(packet, DropReason::Overflow, false);
+            return Return::Drop;
+        }
+        self.child.enqueue(now, packet, draws, sink)
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.wake = None;
+        let length = match self.child.peek(now, draws, sink) {
+            Dequeue::Packet(packet) => packet.len(),
+            Dequeue::Empty => return Dequeue::Empty,
+            Dequeue::NotBefore(time) => {
+                self.wake = Some(time);
+                return Dequeue::NotBefore(time);
+            }
+        };
+        let (tokens, peak_tokens) = self.tokens_after(now, length);
+        if tokens < 0 || peak_tokens < 0 {
+            let missing = tokens.wrapping_neg().max(peak_tokens.wrapping_neg());
+            let time = now.wrapping_add(missing as Nanos);
+            self.totals.overlimits += 1;
+            self.wake = Some(time);
+            return Dequeue::NotBefore(time);
+        }
+        let given = self.child.dequeue(now, draws, sink);
+        if let Dequeue::Packet(packet) = &given {
+            self.checked = now;
+            self.tokens = tokens;
+            self.peak_tokens = peak_tokens;
+            self.totals.sent(packet.len());
+        }
+        given
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.wake
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.child.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.child.on_timer(now);
+    }
+
+    /// The child's, and its own.
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        if self.params.child.is_some() {
+            self.child.state(visit);
+        }
+        visit("tokens", self.tokens.into());
+        visit("ptokens", self.peak_tokens.into());
+        visit("t_c", self.checked.into());
+    }
+
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        self.child.flow_state(flow, visit);
+    }
+
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        self.child.lists(visit);
+    }
+
+    /// Its own; of the child's those that not every discipline has.
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        // What the child drops is dropped here, too.
+        let drops = self.offered - self.totals.packets - self.packets() as u64;
+        Totals { drops, ..self.totals }.visit(self, visit);
+        let mut number = 0;
+        self.child.counters(&mut |name, value| {
+            number += 1;
+            if number > Totals::COUNT {
+                visit(name, value);
+            }
+        });
+    }
+}

@@ -1,0 +1,291 @@
+//! What the user sets of TBF: `tc`'s words, and the kernel's numbers that they mean.
+
+use super::speed::{LinkLayer, Speed};
+use crate::device::Device;
+use crate::kinds::{bytes, whole_micros};
+use crate::params::Params as Child;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Param, Parameters, derived, group, integer};
+use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
+use sojourn_units::{Nanos, Rate, params, quantity, words};
+
+/// The words of `tbf`.
+pub const TABLE: Table = Table {
+    name: "tbf",
+    summary: "TBF: a token bucket holds packets back to a rate; any discipline may hold them",
+    source: "Linux sch_tbf.c",
+    words: Params::WORDS,
+};
+
+const BURST: &[Word] = words! {
+    "burst", Kind::Size, "", "Depth of the bucket: bytes that may leave at once; required. A longer packet is dropped.";
+    "buffer", Kind::Size, "", "The same as burst.";
+    "maxburst", Kind::Size, "", "The same as burst.";
+};
+
+const LIMIT: &[Word] = words! {
+    "limit", Kind::Size, "", "Bytes that fit in the byte FIFO behind the bucket; this or latency is required without child.";
+    "latency", Kind::Time, "", "The same as the longest time that a packet may wait for tokens.";
+};
+
+const MTU: &[Word] = words! {
+    "mtu", Kind::Size, "", "Depth of the bucket of peakrate, which needs it; one full frame is the least that makes sense.";
+    "minburst", Kind::Size, "", "The same as mtu.";
+};
+
+const CHILD: &[Word] = words! {
+    "child", Kind::Rest, "", "The discipline that holds the packets, and its words up to the end; without it a bfifo of limit.";
+};
+
+params! {
+    /// Parameters of TBF, as `tc` has them.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Rate at which the bucket fills; required.
+        rate: Rate = Param::word(Kind::Rate, "", read_rate, |rate| Some(write_rate(*rate)))
+            .initially(|_| SLOWEST),
+        /// Depth of the bucket.
+        burst: u32 = group(BURST, |_| 0, set_burst, |burst, text| text.value("burst", burst)),
+        /// Bytes that fit in the queue behind the bucket.
+        limit: u32 = group(LIMIT, |_| 0, set_limit, |limit, text| {
+            text.optional("limit", (*limit != 0).then_some(*limit))
+        }),
+        /// Rate that no burst exceeds, above rate; none by default.
+        peakrate: Option<Rate> = Param::word(
+            Kind::Rate,
+            "",
+            |value| read_rate(value).map(Some),
+            |rate| rate.map(write_rate),
+        )
+        .initially(|_| None),
+        /// Depth of the bucket of the peak rate.
+        mtu: u32 = group(MTU, |_| 0, set_mtu, |mtu, text| {
+            text.optional("mtu", (*mtu != 0).then_some(*mtu))
+        }),
+        /// Bytes that the line adds to each packet.
+        overhead: u16 = integer(0, 65_535, "0"),
+        /// The least that a packet counts, with its overhead.
+        mpu: u16 = integer(0, 65_535, "0"),
+        /// What a packet occupies on the line: its bytes, or with atm cells of 53 bytes.
+        layer as "linklayer": LinkLayer = Param::word(
+            Kind::Choice { of: &["ethernet", "atm", "adsl"] },
+            "ethernet",
+            |value| Ok(if value.text() == "ethernet" { LinkLayer::Ethernet } else { LinkLayer::Atm }),
+            |layer| (*layer == LinkLayer::Atm).then(|| Value::Text("atm".to_owned())),
+        ),
+        /// The discipline that holds the packets; without one a byte FIFO of limit.
+        child: Option<Box<Child>> = group(CHILD, |_| None, |_, _| Ok(()), |child, text| match child {
+            Some(child) => text.value("child", child.to_text()),
+            None => text,
+        }),
+        /// The largest frame of the device.
+        frame: u32 = derived(|device: &Device| device.psched_mtu),
+    }
+}
+
+/// A byte a second: what stands there until `rate` is read.
+const SLOWEST: Rate = match Rate::new(8) {
+    Some(rate) => rate,
+    None => panic!("it is above 0"),
+};
+
+fn read_rate(value: &Value) -> Result<Rate, String> {
+    let rate = Rate::new(value.integer()).filter(|rate| rate.bits() >= 8);
+    rate.ok_or_else(|| "must be at least a byte a second".to_owned())
+}
+
+fn write_rate(rate: Rate) -> Value {
+    Value::Text(quantity::format_rate(rate))
+}
+
+/// The one size that is given under one of several words.
+fn size(given: &Given, words: &[Word]) -> Result<Option<u32>, WordError> {
+    let mut found = None;
+    for word in words.iter().filter(|word| given.has(word.name)) {
+        if let Some((first, _)) = found {
+            let message = format!("`{}` is given already, as `{first}`", word.name);
+            return Err(given.error(word.name, message));
+        }
+        let mut value = 0;
+        bytes::<Device>("0b").above_zero().named(word.name, "").set(&mut value, given)?;
+        found = Some((word.name, value));
+    }
+    Ok(found.map(|(_, value)| value))
+}
+
+fn set_burst(burst: &mut u32, given: &Given) -> Result<(), WordError> {
+    *burst = size(given, BURST)?.unwrap_or(*burst);
+    Ok(())
+}
+
+fn set_mtu(mtu: &mut u32, given: &Given) -> Result<(), WordError> {
+    *mtu = size(given, MTU)?.unwrap_or(*mtu);
+    Ok(())
+}
+
+fn set_limit(limit: &mut u32, given: &Given) -> Result<(), WordError> {
+    bytes::<Device>("0b").above_zero().named("limit", "").set(limit, given)
+}
+
+/// The numbers that decisions are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Depth of the bucket, in time at its rate.
+    pub buffer: i64,
+    /// Depth of the peak's bucket, likewise.
+    pub mtu: i64,
+    /// The largest packet that is accepted.
+    pub max_size: u32,
+    /// Rate.
+    pub rate: Speed,
+    /// Peak rate.
+    pub peak: Option<Speed>,
+}
+
+/// Nanoseconds of the kernel's unit of scheduling times.
+const TICK: Nanos = 64;
+
+impl Params {
+    fn speed(&self, rate: Rate) -> Speed {
+        Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer)
+    }
+
+    /// The numbers that decisions are made with.
+    pub fn law(&self) -> Law {
+        let rate = self.speed(self.rate);
+        let peak = self.peakrate.map(|peak| self.speed(peak));
+        Law {
+            buffer: rate.time(self.burst) as i64,
+            mtu: peak.map_or(0, |peak| peak.time(self.mtu) as i64),
+            max_size: peak.map_or(self.burst, |_| self.burst.min(self.mtu)),
+            rate,
+            peak,
+        }
+    }
+
+    /// The same as it follows from a `tc` older than 3.14, which gives the depths as times only.
+    pub fn law_by_times(&self) -> Law {
+        // Microseconds, then ticks, each rounded down.
+        let depth = |speed: &Speed, bytes: u32| {
+            let micros = (f64::from(bytes) / speed.bytes as f64 * 1e6) as u32;
+            (f64::from(micros) * 15.625) as u64 * TICK
+        };
+        let size = |speed: &Speed, depth: u64| speed.length(depth).min(u32::MAX.into()) as u32;
+        let law = self.law();
+        let buffer = depth(&law.rate, self.burst);
+        let mtu = law.peak.map_or(0, |peak| depth(&peak, self.mtu));
+        let max_size = size(&law.rate, buffer);
+        Law {
+            buffer: buffer as i64,
+            mtu: mtu as i64,
+            max_size: law.peak.map_or(max_size, |peak| max_size.min(size(&peak, mtu))),
+            ..law
+        }
+    }
+
+    /// What the byte FIFO is by default, and any other child.
+    pub(super) fn child(&self) -> Child {
+        match &self.child {
+            Some(child) => (**child).clone(),
+            None => Child::bytes(self.limit),
+        }
+    }
+
+    /// Settles what is required and what follows from other words.
+    pub(super) fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        let required = |message: &str| Err(given.error("", message));
+        if !given.has("rate") {
+            return required("`tbf` needs `rate`, such as `rate 10mbit`");
+        }
+        if self.burst == 0 {
+            return required("`tbf` needs `burst`, such as `burst 16kb`");
+        }
+        if self.peakrate.is_some_and(|peak| peak.bits() / 8 <= self.rate.bits() / 8) {
+            return Err(given.error("peakrate", "`peakrate` must be above `rate`"));
+        }
+        if self.peakrate.is_some() && self.mtu == 0 {
+            return Err(given.error("peakrate", "`peakrate` needs `mtu`, such as `mtu 1600`"));
+        }
+        self.set_latency(given)?;
+        self.set_child(given, device)?;
+        if self.limit == 0 && self.child.is_none() {
+            return required("`tbf` needs `limit` or `latency`, such as `latency 50ms`");
+        }
+        Ok(())
+    }
+
+    /// The limit that lets a packet wait for `latency`: `tc`'s.
+    fn set_latency(&mut self, given: &Given) -> Result<(), WordError> {
+        let Some(value) = given.find("latency") else { return Ok(()) };
+        if given.has("limit") {
+            return Err(given.error("latency", "`limit` and `latency` exclude each other"));
+        }
+        let micros = whole_micros(value)
+            .and_then(|us| if us == 0 { Err("must be above 0".to_owned()) } else { Ok(us) })
+            .map_err(|why| given.error("latency", format!("`latency` {why}")))?;
+        let carried = |rate: Rate, burst: u32| {
+            (rate.bits() / 8) as f64 * f64::from(micros) / 1e6 + f64::from(burst)
+        };
+        let bytes = carried(self.rate, self.burst);
+        let bytes = self.peakrate.map_or(bytes, |peak| bytes.min(carried(peak, self.mtu)));
+        if bytes > f64::from(u32::MAX) {
+            return Err(given.error("latency", "`latency` is too long: the limit has 32 bits"));
+        }
+        self.limit = bytes as u32;
+        Ok(())
+    }
+
+    fn set_child(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        let Some(text) = given.text("child") else { return Ok(()) };
+        let read = match &self.child {
+            Some(child) if child.is_described_by(text) => child.change(text, device),
+            _ => Child::parse(text, device),
+        };
+        let child = read.map_err(|error| given.within("child", error))?;
+        self.child = Some(Box::new(child));
+        Ok(())
+    }
+
+    /// The parameters after a change, which states all anew but the child. A child that is a FIFO gets
+    /// TBF's limit, whatever it counts.
+    pub(super) fn after(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let mut changed = Self { child: self.child.clone(), ..Self::new(device) };
+        changed.set(given)?;
+        changed.complete(given, device)?;
+        let name = |params: &Self| params.child.as_ref().map(|child| child.name());
+        if name(self) != name(&changed) {
+            let message = "`child` cannot become another discipline";
+            return Err(given.error("child", message));
+        }
+        if !given.has("child")
+            && changed.limit != 0
+            && let Some(Child::Fifo(fifo)) = changed.child.as_deref_mut()
+        {
+            fifo.limit = changed.limit;
+        }
+        Ok(changed)
+    }
+
+    /// What the kernel says of a small bucket.
+    pub(super) fn small_bucket(&self) -> Option<String> {
+        let max_size = self.law().max_size;
+        (max_size < self.frame).then(|| {
+            let frame = self.frame;
+            format!("packets of more than {max_size} bytes are dropped: `burst` (and `mtu`) should be {frame}b at least")
+        })
+    }
+}
+
+impl Child {
+    /// A byte FIFO.
+    fn bytes(limit: u32) -> Self {
+        use crate::fifo;
+        use crate::limit::Unit;
+        Self::Fifo(fifo::Params { unit: Unit::Bytes, limit })
+    }
+
+    /// Whether `text` describes this discipline.
+    fn is_described_by(&self, text: &str) -> bool {
+        text.split_whitespace().next() == Some(self.name())
+    }
+}

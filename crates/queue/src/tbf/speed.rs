@@ -1,0 +1,119 @@
+//! A rate as the kernel's token buckets compute with it: time on the line for a length.
+
+use serde::{Deserialize, Serialize};
+use sojourn_units::{Nanos, SECOND};
+
+/// What a packet occupies on the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkLayer {
+    /// Its bytes.
+    #[default]
+    Ethernet,
+    /// Cells of 53 bytes, each with 48 bytes of the packet.
+    Atm,
+}
+
+/// A rate, and what the line adds to each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed {
+    /// Bytes a second.
+    pub bytes: u64,
+    /// Nanoseconds a byte, times 2^`shift`: as many bits as fit 32.
+    pub mult: u32,
+    /// See there.
+    pub shift: u8,
+    /// Bytes added to each packet.
+    pub overhead: u16,
+    /// The least that a packet counts, with its overhead.
+    pub mpu: u16,
+    /// Cells.
+    pub layer: LinkLayer,
+}
+
+impl Speed {
+    /// The speed of `bytes` a second, above 0.
+    pub fn new(bytes: u64, overhead: u16, mpu: u16, layer: LinkLayer) -> Self {
+        let (mut factor, mut shift) = (SECOND, 0);
+        let mult = loop {
+            // The kernel keeps the low 32 bits.
+            let mult = (factor / bytes) as u32;
+            if mult >= 1 << 31 || factor >= 1 << 63 {
+                break mult;
+            }
+            factor <<= 1;
+            shift += 1;
+        };
+        Self { bytes, mult, shift, overhead, mpu, layer }
+    }
+
+    /// How long a packet of `length` bytes takes.
+    #[inline]
+    pub fn time(&self, length: u32) -> Nanos {
+        let length = length.wrapping_add(self.overhead.into()).max(self.mpu.into());
+        let length = match self.layer {
+            LinkLayer::Ethernet => u64::from(length),
+            LinkLayer::Atm => u64::from(length).div_ceil(48) * 53,
+        };
+        length.wrapping_mul(self.mult.into()) >> self.shift
+    }
+
+    /// The largest packet that takes at most `time`, about.
+    pub fn length(&self, time: Nanos) -> u64 {
+        let length = time.wrapping_mul(self.bytes) / SECOND;
+        let length = match self.layer {
+            LinkLayer::Ethernet => length,
+            LinkLayer::Atm => length / 53 * 48,
+        };
+        length.saturating_sub(self.overhead.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn speed(bytes: u64) -> Speed {
+        Speed::new(bytes, 0, 0, LinkLayer::Ethernet)
+    }
+
+    /// Numbers of the recordings.
+    #[test]
+    fn rates_are_the_kernels() {
+        for (bytes, mult, shift) in [
+            (1_250_000, 3_355_443_200, 22),
+            (750_000, 2_796_202_666, 21),
+            (2000, 4_096_000_000, 13),
+            (5_000_000_000, 3_435_973_836, 34),
+        ] {
+            assert_eq!((speed(bytes).mult, speed(bytes).shift), (mult, shift), "{bytes}");
+        }
+        assert_eq!(speed(1_250_000).time(10_240), 8_192_000);
+        let line = |overhead, mpu, layer| Speed::new(250_000, overhead, mpu, layer);
+        assert_eq!(line(10, 0, LinkLayer::Atm).time(8192), 171 * 53 * 4000);
+        assert_eq!(line(24, 84, LinkLayer::Ethernet).time(40), 84 * 4000);
+        assert_eq!(line(24, 84, LinkLayer::Ethernet).time(100), 124 * 4000);
+        assert_eq!(line(10, 0, LinkLayer::Atm).length(53 * 4000 * 2), 86);
+        assert_eq!(line(10, 0, LinkLayer::Ethernet).length(4000), 0);
+    }
+
+    proptest! {
+        /// The product of length and multiplier has 64 bits: no frame is that long.
+        #[test]
+        fn time_is_the_length_over_the_rate(bytes in 1u64..1 << 40, length in 0u32..1 << 24) {
+            let found = speed(bytes).time(length);
+            let exact = u128::from(length) * u128::from(SECOND) / u128::from(bytes);
+            // The multiplier has 31 bits at least.
+            let off = exact.abs_diff(found.into());
+            prop_assert!(off <= 1 + exact / (1 << 30), "{found} {exact}");
+        }
+
+        #[test]
+        fn rates_without_end_are_rates(bytes in 1u64.., length: u32) {
+            let fast = speed(bytes);
+            prop_assert!(fast.shift <= 34);
+            prop_assert!(fast.time(length) <= fast.time(u32::MAX));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What people type and paste of a queue, as [`words`] reads it: whole lines of `tc`, its printed
+//! output, numbers without a unit.
+
+use sojourn_units::lines::{Line, Source};
+use sojourn_units::quantity::{format_rate, format_time, parse_rate, parse_time};
+use sojourn_units::words::{Kind, Table, WordError};
+use std::ops::Range;
+
+/// Linux's other disciplines, and what is modelled in their place, if anything is near.
+const NOT_MODELLED: &[(&str, &str)] = &[
+    ("bpf", ""),
+    ("cbq", ""),
+    ("cbs", ""),
+    ("clsact", "it holds no packets"),
+    ("drr", ""),
+    ("dsmark", ""),
+    ("esfq", "`fq_codel` and `cake` keep flows in separate queues"),
+    ("etf", ""),
+    ("ets", ""),
+    ("fq", "its pacing is TCP's own here; `fq_codel` and `cake` keep flows in separate queues"),
+    ("gred", "`red` is"),
+    ("hfsc", "its rate is the link's `rate`; its leaf is the queue"),
+    ("hhf", "`fq_codel` and `cake` keep flows in separate queues"),
+    ("htb", "its rate is the link's `rate`; its leaf is the queue"),
+    ("ingress", "it holds no packets"),
+    ("mq", "it holds no packets; its children do"),
+    ("mqprio", "it holds no packets; its children do"),
+    ("multiq", ""),
+    ("netem", "it is a link's key of its own: `netem = \"delay 15ms\"`"),
+    ("noqueue", "it holds no packets; `pfifo limit 1p` is near"),
+    ("pfifo_fast", "without priorities it is `pfifo limit 1000p`"),
+    ("pfifo_head_drop", ""),
+    ("plug", ""),
+    ("prio", ""),
+    ("qfq", ""),
+    ("sfq", "`fq_codel` and `cake` keep flows in separate queues"),
+    ("skbprio", ""),
+    ("taprio", ""),
+    ("teql", ""),
+    ("wrr", ""),
+];
+
+/// Says that the discipline called `name` is one of Linux's that is not modelled; `None` of others.
+pub fn not_modelled(name: &str) -> Option<String> {
+    let (name, instead) = NOT_MODELLED.iter().find(|(known, _)| *known == name)?;
+    let instead = if instead.is_empty() { String::new() } else { format!(": {instead}") };
+    Some(format!("`{name}` is not modelled{instead}"))
+}
+
+/// What was typed, as a description with units.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    line: Line,
+    /// The description.
+    pub text: String,
+    /// What is worth saying of how it was read.
+    pub notices: Vec<String>,
+}
+
+impl Typed {
+    /// Reads `text`, whose discipline may be one of `tables`.
+    ///
+    /// # Errors
+    /// A line of `tc` without a discipline, or with several; one that is not modelled.
+    pub fn read(text: &str, tables: &[&'static Table]) -> Result<Self, WordError> {
+        let mut line = Line::read(text)?;
+        if let Some((name, at)) = line.words.first()
+            && let Some(message) = not_modelled(name)
+        {
+            let known = tables.iter().map(|table| table.name.to_owned());
+            let (found, at) = (name.clone(), at.clone());
+            return Err(WordError { message, at, found, allowed: known.collect(), nearest: None });
+        }
+        let mut notices = std::mem::take(&mut line.notices);
+        if line.source == Source::Shown {
+            notices.extend(as_typed(&mut line.words));
+        }
+        let name = line.words.first().map_or("", |(name, _)| name.as_str());
+        let table = tables.iter().find(|table| table.name == name);
+        let mut typed = Self { text: line.text(), line, notices };
+        if let Some(table) = table {
+            typed.add_units(table);
+        }
+        Ok(typed)
+    }
+
+    /// The description as it was typed, without the line around it.
+    pub fn description(text: &str, tables: &[&'static Table]) -> Result<String, WordError> {
+        let line = Line::read(text)?;
+        match line.source {
+            Source::Plain => Ok(text.trim().to_owned()),
+            Source::Command => Ok(line.text()),
+            Source::Shown => Ok(Self::read(text, tables)?.line.text()),
+        }
+    }
+
+    /// Gives times and rates without a unit the one that `tc` takes them in.
+    fn add_units(&mut self, table: &Table) {
+        let mut words = self.line.words.clone();
+        let mut at = 1;
+        while at < words.len() {
+            let word = table.words.iter().find(|w| w.spellings().any(|s| s == words[at].0));
+            let Some(word) = word else { break };
+            if word.kind == Kind::Rest {
+                break;
+            }
+            if word.takes_value() {
+                at += 1;
+                if let Some((value, _)) = words.get_mut(at)
+                    && let Some(unit) = missing_unit(word.kind, value)
+                {
+                    self.notices.push(notice(word.name, value, unit));
+                    value.push_str(unit);
+                }
+            }
+            at += 1;
+        }
+        self.text = words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
+        self.line.words = words;
+    }
+
+    /// An error about [`Typed::text`] as one about what was typed.
+    #[must_use]
+    pub fn placed(&self, error: WordError) -> WordError {
+        self.line.placed(error)
+    }
+}
+
+/// The unit that `tc` takes a value in that has none.
+fn missing_unit(kind: Kind, value: &str) -> Option<&'static str> {
+    let is_number = value.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && value.bytes().any(|b| b.is_ascii_digit());
+    match kind {
+        Kind::Time if is_number && value != "0" => Some("us"),
+        Kind::Rate if is_number => Some("bit"),
+        _ => None,
+    }
+}
+
+/// What is worth saying of a value that was given its unit.
+fn notice(word: &str, value: &str, unit: &str) -> String {
+    let text = format!("{value}{unit}");
+    let (read, takes) = match unit {
+        "us" => (parse_time(&text).map(format_time), "a time in microseconds"),
+        _ => (parse_rate(&text).map(format_rate), "a rate in bits per second"),
+    };
+    let read = read.unwrap_or(text);
+    format!("`{word} {value}` is read as {read}: without a unit `tc` takes {takes}")
+}
+
+/// Turns words as `tc` prints them into words as it takes them; says what it does not print.
+fn as_typed(words: &mut Vec<(String, Range<usize>)>) -> Option<String> {
+    let name = words.first()?.0.clone();
+    // Raw numbers of `tc -r`, such as `[00013880]`.
+    words.retain(|(word, _)| !word.starts_with('['));
+    for (word, _) in words.iter_mut().filter(|(word, _)| word.contains("e-")) {
+        if let Ok(small) = word.parse::<f64>() {
+            *word = small.to_string();
+        }
+    }
+    let mut at = 1;
+    while at < words.len() {
+        let value = words.get(at + 1).map_or(String::new(), |(value, _)| value.clone());
+        match (name.as_str(), words[at].0.as_str()) {
+            ("cake", "bandwidth") if value == "unlimited" => {
+                words.remove(at);
+                at += 1;
+                continue;
+            }
+            ("red" | "choke", "ewma" | "Plog" | "Scell_log") => {
+                words.drain(at..(at + 2).min(words.len()));
+                continue;
+            }
+            ("sfb", "rehash" | "db") => {
+                if let Ok(span) = parse_time(&value) {
+                    words[at + 1].0 = (span / 1_000_000).to_string();
+                }
+            }
+            ("sfb", "penalty_rate") => {
+                replace(words, at + 1, |value| value.strip_suffix("pps"));
+            }
+            ("sfb", "penalty_burst") => {
+                replace(words, at + 1, |value| value.strip_suffix('p'));
+            }
+            ("dualpi2", "alpha" | "beta") => {
+                // The kernel counts in 256ths, of which `tc` prints six places.
+                if let Ok(gain) = value.parse::<f64>() {
+                    words[at + 1].0 = (libm::round(gain * 256.0) / 256.0).to_string();
+                }
+            }
+            ("tbf", "lat") => "latency".clone_into(&mut words[at].0),
+            ("tbf", "burst" | "minburst" | "mtu") => {
+                replace(words, at + 1, |value| value.split_once('/').map(|(size, _)| size));
+            }
+            ("tbf", "mpu") => {
+                replace(words, at + 1, |value| value.strip_suffix('b'));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    matches!(name.as_str(), "red" | "choke").then(|| {
+        "`tc` does not print burst, avpkt and bandwidth: the defaults are taken; add yours"
+            .to_owned()
+    })
+}
+
+/// Takes a part of a word for the word, if there is one.
+fn replace(words: &mut [(String, Range<usize>)], at: usize, part: impl Fn(&str) -> Option<&str>) {
+    if let Some((word, _)) = words.get_mut(at)
+        && let Some(part) = part(word).map(str::to_owned)
+    {
+        *word = part;
+    }
+}

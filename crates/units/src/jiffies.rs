@@ -1,0 +1,95 @@
+//! The kernel's coarse clock, by which periodic tasks are due.
+
+use crate::{Nanos, SECOND};
+
+/// Ticks of the coarse clock at `now`: rounded down.
+pub fn at(now: Nanos, hz: u32) -> u64 {
+    (u128::from(now) * u128::from(hz) / u128::from(SECOND)) as u64
+}
+
+/// When tick `jiffy` begins: the first nanosecond at which [`at`] gives it.
+pub fn start(jiffy: u64, hz: u32) -> Nanos {
+    (u128::from(jiffy) * u128::from(SECOND)).div_ceil(u128::from(hz)) as Nanos
+}
+
+/// When a timer fires that is set at `now` for `span` ticks later.
+pub fn after(now: Nanos, span: u64, hz: u32) -> Nanos {
+    start(fires(at(now, hz) + span, span), hz)
+}
+
+/// How far ahead a level of the timer wheel reaches, in its own steps: 64 slots, of which one is now.
+const REACH: u64 = 63;
+/// Each level's steps are eight times as long as those of the level before it.
+const SHIFT: u32 = 3;
+
+/// The tick at which the timer wheel fires a timer that was set `span` ticks before it `expires`: never
+/// early, so later by one step of the level it is kept at (Linux, `calc_index` in `kernel/time/timer.c`).
+pub fn fires(expires: u64, span: u64) -> u64 {
+    let mut shift = 0;
+    while span >= REACH << shift {
+        shift += SHIFT;
+    }
+    ((expires >> shift) + 1) << shift
+}
+
+/// When a timer fires that is set at `now` for `delay` nanoseconds later, by a clock of `hz` ticks a
+/// second; 0 for a clock without ticks.
+#[inline]
+pub fn later(now: Nanos, delay: Nanos, hz: u32) -> Nanos {
+    if hz == 0 {
+        return now + delay;
+    }
+    let span = (u128::from(delay) * u128::from(hz)).div_ceil(u128::from(SECOND)) as u64;
+    after(now, span, hz)
+}
+
+/// The time from `from` to `to` as a clock of `hz` ticks a second has it; 0 for a clock without ticks.
+#[inline]
+pub fn between(from: Nanos, to: Nanos, hz: u32) -> Nanos {
+    if hz == 0 {
+        return to.saturating_sub(from);
+    }
+    start(at(to, hz).saturating_sub(at(from, hz)), hz)
+}
+
+/// A span in microseconds, in ticks: rounded up.
+pub fn from_micros(micros: u32, hz: u32) -> u64 {
+    (u64::from(micros) * u64::from(hz)).div_ceil(1_000_000)
+}
+
+/// A span in milliseconds, in ticks: rounded up.
+pub fn from_millis(millis: u32, hz: u32) -> u64 {
+    (u64::from(millis) * u64::from(hz)).div_ceil(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_as_the_kernel_does() {
+        assert_eq!([1000, 250, 100].map(|hz| from_millis(15, hz)), [15, 4, 2]);
+        assert_eq!(from_millis(u32::MAX, 1000), u64::from(u32::MAX));
+        assert_eq!([1000, 250, 100].map(|hz| from_micros(15_000, hz)), [15, 4, 2]);
+        assert_eq!(at(999_999, 1000), 0);
+        assert_eq!(at(1_000_000, 1000), 1);
+        for hz in [100, 250, 300, 1000] {
+            for jiffy in [0, 1, 7, 1_000_003] {
+                assert_eq!(at(start(jiffy, hz), hz), jiffy);
+                assert!(jiffy == 0 || at(start(jiffy, hz) - 1, hz) == jiffy - 1);
+                assert_eq!(after(start(jiffy + 1, hz) - 1, 3, hz), start(jiffy + 4, hz));
+                let delay = start(2, hz) + 1;
+                assert_eq!(later(start(jiffy, hz), delay, hz), start(jiffy + 4, hz));
+                assert_eq!(later(jiffy, delay, 0), jiffy + delay);
+            }
+        }
+    }
+
+    #[test]
+    fn timers_fire_as_the_wheel_has_them() {
+        assert_eq!([0, 1, 62].map(|span| fires(100 + span, span)), [101, 102, 163]);
+        // From 63 ticks on in steps of 8, from 504 on in steps of 64.
+        assert_eq!([63, 500, 503].map(|span| fires(span, span)), [64, 504, 504]);
+        assert_eq!([504, 1000].map(|span| fires(span, span)), [512, 1024]);
+    }
+}

@@ -1,0 +1,42 @@
+//! TBF in a recording: the kernel's numbers, and depths that were given as times only.
+
+use crate::frame::{Frame, Lost};
+use crate::read::Json;
+use serde_json::json;
+use sojourn_queue::tbf::{Law, LinkLayer, Params, Speed, Tbf};
+use sojourn_queue::{Params as Any, Queue};
+use sojourn_units::Nanos;
+
+fn speed(speed: &Speed) -> Json {
+    json!({
+        "bps": speed.bytes, "mult": speed.mult, "shift": speed.shift, "overhead": speed.overhead,
+        "mpu": speed.mpu, "atm": u8::from(speed.layer == LinkLayer::Atm),
+    })
+}
+
+/// The parameters, as the recordings number them.
+pub fn numbers(params: &Params) -> Json {
+    of_law(params, &params.law())
+}
+
+fn of_law(params: &Params, law: &Law) -> Json {
+    json!({
+        "limit": params.limit, "max_size": law.max_size, "buffer": law.buffer, "mtu": law.mtu,
+        "rate": speed(&law.rate), "peak": law.peak.as_ref().map(speed),
+    })
+}
+
+/// A `tbf` whose depths were given as times only: its own numbers, and its queue.
+pub fn by_times(params: &Params, t0: Nanos) -> (Any, Json, Queue<Frame>) {
+    let law = params.law_by_times();
+    let numbers = of_law(params, &law);
+    let queue = Queue::Tbf(Box::new(Tbf::with_law(params.clone(), law, t0)));
+    (Any::Tbf(params.clone()), numbers, queue)
+}
+
+/// Changes a `tbf` likewise, and gives its numbers.
+pub fn change_by_times(tbf: &mut Tbf<Frame>, params: &Params, now: Nanos, lost: &mut Lost) -> Json {
+    let law = params.law_by_times();
+    tbf.change_law(params, law, now, lost);
+    of_law(params, &law)
+}
