@@ -16,6 +16,7 @@ QUEUES = {
     "reno": "pfifo limit 66p",
     "cubic": "pfifo limit 66p",
     "bbr": "pfifo limit 66p",
+    "bbr3": "pfifo limit 66p",
     "dctcp": "codel limit 1000p target 1s ce_threshold 2ms",
     "prague": "dualpi2",
 }

@@ -72,9 +72,9 @@ GROW = "if ack.may_grow and ack.cwnd_limited: window.cwnd += window.mss * ack.ac
 @pytest.mark.parametrize(
     ("words", "queue"),
     [
-        ("", "pfifo limit 60p"),
-        ("ecn classic", "codel target 2ms ecn"),
-        ("sack off timestamps off recovery newreno", "pfifo limit 20p"),
+        ("profile linux-6", "pfifo limit 60p"),
+        ("profile linux-6 ecn classic", "codel target 2ms ecn"),
+        ("profile linux-6 sack off timestamps off recovery newreno", "pfifo limit 20p"),
         ("profile rfc", "pfifo limit 60p"),
     ],
 )

@@ -8,16 +8,20 @@
 //! Invariants: cwnd is at least four segments outside loss recovery; the pacing rate does not fall
 //! in startup; bandwidth samples limited by the application only raise the estimate.
 //!
-//! Left out: the kernel's detection of policers (`lt_bw`) and its allowance for aggregated ACKs.
-//! The first phase of the gain cycle follows from the draw of [`Control::on_start`].
+//! The variant `linux` adds what the kernel's has beyond the draft: room for three super-packets
+//! instead of three segments, an allowance for aggregated acknowledgements, a flight that is reckoned
+//! at the next departure, a least round-trip time that only a shorter one renews, and the detection of
+//! policers (`lt_bw`): a rate at which a fifth is lost twice in a row is kept to for a while.
+//! Phases of the gain cycle follow from the draw of [`Control::on_start`].
 
 use crate::control::{Control, ControlParams};
 use crate::hystart;
+use crate::path::{self, MIN_SEGMENTS, next_draw};
 use crate::window::{Ack, Cause, SuperPacket, Window};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Parameters, time};
+use sojourn_units::declare::{Parameters, choice, time};
 use sojourn_units::words::Table;
-use sojourn_units::{Nanos, SECOND, params};
+use sojourn_units::{MILLISECOND, Nanos, SECOND, choices, params};
 
 /// Gains are in 1/256.
 const UNIT: u64 = 256;
@@ -27,17 +31,52 @@ const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
 /// Pacing gains of the bandwidth probe, one a round-trip time.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Segments in flight while the round-trip time is probed.
-const MIN_SEGMENTS: u64 = 4;
+/// Phases that the cycle may begin with: any but the draining one.
+const FIRST_PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
 /// Rounds that the bandwidth filter remembers.
 const BW_ROUNDS: usize = 10;
+/// Rounds after which the older half of the greatest aggregation is forgotten.
+const AGGREGATION_ROUNDS: u32 = 5;
+/// The allowance for aggregation is at most what arrives in this time.
+const AGGREGATION_SPAN: Nanos = 100 * MILLISECOND;
+/// After this many segments aggregation is measured anew.
+const AGGREGATION_SEGMENTS: u64 = 1 << 20;
+/// An interval of the search for a policer lasts so many rounds at least and at most.
+const POLICER_ROUNDS: (u32, u32) = (4, 16);
+/// It counts if this part of what was delivered was lost, in 1/256.
+const POLICER_LOSS: u64 = 50;
+/// Two rates are one if they differ by an eighth, or by 4 kbit/s.
+const POLICER_SHARE: u64 = 8;
+const POLICER_BYTES: u64 = 500;
+/// Rounds for which the policer's rate is kept to.
+const POLICER_KEPT: u32 = 48;
+/// The largest super-packet in bytes and segments (`bbr_tso_segs_goal`).
+const SUPER_BYTES: u64 = 65_535 - 320;
+const SUPER_SEGMENTS: u64 = 127;
 /// Bandwidth must grow by a quarter in three rounds, or the pipe is full.
 const FULL_ROUNDS: u32 = 3;
+
+choices! {
+    /// Whose BBR.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Variant {
+        /// The draft's.
+        #[default]
+        Draft = "draft",
+        /// Linux's, with room for super-packets and aggregated acknowledgements.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// What the user sets.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
+        /// Whose BBR: the draft's, or Linux's, with room for super-packets and aggregated
+        /// acknowledgements. The profile linux-7.3 has Linux's, the others the draft's.
+        #[serde(default)]
+        variant: Variant = choice("linux").initially(|()| Variant::Draft),
         /// How long the least round-trip time is believed.
         min_rtt_window: Nanos = time("10s"),
         /// How long the round-trip time is probed.
@@ -73,14 +112,80 @@ pub enum Mode {
     ProbeRtt,
 }
 
+/// How many segments more than expected acknowledgements bring at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    /// When the measurement began, and the segments delivered since.
+    epoch: Nanos,
+    acked: u64,
+    /// The greatest excess of the last rounds and of those before.
+    excess: [u64; 2],
+    slot: usize,
+    rounds: u32,
+}
+
+/// The search for a policer (the kernel's `lt_bw`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Policer {
+    sampling: bool,
+    /// Its rate is kept to.
+    found: bool,
+    rounds: u32,
+    /// The rate of the last interval, bytes per second, 0 for none.
+    rate: u64,
+    /// Delivered, lost and the time at the interval's beginning.
+    delivered: u64,
+    lost: u64,
+    at: Nanos,
+}
+
+/// Linux's filter of the greatest bandwidth (`lib/win_minmax.c`): the greatest sample, the greatest
+/// since and the greatest since that one, each with its round. The window is approximate: after a
+/// quarter and a half of it without greater samples, a smaller one takes the later places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Greatest {
+    samples: [(u64, u64); 3],
+}
+
+impl Greatest {
+    /// The greatest of the last `window` rounds, with `value` of round `round`.
+    fn add(&mut self, window: u64, round: u64, value: u64) -> u64 {
+        let new = (round, value);
+        let [first, second, third] = &mut self.samples;
+        if value >= first.1 || round - third.0 > window {
+            self.samples = [new; 3];
+            return value;
+        }
+        if value >= second.1 {
+            (*second, *third) = (new, new);
+        } else if value >= third.1 {
+            *third = new;
+        }
+        let age = round - first.0;
+        if age > window {
+            (*first, *second, *third) = (*second, *third, new);
+            if round - first.0 > window {
+                (*first, *second, *third) = (*second, *third, new);
+            }
+        } else if second.0 == first.0 && age > window / 4 {
+            (*second, *third) = (new, new);
+        } else if third.0 == second.0 && age > window / 2 {
+            *third = new;
+        }
+        first.1
+    }
+}
+
 /// What it remembers.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
-    /// Greatest bandwidth of each of the last rounds, bytes per second.
+    /// The draft's: greatest bandwidth of each of the last rounds, bytes per second.
     rounds: [u64; BW_ROUNDS],
-    /// Greatest of `rounds`.
+    /// Linux's.
+    greatest: Greatest,
+    /// Greatest bandwidth of the last rounds, bytes per second.
     bandwidth: u64,
     round: u64,
     round_start: bool,
@@ -107,6 +212,12 @@ pub struct Bbr {
     conserving: bool,
     restarted: bool,
     initial_cwnd: u64,
+    aggregation: Aggregation,
+    policer: Policer,
+    /// Bytes taken for lost so far.
+    lost: u64,
+    /// The next phase of the cycle to begin with follows from it.
+    draw: u32,
 }
 
 impl Bbr {
@@ -118,6 +229,7 @@ impl Bbr {
             params,
             mode: Mode::Startup,
             rounds: [0; BW_ROUNDS],
+            greatest: Greatest::default(),
             bandwidth: 0,
             round: 0,
             round_start: false,
@@ -143,6 +255,10 @@ impl Bbr {
             conserving: false,
             restarted: false,
             initial_cwnd: window.cwnd,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            lost: 0,
+            draw: 0,
         }
     }
 
@@ -156,16 +272,174 @@ impl Bbr {
         self.bandwidth
     }
 
+    fn is_linux(&self) -> bool {
+        self.params.variant == Variant::Linux
+    }
+
+    /// The bandwidth that is used: a policer's, or the greatest.
+    fn used_bandwidth(&self) -> u64 {
+        if self.policer.found { self.policer.rate } else { self.bandwidth }
+    }
+
+    /// A new interval of the search for a policer; `keeps` what the last one found.
+    fn search_policer(&mut self, ack: &Ack, keeps: bool) {
+        let old = self.policer;
+        self.policer = Policer {
+            sampling: old.sampling && keeps,
+            rate: if keeps { old.rate } else { 0 },
+            delivered: ack.rate.total,
+            lost: self.lost,
+            at: ack.now,
+            ..Policer::default()
+        };
+    }
+
+    /// Linux: whether a fifth is lost at one rate in two intervals that end with a loss.
+    fn update_policer(&mut self, ack: &Ack) {
+        if !self.is_linux() {
+            return;
+        }
+        if self.policer.found {
+            if self.mode == Mode::ProbeBw && self.round_start {
+                self.policer.rounds += 1;
+                if self.policer.rounds >= POLICER_KEPT {
+                    self.search_policer(ack, false);
+                    self.enter_probe_bw(ack.now);
+                }
+            }
+            return;
+        }
+        if !self.policer.sampling {
+            if ack.lost == 0 {
+                return;
+            }
+            self.search_policer(ack, true);
+            self.policer.sampling = true;
+        }
+        if ack.rate.app_limited {
+            return self.search_policer(ack, false);
+        }
+        self.policer.rounds += u32::from(self.round_start);
+        if self.policer.rounds < POLICER_ROUNDS.0 {
+            return;
+        }
+        if self.policer.rounds > POLICER_ROUNDS.1 {
+            return self.search_policer(ack, false);
+        }
+        let lost = u128::from(self.lost.saturating_sub(self.policer.lost));
+        let delivered = ack.rate.total.saturating_sub(self.policer.delivered);
+        let heavy = lost * u128::from(UNIT) >= u128::from(POLICER_LOSS) * u128::from(delivered);
+        let span = ack.now.saturating_sub(self.policer.at);
+        if ack.lost == 0 || delivered == 0 || !heavy || span < MILLISECOND {
+            return;
+        }
+        let rate = u128::from(delivered) * u128::from(SECOND) / u128::from(span);
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let before = self.policer.rate;
+        let gap = rate.abs_diff(before);
+        if before > 0 && (gap <= before / POLICER_SHARE || gap <= POLICER_BYTES) {
+            self.policer.rate = before / 2 + rate / 2;
+            self.policer.found = true;
+            self.policer.rounds = 0;
+        } else {
+            self.search_policer(ack, true);
+            self.policer.sampling = true;
+            self.policer.rate = rate;
+        }
+    }
+
+    /// Segments of a super-packet at the present rate.
+    fn super_segments(&self, window: &Window) -> u64 {
+        let bytes = (self.pacing >> 10).min(SUPER_BYTES);
+        (bytes / window.mss).max(self.super_packet().least).min(SUPER_SEGMENTS)
+    }
+
+    /// Segments that arrive in `span` at the estimated bandwidth.
+    fn arrivals(&self, window: &Window, span: Nanos) -> u64 {
+        path::bytes(self.used_bandwidth(), span) / window.mss
+    }
+
+    /// Linux's estimate of what is in the network when the next segment departs, of `flight` bytes
+    /// that are now, in segments.
+    fn at_departure(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
+        let mut segments = flight.div_ceil(window.mss);
+        if self.pacing_gain > UNIT {
+            segments = segments.saturating_add(self.super_segments(window));
+        }
+        let wait = ack.departure.saturating_sub(ack.now);
+        segments.saturating_sub(self.arrivals(window, wait))
+    }
+
+    /// What `flight` bytes count as beside a target.
+    fn reckoned(&self, window: &Window, ack: &Ack, flight: u64) -> u64 {
+        if self.is_linux() {
+            self.at_departure(window, ack, flight).saturating_mul(window.mss)
+        } else {
+            flight
+        }
+    }
+
+    /// Linux: how many segments more than the bandwidth explains came since the measurement began.
+    fn update_aggregation(&mut self, window: &Window, ack: &Ack) {
+        if !self.is_linux() || ack.delivered == 0 || ack.rate.interval == 0 {
+            return;
+        }
+        let expected = {
+            let epoch = self.aggregation.epoch;
+            self.arrivals(window, ack.now.saturating_sub(epoch))
+        };
+        let delivered = ack.delivered.div_ceil(window.mss);
+        let state = &mut self.aggregation;
+        if self.round_start {
+            state.rounds += 1;
+            if state.rounds >= AGGREGATION_ROUNDS {
+                state.rounds = 0;
+                state.slot = 1 - state.slot;
+                state.excess[state.slot] = 0;
+            }
+        }
+        let mut excess = state.acked.saturating_add(delivered);
+        if state.acked <= expected || excess >= AGGREGATION_SEGMENTS {
+            state.epoch = ack.now;
+            state.acked = delivered.min(AGGREGATION_SEGMENTS);
+            excess = state.acked;
+        } else {
+            state.acked = excess;
+            excess -= expected;
+        }
+        let most = &mut state.excess[state.slot];
+        *most = (*most).max(excess.min(window.segments()));
+    }
+
+    /// Linux: segments that the window has more because acknowledgements come together.
+    fn allowance(&self, window: &Window) -> u64 {
+        if !self.is_linux() || !self.full {
+            return 0;
+        }
+        let [a, b] = self.aggregation.excess;
+        a.max(b).min(self.arrivals(window, AGGREGATION_SPAN))
+    }
+
     /// Bytes in flight that `gain` times the bandwidth-delay product asks for.
     fn inflight(&self, window: &Window, gain: u64) -> u64 {
-        if self.min_rtt == 0 {
+        self.inflight_at(window, self.bandwidth, gain, 0)
+    }
+
+    /// The same at another bandwidth, with `more` segments.
+    fn inflight_at(&self, window: &Window, bandwidth: u64, gain: u64, more: u64) -> u64 {
+        if self.min_rtt == 0 && !self.is_linux() {
             return self.initial_cwnd;
         }
-        let bdp = u128::from(self.bandwidth) * u128::from(self.min_rtt) / u128::from(SECOND);
-        let bytes = u64::try_from(bdp * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX);
+        let bdp = u128::from(bandwidth) * u128::from(self.min_rtt) / u128::from(SECOND);
+        let mut bytes =
+            u64::try_from(bdp * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX);
+        if self.min_rtt == 0 {
+            bytes = self.initial_cwnd;
+        }
         // Room for segments under way in both hosts, an even number for delayed ACKs, and two more
         // for the phase that looks for bandwidth.
-        let mut segments = bytes.div_ceil(window.mss).saturating_add(3);
+        let room = if self.is_linux() { 3 * self.super_segments(window) } else { 3 };
+        let mut segments = bytes.div_ceil(window.mss).saturating_add(more).saturating_add(room);
         segments = (segments.saturating_add(1)) & !1;
         if self.mode == Mode::ProbeBw && self.phase == 0 {
             segments = segments.saturating_add(2);
@@ -184,13 +458,19 @@ impl Bbr {
             self.round = self.round.wrapping_add(1);
             self.round_start = true;
             self.conserving = false;
-            self.rounds[(self.round % BW_ROUNDS as u64) as usize] = 0;
-            self.bandwidth = self.rounds.iter().copied().max().unwrap_or(0);
+            if !self.is_linux() {
+                self.rounds[(self.round % BW_ROUNDS as u64) as usize] = 0;
+                self.bandwidth = self.rounds.iter().copied().max().unwrap_or(0);
+            }
         }
-        let sample = u128::from(rate.delivered) * u128::from(SECOND) / u128::from(rate.interval);
-        let sample = u64::try_from(sample).unwrap_or(u64::MAX);
+        self.update_policer(ack);
+        let sample = path::rate(rate);
         let limited = rate.app_limited || rate.prior_delivered < self.ignore_before;
-        if !limited || sample >= self.bandwidth {
+        if limited && sample < self.bandwidth {
+            // It says what the application sent, or what few segments in flight did.
+        } else if self.is_linux() {
+            self.bandwidth = self.greatest.add(BW_ROUNDS as u64, self.round, sample);
+        } else {
             let slot = &mut self.rounds[(self.round % BW_ROUNDS as u64) as usize];
             *slot = (*slot).max(sample);
             self.bandwidth = self.bandwidth.max(sample);
@@ -215,9 +495,16 @@ impl Bbr {
         let next = match self.pacing_gain {
             UNIT => lasted,
             gain if gain > UNIT => {
-                lasted && (ack.lost > 0 || ack.prior_in_flight >= self.inflight(window, gain))
+                lasted
+                    && (ack.lost > 0
+                        || self.reckoned(window, ack, ack.prior_in_flight)
+                            >= self.inflight(window, gain))
             }
-            _ => lasted || ack.prior_in_flight <= self.inflight(window, UNIT),
+            _ => {
+                lasted
+                    || self.reckoned(window, ack, ack.prior_in_flight)
+                        <= self.inflight(window, UNIT)
+            }
         };
         if next {
             self.phase = (self.phase + 1) % CYCLE.len();
@@ -230,13 +517,20 @@ impl Bbr {
             self.mode = Mode::Drain;
             window.ssthresh = self.inflight(window, UNIT).max(window.floor());
         }
-        if self.mode == Mode::Drain && ack.in_flight <= self.inflight(window, UNIT) {
+        if self.mode == Mode::Drain
+            && self.reckoned(window, ack, ack.in_flight) <= self.inflight(window, UNIT)
+        {
             self.enter_probe_bw(ack.now);
         }
     }
 
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
+        if self.is_linux() {
+            // Each time at another phase.
+            let draw = next_draw(&mut self.draw) as usize;
+            self.first_phase = FIRST_PHASES[draw % FIRST_PHASES.len()];
+        }
         self.phase = self.first_phase;
         self.phase_start = now;
     }
@@ -250,14 +544,25 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, window: &mut Window, ack: &Ack) {
+        if self.min_rtt == 0 && self.is_linux() {
+            // The handshake's sample counts too (`bbr_init`).
+            self.min_rtt = ack.min_rtt;
+            self.min_rtt_at = ack.now.saturating_sub(ack.rtt);
+        }
         let expired = self.min_rtt != 0
             && ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window);
-        if ack.rtt > 0 && (self.min_rtt == 0 || ack.rtt <= self.min_rtt || expired) {
+        // Linux: an equal one does not make it younger.
+        let shorter = ack.rtt < self.min_rtt || (!self.is_linux() && ack.rtt == self.min_rtt);
+        if ack.rtt > 0 && (self.min_rtt == 0 || shorter || expired) {
             self.min_rtt = ack.rtt;
             self.min_rtt_at = ack.now;
         }
         if expired && !self.restarted && self.mode != Mode::ProbeRtt {
-            self.save_cwnd(window);
+            if self.is_linux() {
+                self.prior_cwnd = self.prior_cwnd.max(window.cwnd);
+            } else {
+                self.save_cwnd(window);
+            }
             self.mode = Mode::ProbeRtt;
             self.probe_rtt_done = 0;
         }
@@ -291,6 +596,7 @@ impl Bbr {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.found => (UNIT, CWND_GAIN),
             Mode::ProbeBw => (CYCLE[self.phase], CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
@@ -303,7 +609,7 @@ impl Bbr {
             self.pacing = gained(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
         }
         // One percent below, so that the queue drains in the mean.
-        let rate = gained(self.bandwidth, self.pacing_gain) / 100 * 99;
+        let rate = gained(self.used_bandwidth(), self.pacing_gain) / 100 * 99;
         if rate > 0 && (self.full || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -331,7 +637,8 @@ impl Bbr {
             if self.conserving {
                 cwnd = cwnd.max(ack.in_flight.saturating_add(ack.delivered));
             } else {
-                let target = self.inflight(window, self.cwnd_gain);
+                let more = self.allowance(window);
+                let target = self.inflight_at(window, self.used_bandwidth(), self.cwnd_gain, more);
                 let grown = cwnd.saturating_add(ack.delivered);
                 if self.full {
                     cwnd = grown.min(target);
@@ -349,7 +656,7 @@ impl Bbr {
 }
 
 fn gained(rate: u64, gain: u64) -> u64 {
-    u64::try_from(u128::from(rate) * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX)
+    path::gained(rate, gain, UNIT)
 }
 
 impl Control for Bbr {
@@ -363,7 +670,9 @@ impl Control for Bbr {
     }
 
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        self.lost = self.lost.saturating_add(ack.lost);
         self.update_bandwidth(ack);
+        self.update_aggregation(window, ack);
         self.update_cycle(window, ack);
         self.update_drain(window, ack);
         self.update_min_rtt(window, ack);
@@ -389,15 +698,25 @@ impl Control for Bbr {
     fn on_undo(&mut self) {
         self.full_bandwidth = 0;
         self.full_rounds = 0;
+        self.policer = Policer::default();
     }
 
-    fn on_restart(&mut self, _window: &Window, _now: Nanos, _idle: Nanos) {
+    fn on_restart(&mut self, _window: &mut Window, now: Nanos, _idle: Nanos) {
         self.restarted = true;
+        if self.is_linux() {
+            self.aggregation.epoch = now;
+            self.aggregation.acked = 0;
+            let rate = gained(self.used_bandwidth(), UNIT) / 100 * 99;
+            if self.mode == Mode::ProbeBw && rate > 0 {
+                self.pacing = rate;
+            }
+        }
     }
 
-    fn on_start(&mut self, _window: &mut Window, _now: Nanos, draw: u32) {
-        // Any phase but the draining one.
-        self.first_phase = [0, 2, 3, 4, 5, 6, 7][(draw % 7) as usize];
+    fn on_start(&mut self, _window: &mut Window, now: Nanos, draw: u32) {
+        self.draw = draw;
+        self.first_phase = FIRST_PHASES[draw as usize % FIRST_PHASES.len()];
+        self.aggregation.epoch = now;
     }
 
     fn pacing_rate(&self) -> Option<u64> {
@@ -416,5 +735,130 @@ impl Control for Bbr {
 
     fn wants_rate(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::RateSample;
+
+    const MSS: u64 = 1000;
+
+    fn linux() -> (Bbr, Window) {
+        let window = Window::new(MSS, 10);
+        let mut bbr = Bbr::new(Params { variant: Variant::Linux, ..Params::default() }, &window);
+        bbr.min_rtt = 10 * MILLISECOND;
+        bbr.bandwidth = 10_000_000;
+        bbr.pacing = 10_240_000;
+        (bbr, window)
+    }
+
+    #[test]
+    fn the_greatest_is_forgotten_after_the_window() {
+        let mut greatest = Greatest::default();
+        let seen = [(0, 100), (1, 50), (3, 60), (6, 40), (10, 30), (11, 20), (14, 10), (25, 5)]
+            .map(|(round, value)| greatest.add(10, round, value));
+        assert_eq!(seen, [100, 100, 100, 100, 100, 60, 40, 5]);
+    }
+
+    #[test]
+    fn linux_has_room_for_three_super_packets() {
+        let (mut bbr, window) = linux();
+        // 10 segments a millisecond, 100 in a round trip.
+        assert_eq!(bbr.inflight(&window, UNIT), 130 * MSS);
+        bbr.pacing = 100_000;
+        assert_eq!(bbr.inflight(&window, UNIT), 104 * MSS, "one by one below 1.2 Mbit/s");
+        bbr.params.variant = Variant::Draft;
+        assert_eq!(bbr.inflight(&window, UNIT), 104 * MSS);
+    }
+
+    #[test]
+    fn linux_counts_the_round_trip_of_the_handshake() {
+        let (mut bbr, mut window) = linux();
+        let (rtt, min_rtt) = (44 * MILLISECOND, 41 * MILLISECOND);
+        let ack = Ack { now: SECOND, rtt, min_rtt, ..Ack::default() };
+        bbr.min_rtt = 0;
+        bbr.update_min_rtt(&mut window, &ack);
+        assert_eq!((bbr.min_rtt, bbr.min_rtt_at), (min_rtt, SECOND - rtt));
+        bbr.params.variant = Variant::Draft;
+        bbr.min_rtt = 0;
+        bbr.update_min_rtt(&mut window, &ack);
+        assert_eq!(bbr.min_rtt, rtt);
+    }
+
+    #[test]
+    fn the_flight_is_reckoned_at_the_next_departure() {
+        let (mut bbr, window) = linux();
+        let ack = Ack { now: SECOND, departure: SECOND + 2 * MILLISECOND, ..Ack::default() };
+        bbr.pacing_gain = UNIT;
+        assert_eq!(bbr.at_departure(&window, &ack, 50 * MSS), 30);
+        bbr.pacing_gain = UNIT * 5 / 4;
+        assert_eq!(bbr.at_departure(&window, &ack, 50 * MSS), 40);
+        assert_eq!(bbr.at_departure(&window, &ack, 5 * MSS), 0);
+    }
+
+    #[test]
+    fn the_window_grows_by_what_came_at_once() {
+        let (mut bbr, mut window) = linux();
+        window.set_cwnd(200 * MSS);
+        bbr.full = true;
+        bbr.aggregation.epoch = SECOND;
+        let rate = RateSample { interval: 1, ..RateSample::default() };
+        let came =
+            |now, segments: u64| Ack { now, delivered: segments * MSS, rate, ..Ack::default() };
+        bbr.update_aggregation(&window, &came(SECOND, 30));
+        assert_eq!(bbr.allowance(&window), 30);
+        // In the 2 ms since, 20 are expected: 60 are 40 more.
+        bbr.update_aggregation(&window, &came(SECOND + 2 * MILLISECOND, 30));
+        assert_eq!(bbr.allowance(&window), 40);
+        // Fewer than expected: measured anew.
+        bbr.update_aggregation(&window, &came(SECOND + 50 * MILLISECOND, 2));
+        assert_eq!(bbr.allowance(&window), 40);
+        bbr.round_start = true;
+        for _ in 0..10 {
+            bbr.update_aggregation(&window, &came(2 * SECOND, 0));
+            bbr.update_aggregation(&window, &came(2 * SECOND, 1));
+            bbr.aggregation.epoch = SECOND;
+        }
+        assert!(bbr.allowance(&window) < 5, "forgotten after five to ten rounds");
+    }
+
+    /// Two intervals of five rounds in which a quarter is lost, at the same rate.
+    #[test]
+    fn a_rate_at_which_a_fifth_is_lost_twice_is_a_policers() {
+        for (share, expected) in [(4, true), (6, false)] {
+            let (mut bbr, _) = linux();
+            let mut total = 0;
+            for round in 0..30 {
+                let delivered = 100 * MSS;
+                total += delivered;
+                let lost = if round % 5 == 0 { 5 * delivered / share } else { 0 };
+                bbr.round_start = true;
+                bbr.lost += lost;
+                let rate = RateSample { total, ..RateSample::default() };
+                let now = SECOND + round * 10 * MILLISECOND;
+                bbr.update_policer(&Ack { now, lost, rate, ..Ack::default() });
+            }
+            assert_eq!(bbr.policer.found, expected, "one in {share}");
+            if expected {
+                assert_eq!(bbr.used_bandwidth(), 10_000_000);
+                bbr.mode = Mode::ProbeBw;
+                bbr.update_gains();
+                assert_eq!(bbr.pacing_gain, UNIT);
+            }
+        }
+    }
+
+    #[test]
+    fn an_equal_round_trip_does_not_renew_the_least() {
+        for (variant, expected) in [(Variant::Linux, SECOND), (Variant::Draft, 2 * SECOND)] {
+            let (mut bbr, mut window) = linux();
+            bbr.params.variant = variant;
+            bbr.min_rtt_at = SECOND;
+            let ack = Ack { now: 2 * SECOND, rtt: bbr.min_rtt, ..Ack::default() };
+            bbr.update_min_rtt(&mut window, &ack);
+            assert_eq!(bbr.min_rtt_at, expected);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The contract between a transport and its congestion control, and what a control declares.
 
 use crate::hystart;
-use crate::window::{Ack, Cause, SuperPacket, Window};
+use crate::window::{Ack, Cause, Lost, SuperPacket, Window};
 use sojourn_units::Nanos;
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::Table;
@@ -18,6 +18,14 @@ pub trait Control {
     /// An acknowledgement came. It is told every one, also those that may not grow the window.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
+    /// As [`Control::on_ack`], but before the acknowledgement's echo or losses reduce the window.
+    /// Called only where ECN was agreed on.
+    fn before_reduction(&mut self, _window: &Window, _ack: &Ack) {}
+
+    /// A segment was taken for lost. Called for each, before the acknowledgement or the timeout that
+    /// shows it, and only for controls that want [`Ack::rate`].
+    fn on_lost(&mut self, _window: &Window, _lost: &Lost) {}
+
     /// The window is to be reduced: the new ssthresh. `flight` is what was outstanding. The
     /// transport decides how cwnd gets there (at once, or by proportional rate reduction), and sets
     /// it to one segment after a timeout.
@@ -30,7 +38,7 @@ pub trait Control {
     fn on_recovery_exit(&mut self, _window: &mut Window) {}
 
     /// Sending starts again after a silence of `idle`.
-    fn on_restart(&mut self, _window: &Window, _now: Nanos, _idle: Nanos) {}
+    fn on_restart(&mut self, _window: &mut Window, _now: Nanos, _idle: Nanos) {}
 
     /// The pacing rate in bytes per second, if the control sets one.
     fn pacing_rate(&self) -> Option<u64> {

@@ -6,11 +6,13 @@
 //! Invariants: a reduction multiplies by beta (0.7) and leaves two segments at least; in the
 //! concave region cwnd does not pass half as much again in one round trip.
 //!
-//! Windows are counted in segments as real numbers; the only function that is not plain arithmetic
+//! Windows are counted in segments as real numbers, or (`count segments` and `variant linux`) in whole
+//! ones, in `bictcp.rs`; of the former, the only function that is not plain arithmetic
 //! is the cube root, from `libm`, so all platforms agree.
 
+use crate::bictcp::Bictcp;
 use crate::control::{Control, ControlParams};
-use crate::hystart::{self, HyStart};
+use crate::hystart::{self, Count, HyStart};
 use crate::window::{Ack, Cause, MAX_WINDOW, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, choice, on_off, real};
@@ -103,6 +105,8 @@ pub struct Cubic {
     /// Growth that is not a whole byte yet.
     fraction: f64,
     saved: Option<Saved>,
+    /// Linux's arithmetic in whole segments, which then holds all of the state.
+    whole: Option<Bictcp>,
 }
 
 /// Of a window whose bounds are not known yet, this part is added each round trip (Linux's `cnt` of 20).
@@ -115,9 +119,17 @@ impl Cubic {
 
     /// A new control.
     pub fn new(params: Params, hystart: HyStart) -> Self {
+        let slow_start = hystart.params();
+        let is_whole = slow_start.count == Count::Segments && params.variant == Variant::Linux;
+        let classic = slow_start.kind == hystart::Kind::Classic;
+        let whole = is_whole.then(|| {
+            let Params { beta, c, fast_convergence, reno_friendly, .. } = params;
+            Bictcp::new(beta, c, fast_convergence, reno_friendly, classic)
+        });
         Self {
             params,
-            hystart: hystart.cushioned(params.variant == Variant::Linux),
+            whole,
+            hystart: hystart.without_classic(is_whole).cushioned(params.variant == Variant::Linux),
             epoch: 0,
             w_max: 0.0,
             origin: 0.0,
@@ -151,6 +163,9 @@ impl Cubic {
 
 impl Control for Cubic {
     fn state(&self, visit: &mut dyn FnMut(&str, i128)) {
+        if let Some(whole) = &self.whole {
+            return whole.state(visit);
+        }
         visit("epoch", i128::from(self.epoch));
         visit("w_max_milli", (self.w_max * 1000.0) as i128);
         visit("k_ns", (self.k * SECOND as f64) as i128);
@@ -159,12 +174,18 @@ impl Control for Cubic {
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if let Some(whole) = &mut self.whole {
+            whole.on_sample(window, ack);
+        }
         if !ack.may_grow || ack.acked == 0 {
             return;
         }
         let left = self.hystart.on_ack(window, ack);
         if left == 0 {
             return;
+        }
+        if let Some(whole) = &mut self.whole {
+            return whole.on_ack(window, ack.now, left / window.mss);
         }
         let mss = window.mss as f64;
         let cwnd = window.cwnd as f64 / mss;
@@ -200,6 +221,10 @@ impl Control for Cubic {
     }
 
     fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, _now: Nanos) -> u64 {
+        if let Some(whole) = &mut self.whole {
+            self.hystart.on_congestion();
+            return whole.reduce(window, cause);
+        }
         self.saved = Some(Saved {
             w_max: self.w_max,
             k: self.k,
@@ -236,7 +261,10 @@ impl Control for Cubic {
         }
     }
 
-    fn on_restart(&mut self, _window: &Window, now: Nanos, idle: Nanos) {
+    fn on_restart(&mut self, _window: &mut Window, now: Nanos, idle: Nanos) {
+        if let Some(whole) = &mut self.whole {
+            whole.on_restart(now, idle);
+        }
         // Time in which nothing could be sent does not count (section 5.8).
         if self.epoch > 0 {
             self.epoch = self.epoch.saturating_add(idle).min(now);

@@ -1,14 +1,17 @@
 //! DCTCP: reduce by the fraction of bytes that were marked.
 //!
-//! Source: RFC 8257, with the kernel's fixed point (alpha in 1/1024).
+//! Source: RFC 8257, with the kernel's fixed point (alpha in 1/1024); with `count segments` all of
+//! Linux's `tcp_dctcp.c`: segments are counted, a reduction takes whole ones, which is none while
+//! alpha times cwnd is below two, and a window's marks count for the reduction at its end.
 //! Idea: the receiver echoes every mark exactly; the sender keeps a moving average (gain 1/16) of
 //! the marked fraction, once a window, and takes alpha/2 of cwnd away where Reno takes half. A loss
 //! is answered as Reno does.
 //! Invariants: alpha is within 0 and 1024; one reduction a window of data.
 
 use crate::control::{Control, ControlParams, EcnUse};
-use crate::hystart::{self, HyStart};
+use crate::hystart::{self, Count, HyStart};
 use crate::reno;
+use crate::whole;
 use crate::window::{Ack, Cause, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{Parameters, integer};
@@ -59,13 +62,40 @@ pub struct Dctcp {
     acked: u64,
     marked: u64,
     window_end: u64,
+    /// The count of congestion avoidance in whole segments.
+    count: whole::Count,
 }
 
 impl Dctcp {
     /// A new control.
     pub fn new(params: Params, hystart: HyStart) -> Self {
         let alpha = params.initial_alpha.min(ONE);
-        Self { params, hystart, counted: 0, alpha, acked: 0, marked: 0, window_end: 0 }
+        Self {
+            params,
+            hystart,
+            counted: 0,
+            alpha,
+            acked: 0,
+            marked: 0,
+            window_end: 0,
+            count: whole::Count::default(),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.hystart.params().count == Count::Segments
+    }
+
+    /// A window of data is delivered: alpha follows the marked fraction, of which `share` is added
+    /// (`dctcp_update_alpha`).
+    fn update(&mut self, share: u64, ack: &Ack) {
+        let shift = self.params.shift.min(10);
+        // At least one step down, or a small alpha would never reach zero.
+        let decay = (self.alpha >> shift).max(1).min(self.alpha);
+        self.alpha = (self.alpha - decay + share).min(ONE);
+        self.acked = 0;
+        self.marked = 0;
+        self.window_end = ack.nxt;
     }
 
     /// Smoothed fraction of marked bytes, in 1/1024.
@@ -79,34 +109,53 @@ impl Control for Dctcp {
         visit("alpha", i128::from(self.alpha));
     }
 
+    fn before_reduction(&mut self, window: &Window, ack: &Ack) {
+        if !self.is_whole() {
+            return;
+        }
+        let delivered = whole::delivered(ack, window.mss);
+        self.acked = self.acked.saturating_add(delivered);
+        if ack.marked > 0 {
+            self.marked = self.marked.saturating_add(delivered);
+        }
+        if ack.una >= self.window_end {
+            let share = u128::from(self.marked) << (10 - self.params.shift.min(10));
+            self.update((share / u128::from(self.acked.max(1))) as u64, ack);
+        }
+    }
+
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.acked = self.acked.saturating_add(ack.acked);
-        self.marked = self.marked.saturating_add(ack.marked.min(ack.acked));
-        if ack.una > self.window_end {
-            let shift = self.params.shift.min(10);
-            // At least one step down, or a small alpha would never reach zero.
-            let decay = (self.alpha >> shift).max(1).min(self.alpha);
-            let fraction =
-                (u128::from(self.marked) * u128::from(ONE) / u128::from(self.acked.max(1))) as u64;
-            self.alpha = (self.alpha - decay + (fraction >> shift)).min(ONE);
-            self.acked = 0;
-            self.marked = 0;
-            self.window_end = ack.nxt;
+        if !self.is_whole() {
+            self.acked = self.acked.saturating_add(ack.acked);
+            self.marked = self.marked.saturating_add(ack.marked.min(ack.acked));
+            if ack.una > self.window_end {
+                let fraction = u128::from(self.marked) * u128::from(ONE);
+                let fraction = (fraction / u128::from(self.acked.max(1))) as u64;
+                self.update(fraction >> self.params.shift.min(10), ack);
+            }
         }
         if !ack.may_grow || ack.acked == 0 {
             return;
         }
         let left = self.hystart.on_ack(window, ack);
-        if left > 0 {
+        if left > 0 && self.is_whole() {
+            self.count.avoid(window, window.segments(), left / window.mss);
+        } else if left > 0 {
             reno::increase(window, &mut self.counted, left);
         }
     }
 
     fn reduce(&mut self, window: &Window, flight: u64, cause: Cause, _now: Nanos) -> u64 {
         self.counted = 0;
+        self.count.reset();
         self.hystart.on_congestion();
         match cause {
+            Cause::Ecn if self.is_whole() => {
+                let cwnd = window.segments();
+                (cwnd - cwnd * self.alpha / (2 * ONE)).max(2) * window.mss
+            }
+            Cause::Loss | Cause::Timeout if self.is_whole() => whole::half(window),
             Cause::Ecn => {
                 let cut =
                     (u128::from(window.cwnd) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64;
@@ -114,5 +163,43 @@ impl Control for Dctcp {
             }
             Cause::Loss | Cause::Timeout => reno::half(window, flight),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dctcp() -> Dctcp {
+        let slow_start = hystart::Params { count: Count::Segments, ..hystart::Params::default() };
+        Dctcp::new(Params::default(), HyStart::new(slow_start))
+    }
+
+    fn delivered(segments: u64, una: u64, marked: bool) -> Ack {
+        let bytes = segments * 1000;
+        let marked = if marked { bytes } else { 0 };
+        Ack { acked: bytes, delivered: bytes, marked, una, nxt: una + 10_000, ..Ack::default() }
+    }
+
+    #[test]
+    fn in_whole_segments_a_small_alpha_takes_nothing_away() {
+        let mut dctcp = dctcp();
+        let window = Window { cwnd: 20_000, ssthresh: 20_000, mss: 1000 };
+        for (alpha, ssthresh) in [(1024, 10), (512, 15), (103, 19), (102, 20), (0, 20)] {
+            dctcp.alpha = alpha;
+            assert_eq!(dctcp.reduce(&window, 20_000, Cause::Ecn, 0), ssthresh * 1000, "{alpha}");
+        }
+    }
+
+    /// alpha - alpha/16 + 64 marked/delivered, when all of the window is acknowledged.
+    #[test]
+    fn alpha_follows_before_the_window_is_reduced() {
+        let mut dctcp = dctcp();
+        let window = Window { cwnd: 20_000, ssthresh: 20_000, mss: 1000 };
+        dctcp.window_end = 3000;
+        dctcp.before_reduction(&window, &delivered(1, 2000, false));
+        assert_eq!(dctcp.alpha(), 1024);
+        dctcp.before_reduction(&window, &delivered(3, 3000, true));
+        assert_eq!(dctcp.alpha(), 1024 - 64 + 48);
     }
 }

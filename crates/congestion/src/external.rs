@@ -334,7 +334,7 @@ impl Control for External {
         self.ask(window, |policy, window| policy.on_recovery_exit(window), |(), _| Ok(()));
     }
 
-    fn on_restart(&mut self, window: &Window, now: Nanos, idle: Nanos) {
+    fn on_restart(&mut self, window: &mut Window, now: Nanos, idle: Nanos) {
         self.now = now;
         let ask =
             |policy: &mut dyn Policy, window: &mut Window| policy.on_restart(window, now, idle);

@@ -8,6 +8,7 @@
 //! Invariants: cwnd grows by no more than what was acknowledged; ssthresh is lowered only to cwnd;
 //! `plus_plus` acts in the first slow start only.
 
+use crate::whole;
 use crate::window::{Ack, MAX_WINDOW, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::{choice, integer, on_off};
@@ -28,6 +29,19 @@ choices! {
     }
 }
 
+choices! {
+    /// Unit of the congestion window.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Count {
+        /// Bytes: growth and reductions may be parts of a segment.
+        #[default]
+        Bytes = "bytes",
+        /// Whole segments, all rounded down (Linux).
+        Segments = "segments",
+    }
+}
+
 params! {
     /// What the user sets.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +53,10 @@ params! {
         /// Reno's window grows by bytes acknowledged (RFC 3465); off: by ACKs, half as fast if they
         /// are delayed.
         byte_counting as "abc": bool = on_off("on"),
+        /// Unit of the congestion window: bytes, or whole segments as Linux has it. In segments the
+        /// kernel's arithmetic of Reno, CUBIC, DCTCP and of the reduction is used.
+        #[serde(default)]
+        count: Count = choice("segments").initially(|()| Count::Bytes),
     }
 }
 
@@ -102,6 +120,15 @@ impl HyStart {
         Self { cushioned, ..self }
     }
 
+    /// Leaves HyStart of 2008 to the control, if `left_out`.
+    #[must_use]
+    pub(crate) fn without_classic(mut self, left_out: bool) -> Self {
+        if left_out && self.params.kind == Kind::Classic {
+            self.params.kind = Kind::None;
+        }
+        self
+    }
+
     /// What the user set.
     pub fn params(&self) -> Params {
         self.params
@@ -122,8 +149,12 @@ impl HyStart {
     /// congestion avoidance (0 if the sender was not limited by cwnd).
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> u64 {
+        let acked = match self.params.count {
+            Count::Bytes => ack.acked,
+            Count::Segments => whole::delivered(ack, window.mss).saturating_mul(window.mss),
+        };
         if !window.in_slow_start() {
-            return if ack.cwnd_limited { ack.acked } else { 0 };
+            return if ack.cwnd_limited { acked } else { 0 };
         }
         match self.params.kind {
             Kind::Classic => self.classic(window, ack),
@@ -134,7 +165,7 @@ impl HyStart {
             return 0;
         }
         let most = self.params.limit.max(1).saturating_mul(window.mss);
-        let mut credit = ack.acked.min(most);
+        let mut credit = acked.min(most);
         if self.is_conservative() {
             credit /= CSS_DIVISOR;
         }

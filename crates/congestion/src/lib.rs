@@ -28,6 +28,7 @@ macro_rules! controls {
             reno::Reno,
             cubic::Cubic,
             bbr::Bbr,
+            bbr3::Bbr3,
             dctcp::Dctcp,
             prague::Prague,
             external::External,
@@ -37,9 +38,12 @@ macro_rules! controls {
 
 controls!(modules!);
 
+mod bictcp;
 mod control;
 mod family;
 pub mod hystart;
+mod path;
+mod whole;
 mod window;
 
 #[cfg(test)]
@@ -47,4 +51,4 @@ mod tests;
 
 pub use control::{Control, ControlParams, EcnUse};
 pub use family::{Congestion, Params, tables};
-pub use window::{Ack, Cause, MAX_WINDOW, RateSample, SuperPacket, Window};
+pub use window::{Ack, Cause, Lost, MAX_WINDOW, RateSample, SuperPacket, Window};

@@ -9,7 +9,8 @@
 //! two segments.
 
 use crate::control::{Control, ControlParams};
-use crate::hystart::{self, HyStart};
+use crate::hystart::{self, Count, HyStart};
+use crate::whole;
 use crate::window::{Ack, Cause, Window};
 use serde::{Deserialize, Serialize};
 use sojourn_units::words::Table;
@@ -42,6 +43,8 @@ pub struct Reno {
     hystart: HyStart,
     /// Bytes acknowledged in congestion avoidance since cwnd last grew.
     counted: u64,
+    /// The same in whole segments.
+    count: whole::Count,
 }
 
 impl Reno {
@@ -50,7 +53,7 @@ impl Reno {
         if !slow_start.byte_counting {
             slow_start.limit = 1;
         }
-        Self { hystart: HyStart::new(slow_start), counted: 0 }
+        Self { hystart: HyStart::new(slow_start), counted: 0, count: whole::Count::default() }
     }
 }
 
@@ -86,26 +89,32 @@ impl Control for Reno {
         if left > 0 && !self.hystart.params().byte_counting {
             left = window.mss;
         }
-        if left > 0 {
+        if left > 0 && self.hystart.params().count == Count::Segments {
+            self.count.avoid(window, window.segments(), left / window.mss);
+        } else if left > 0 {
             increase(window, &mut self.counted, left);
         }
     }
 
     fn reduce(&mut self, window: &Window, flight: u64, _cause: Cause, _now: Nanos) -> u64 {
         self.counted = 0;
+        self.count.reset();
         self.hystart.on_congestion();
+        if self.hystart.params().count == Count::Segments {
+            return whole::half(window);
+        }
         half(window, flight)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hystart::{Kind, Params};
+    use super::super::hystart::{Count, Kind, Params};
     use super::*;
 
     /// Segments gained over one round trip in congestion avoidance, one ACK for two segments.
     fn gained(byte_counting: bool) -> u64 {
-        let params = Params { kind: Kind::None, limit: 2, byte_counting };
+        let params = Params { kind: Kind::None, limit: 2, byte_counting, count: Count::Bytes };
         let mut reno = Reno::new(params);
         let mut window = Window { cwnd: 40_000, ssthresh: 40_000, mss: 1000 };
         for _ in 0..5 * 20 {
@@ -113,6 +122,31 @@ mod tests {
             reno.on_ack(&mut window, &ack);
         }
         (window.cwnd - 40_000) / 1000
+    }
+
+    #[test]
+    fn in_whole_segments_half_of_cwnd_is_rounded_down_and_at_least_two() {
+        let mut reno = Reno::new(Params { count: Count::Segments, ..Params::default() });
+        for (cwnd, ssthresh) in [(1, 2), (2, 2), (3, 2), (5, 2), (7, 3)] {
+            let window = Window { cwnd: cwnd * 1000, ssthresh: 1 << 20, mss: 1000 };
+            assert_eq!(reno.reduce(&window, 100_000, Cause::Loss, 0), ssthresh * 1000);
+        }
+    }
+
+    #[test]
+    fn in_whole_segments_small_windows_grow_by_one_each_round() {
+        let mut reno = Reno::new(Params { count: Count::Segments, ..Params::default() });
+        let mut window = Window { cwnd: 2000, ssthresh: 2000, mss: 1000 };
+        let mut seen = Vec::new();
+        for _ in 0..7 {
+            // A small segment at the end counts as one.
+            let (may_grow, cwnd_limited) = (true, true);
+            let ack =
+                Ack { acked: 1100, delivered: 1100, may_grow, cwnd_limited, ..Ack::default() };
+            reno.on_ack(&mut window, &ack);
+            seen.push(window.cwnd / 1000);
+        }
+        assert_eq!(seen, [3, 3, 4, 4, 5, 5, 6]);
     }
 
     #[test]
@@ -125,7 +159,7 @@ mod tests {
     #[test]
     fn slow_start_without_byte_counting_adds_one_segment_an_ack() {
         for (byte_counting, expected) in [(true, 12_000), (false, 11_000)] {
-            let params = Params { kind: Kind::None, limit: 2, byte_counting };
+            let params = Params { kind: Kind::None, limit: 2, byte_counting, count: Count::Bytes };
             let mut reno = Reno::new(params);
             let mut window = Window::new(1000, 10);
             let ack = Ack { acked: 2000, may_grow: true, cwnd_limited: true, ..Ack::default() };

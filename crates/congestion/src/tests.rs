@@ -1,7 +1,7 @@
 //! Tests that every control passes, and a few of each.
 
 use super::*;
-use hystart::{HyStart, Kind};
+use hystart::{Count, HyStart, Kind};
 use proptest::prelude::*;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -16,6 +16,7 @@ fn all() -> Vec<Params> {
             fast_convergence: false,
             reno_friendly: false,
         }),
+        Params::Bbr(bbr::Params { variant: bbr::Variant::Linux, ..bbr::Params::default() }),
         Params::Dctcp(dctcp::Params { shift: 0, initial_alpha: 0 }),
         Params::Prague(prague::Params { rtt_target: SECOND, rtt_transition: 0 }),
     ]);
@@ -23,10 +24,14 @@ fn all() -> Vec<Params> {
 }
 
 fn slow_start(kind: Kind) -> hystart::Params {
-    hystart::Params { kind, limit: 1_000_000, byte_counting: true }
+    hystart::Params { kind, limit: 1_000_000, ..hystart::Params::default() }
 }
 
-const KINDS: [Kind; 3] = [Kind::None, Kind::Classic, Kind::PlusPlus];
+/// Ways to end slow start, and to count.
+fn ways() -> impl Iterator<Item = (Kind, Count)> {
+    let kinds = [Kind::None, Kind::Classic, Kind::PlusPlus].into_iter();
+    kinds.flat_map(|kind| [(kind, Count::Bytes), (kind, Count::Segments)])
+}
 
 /// What may happen to a control.
 #[derive(Clone, Debug)]
@@ -37,6 +42,7 @@ enum Step {
     Undo,
     Exit,
     Restart(Nanos),
+    Lost(Lost),
     Start(u32),
 }
 
@@ -48,12 +54,12 @@ fn size() -> impl Strategy<Value = u64> {
 fn ack() -> impl Strategy<Value = Ack> {
     let counts = (size(), size(), size(), size(), size(), size());
     let times = (size(), size(), size(), any::<u64>());
-    let rate = (size(), size(), size(), size(), any::<bool>());
+    let rate = (size(), size(), size(), size(), any::<bool>(), (size(), size()));
     (counts, times, rate, prop::array::uniform4(any::<bool>())).prop_map(
         |(
             (acked, delivered, lost, marked, prior_in_flight, in_flight),
             (rtt, srtt, min_rtt, una),
-            (rate_delivered, interval, prior_delivered, total, app),
+            (rate_delivered, interval, prior_delivered, total, app, (tx_in_flight, tx_lost)),
             [may_grow, cwnd_limited, in_recovery, app_limited],
         )| Ack {
             now: 0,
@@ -72,13 +78,32 @@ fn ack() -> impl Strategy<Value = Ack> {
             cwnd_limited,
             in_recovery,
             app_limited,
+            departure: interval,
+            paced: app,
             rate: RateSample {
                 delivered: rate_delivered,
                 interval,
                 prior_delivered,
                 total,
                 app_limited: app,
+                in_flight: tx_in_flight,
+                lost: tx_lost,
             },
+        },
+    )
+}
+
+fn lost() -> impl Strategy<Value = Lost> {
+    (size(), size(), size(), size(), size(), any::<[bool; 2]>()).prop_map(
+        |(seq, len, in_flight, lost, delivered, [app_limited, selective])| Lost {
+            now: 0,
+            seq,
+            len,
+            in_flight,
+            lost,
+            delivered,
+            app_limited,
+            selective,
         },
     )
 }
@@ -92,6 +117,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Undo),
         1 => Just(Step::Exit),
         1 => size().prop_map(Step::Restart),
+        2 => lost().prop_map(Step::Lost),
         1 => any::<u32>().prop_map(Step::Start),
     ]
 }
@@ -99,13 +125,13 @@ fn step() -> impl Strategy<Value = Step> {
 /// Runs the steps as a transport would; checks the contract at each.
 fn run(
     params: &Params,
-    kind: Kind,
+    slow_start: hystart::Params,
     mss: u64,
     initial: u64,
     steps: &[(Step, u64)],
 ) -> Result<Vec<u64>, TestCaseError> {
     let mut window = Window::new(mss, initial);
-    let mut control = Congestion::new(params, slow_start(kind), &window);
+    let mut control = Congestion::new(params, slow_start, &window);
     let mut now: Nanos = 1000 * SECOND;
     let mut trace = Vec::new();
     for (step, wait) in steps {
@@ -123,7 +149,10 @@ fn run(
                     );
                     let grown = window.cwnd.saturating_sub(before.cwnd);
                     // Bytes of earlier ACKs that did not yet make a segment count with this one.
-                    let counted = ack.acked.saturating_add(mss);
+                    let counted = match slow_start.count {
+                        Count::Bytes => ack.acked.saturating_add(mss),
+                        Count::Segments => ack.delivered.saturating_add(2 * mss),
+                    };
                     prop_assert!(grown <= counted, "grows beyond what was delivered");
                     if !ack.may_grow || !ack.cwnd_limited {
                         prop_assert_eq!(grown, 0, "grows while not limited by cwnd");
@@ -146,7 +175,8 @@ fn run(
             }
             Step::Undo => control.on_undo(),
             Step::Exit => control.on_recovery_exit(&mut window),
-            Step::Restart(idle) => control.on_restart(&window, now, *idle),
+            Step::Restart(idle) => control.on_restart(&mut window, now, *idle),
+            Step::Lost(lost) => control.on_lost(&window, &Lost { now, ..*lost }),
             Step::Start(draw) => control.on_start(&mut window, now, *draw),
         }
         prop_assert!(window.cwnd >= window.mss && window.cwnd <= MAX_WINDOW.max(window.mss));
@@ -165,9 +195,10 @@ proptest! {
         steps in prop::collection::vec((step(), size()), 0..120),
     ) {
         for params in all() {
-            for kind in KINDS {
-                let once = run(&params, kind, mss, initial, &steps)?;
-                let again = run(&params, kind, mss, initial, &steps)?;
+            for (kind, count) in ways() {
+                let slow_start = hystart::Params { count, ..slow_start(kind) };
+                let once = run(&params, slow_start, mss, initial, &steps)?;
+                let again = run(&params, slow_start, mss, initial, &steps)?;
                 prop_assert_eq!(once, again, "{} is not deterministic", params.name());
             }
         }
@@ -381,7 +412,7 @@ fn bbr_goes_through_its_modes() {
                     interval: rtt,
                     prior_delivered: prior,
                     total,
-                    app_limited: false,
+                    ..RateSample::default()
                 },
                 ..Ack::default()
             };

@@ -42,6 +42,12 @@ impl Window {
         self.set_cwnd(self.cwnd.saturating_add(bytes));
     }
 
+    /// cwnd in whole segments.
+    #[inline]
+    pub fn segments(&self) -> u64 {
+        self.cwnd / self.mss
+    }
+
     /// The least ssthresh that RFC 5681 allows.
     #[inline]
     pub fn floor(&self) -> u64 {
@@ -62,6 +68,31 @@ pub struct RateSample {
     pub total: u64,
     /// Whether the sender ran out of data while the sample was taken.
     pub app_limited: bool,
+    /// Bytes in flight when the newest acknowledged segment left, with it.
+    pub in_flight: u64,
+    /// Bytes taken for lost since then.
+    pub lost: u64,
+}
+
+/// A segment that was taken for lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// When that was.
+    pub now: Nanos,
+    /// Its first byte.
+    pub seq: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Bytes in flight when it left, with it.
+    pub in_flight: u64,
+    /// Bytes taken for lost since it left, with it.
+    pub lost: u64,
+    /// Bytes delivered so far.
+    pub delivered: u64,
+    /// Whether the application limited the sender when it left.
+    pub app_limited: bool,
+    /// Whether the peer acknowledges selectively, so that several losses of a round trip are seen.
+    pub selective: bool,
 }
 
 /// What an acknowledgement told the sender.
@@ -99,6 +130,10 @@ pub struct Ack {
     pub in_recovery: bool,
     /// Whether the sender has nothing left that it could send.
     pub app_limited: bool,
+    /// The earliest departure of the next segment, if segments are paced; else 0.
+    pub departure: Nanos,
+    /// Whether segments are spread over the round-trip time.
+    pub paced: bool,
     /// The delivery rate, for controls that ask for it.
     pub rate: RateSample,
 }

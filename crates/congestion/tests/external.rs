@@ -5,8 +5,12 @@ use sojourn_congestion::{Ack, Cause, Congestion, Params, Window, hystart, reno};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 use std::sync::{Arc, Mutex};
 
-const SLOW_START: hystart::Params =
-    hystart::Params { kind: hystart::Kind::None, limit: 1000, byte_counting: true };
+const SLOW_START: hystart::Params = hystart::Params {
+    kind: hystart::Kind::None,
+    limit: 1000,
+    byte_counting: true,
+    count: hystart::Count::Bytes,
+};
 
 type Change = fn(&mut Window, &Ack);
 type Told = Arc<Mutex<Vec<String>>>;

@@ -1,7 +1,7 @@
 //! One host's part in a run.
 
 use crate::net::{Ends, World};
-use crate::{datagrams, transfers, writes};
+use crate::{bulk, datagrams, transfers, writes};
 use rustix::event::epoll::EventFlags;
 use rustix::fd::AsFd;
 use rustix::time::{
@@ -28,6 +28,8 @@ enum Role {
     ReceiveWrites(Box<writes::Receiver>),
     Transfer(Box<transfers::Sender>),
     ReceiveTransfers(Box<transfers::Receiver>),
+    Bulk(Box<bulk::Sender>),
+    ReceiveBulk(Box<bulk::Receiver>),
 }
 
 /// Whom an event is for: the role in the low half, its connection in the high one, 0 for its own
@@ -49,17 +51,21 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The part of the host at node `node`.
+    /// The part of the host at node `node`: with endless transfers if `bulk`, else without.
     ///
     /// # Errors
     /// A socket that cannot be had.
-    pub fn new(plan: &Plan, seed: u64, node: usize) -> io::Result<Self> {
+    pub fn new(plan: &Plan, seed: u64, node: usize, bulk: bool) -> io::Result<Self> {
         let mut roles = Vec::new();
         let mut number = 0;
         for group in &plan.groups {
+            let played = bulk || !matches!(group.app, App::Bulk(_));
             for flow in group.flows(seed, plan.duration) {
                 let ends = Ends { flow: number, receiver: flow.pair.1, tos: group.dscp << 2 };
                 number += 1;
+                if !played {
+                    continue;
+                }
                 if flow.pair.1 == node
                     && let Some(role) = receiving(group, ends)?
                 {
@@ -110,7 +116,8 @@ impl Endpoint {
                 Role::ReceiveTransfers(r) => {
                     world.watch(r.socket(), token(i, 0), EventFlags::IN)?;
                 }
-                Role::SendDatagrams(_) | Role::Write(_) | Role::Transfer(_) => {}
+                Role::ReceiveBulk(r) => world.watch(r.socket(), token(i, 0), EventFlags::IN)?,
+                Role::SendDatagrams(_) | Role::Write(_) | Role::Transfer(_) | Role::Bulk(_) => {}
             }
         }
         let outcome = self.serve(&mut world, &timer);
@@ -124,24 +131,35 @@ impl Endpoint {
             alarms.set(i, role.deadline());
         }
         let mut events = Vec::with_capacity(256);
+        // System calls are what a host's time goes into, so the clock is read only when the timer rang,
+        // and the timer set only to another time.
+        let mut rang = true;
+        let mut armed = None;
         loop {
-            let now = world.now();
-            if now >= world.end {
-                return Ok(());
-            }
-            // Those that are due now; one that has more to do comes again after the sockets.
-            for _ in 0..self.roles.len() {
-                let Some(i) = alarms.due(world.now()) else { break };
-                self.roles[i].due(world, i);
-                alarms.set(i, self.roles[i].deadline());
+            if rang {
+                if world.now() >= world.end {
+                    self.roles.iter_mut().for_each(|role| role.end(world));
+                    return Ok(());
+                }
+                // Those that are due now; one that has more to do comes again after the sockets.
+                for _ in 0..self.roles.len() {
+                    let Some(i) = alarms.due(world.now()) else { break };
+                    self.roles[i].due(world, i);
+                    alarms.set(i, self.roles[i].deadline());
+                }
+                armed = None;
             }
             let next = alarms.first().unwrap_or(Nanos::MAX).min(world.end);
-            set(timer, world.monotonic(next))?;
+            if armed != Some(next) {
+                set(timer, world.monotonic(next))?;
+                armed = Some(next);
+            }
             world.wait(&mut events)?;
+            rang = false;
             for event in &events {
                 match event.data.u64() {
                     STOP => return Ok(()),
-                    TIMER => {}
+                    TIMER => rang = true,
                     whom => {
                         let (i, connection) = (whom as u32 as usize, whom >> 32);
                         self.roles[i].ready(world, i, connection)?;
@@ -169,6 +187,9 @@ fn receiving(group: &Group, ends: Ends) -> io::Result<Option<Role>> {
         (Transport::Tcp(_), app) if app.sends_packets() => {
             Some(Role::ReceiveWrites(Box::new(writes::Receiver::new(ends)?)))
         }
+        (Transport::Tcp(_), App::Bulk(_)) => {
+            Some(Role::ReceiveBulk(Box::new(bulk::Receiver::new(ends)?)))
+        }
         (Transport::Tcp(_), App::Transfer(_)) => {
             Some(Role::ReceiveTransfers(Box::new(transfers::Receiver::new(ends)?)))
         }
@@ -182,6 +203,9 @@ fn sending(plan: &Plan, group: &Group, flow: &Flow, ends: Ends) -> io::Result<Op
     let last = stop.min(end);
     let start = flow.begins(plan.duration);
     Ok(match (&group.transport, &group.app) {
+        (Transport::Tcp(tcp), App::Bulk(_)) => {
+            Some(Role::Bulk(Box::new(bulk::Sender::new(ends, tcp.clone(), start, last))))
+        }
         (Transport::Tcp(tcp), App::Transfer(params)) => {
             let jobs = Transfers::new(params, flow.key);
             let sender = transfers::Sender::new(ends, tcp.clone(), jobs, start, last);
@@ -208,6 +232,8 @@ impl Role {
             Self::SendDatagrams(sender) => sender.deadline(),
             Self::Write(sender) => sender.deadline(),
             Self::Transfer(sender) => sender.deadline(),
+            Self::Bulk(sender) => sender.deadline(),
+            Self::ReceiveBulk(receiver) => receiver.deadline(),
             Self::ReceiveDatagrams(_) | Self::ReceiveWrites(_) | Self::ReceiveTransfers(_) => None,
         }
     }
@@ -217,7 +243,18 @@ impl Role {
             Self::SendDatagrams(sender) => sender.due(world),
             Self::Write(sender) => sender.due(world, token(i, 0)),
             Self::Transfer(sender) => sender.due(world, token(i, 0)),
+            Self::Bulk(sender) => sender.due(world, token(i, 0)),
+            Self::ReceiveBulk(receiver) => receiver.due(world),
             Self::ReceiveDatagrams(_) | Self::ReceiveWrites(_) | Self::ReceiveTransfers(_) => {}
+        }
+    }
+
+    /// The run is over: an endless transfer takes a last sample.
+    fn end(&mut self, world: &mut World) {
+        match self {
+            Self::Bulk(sender) => sender.end(world),
+            Self::ReceiveBulk(receiver) => receiver.due(world),
+            _ => {}
         }
     }
 
@@ -231,6 +268,8 @@ impl Role {
             Self::ReceiveTransfers(receiver) => receiver.take(world, connection as u32 - 1),
             Self::Write(sender) => sender.ready(world),
             Self::Transfer(sender) => sender.ready(world),
+            Self::Bulk(sender) => sender.ready(world),
+            Self::ReceiveBulk(receiver) => receiver.ready(world, token(i, 0))?,
             Self::SendDatagrams(_) => {}
         }
         Ok(())

@@ -17,6 +17,8 @@ mod log;
 pub mod report;
 
 #[cfg(target_os = "linux")]
+mod bulk;
+#[cfg(target_os = "linux")]
 mod datagrams;
 #[cfg(target_os = "linux")]
 mod host;

@@ -33,9 +33,17 @@ pub enum Kind {
     Completed,
     /// A connection failed; `length` is the error's number, `number` counts connections from 0.
     Failed,
+    /// A connection's congestion window is `number` bytes; `length` is the payload of a full segment.
+    Window,
+    /// A connection's smoothed round-trip time is `number` nanoseconds.
+    RoundTrip,
+    /// A connection has sent `number` segments again.
+    Retransmitted,
+    /// A connection's retransmission timer has expired `number` times.
+    TimedOut,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 16] = [
     Kind::Sent,
     Kind::NotSent,
     Kind::Received,
@@ -48,6 +56,10 @@ const KINDS: [Kind; 12] = [
     Kind::Connected,
     Kind::Completed,
     Kind::Failed,
+    Kind::Window,
+    Kind::RoundTrip,
+    Kind::Retransmitted,
+    Kind::TimedOut,
 ];
 
 /// One event.
@@ -152,7 +164,7 @@ mod tests {
                 kind,
                 length: 0xFF_FFFF - i as u32,
                 number: u64::MAX - i as u64,
-                at: 1 << (5 * i),
+                at: 1 << (4 * i),
             })
             .collect();
         let mut log = Log::new(&mut bytes);

@@ -96,6 +96,11 @@ impl World {
         Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
+    /// Waits no longer for a socket.
+    pub fn forget(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
     /// Waits until something happens; fills `events`.
     pub fn wait(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();

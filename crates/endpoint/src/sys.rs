@@ -28,6 +28,92 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: u32) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// What the kernel says of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    /// Congestion window in bytes.
+    pub window: u32,
+    /// Payload of a full segment in bytes.
+    pub mss: u32,
+    /// Smoothed round-trip time in nanoseconds.
+    pub smoothed_rtt: u64,
+    /// Segments sent again since the connection was opened.
+    pub retransmitted: u32,
+    /// Expiries of the retransmission timer since the connection was opened; none if the kernel does
+    /// not count them (it does since Linux 6.7).
+    pub timeouts: Option<u32>,
+    /// Bytes received in order.
+    pub received: u64,
+}
+
+/// What the kernel says of a connection (`TCP_INFO`).
+pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    // The structure as words of 32 bits, up to that of `tcpi_total_rto`, which is its lower half.
+    const WORDS: usize = 61;
+    const RECEIVED: usize = 32;
+    const TIMEOUTS: usize = 60;
+    const MSS: usize = 4;
+    const RTT: usize = 17;
+    const WINDOW: usize = 20;
+    const RETRANSMITTED: usize = 25;
+    let mut words = [0u32; WORDS];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: the call writes at most `length` bytes, to where `words` stands.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            words.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if status < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(TcpInfo {
+        window: words[WINDOW].saturating_mul(words[MSS]),
+        mss: words[MSS],
+        smoothed_rtt: u64::from(words[RTT]) * 1000,
+        retransmitted: words[RETRANSMITTED],
+        timeouts: (length as usize >= size_of_val(&words)).then(|| lower_half(words[TIMEOUTS])),
+        received: u64::from(words[RECEIVED]) | u64::from(words[RECEIVED + 1]) << 32,
+    })
+}
+
+/// The first of the two halves of a word in memory.
+fn lower_half(word: u32) -> u32 {
+    let [first, second, ..] = word.to_ne_bytes();
+    u16::from_ne_bytes([first, second]).into()
+}
+
+/// Bytes of a call of [`fill`] or [`discard`].
+const CALL: usize = 1 << 20;
+/// What [`fill`] writes.
+static CONTENT: [u8; CALL] = [0; CALL];
+
+/// Writes into a blocking socket, and waits until all is written; how many bytes it was.
+pub fn fill(socket: &OwnedFd) -> io::Result<usize> {
+    Ok(rustix::net::send(socket, &CONTENT, rustix::net::SendFlags::NOSIGNAL)?)
+}
+
+/// Takes what comes by a blocking socket without copying it; how many bytes it was, 0 at its end.
+///
+/// The call returns when it has taken much, and reads as soon as something comes nevertheless
+/// (`MSG_WAITALL`, `MSG_TRUNC`; tcp(7)).
+pub fn discard(socket: &OwnedFd) -> io::Result<usize> {
+    // SAFETY: with these flags TCP writes nothing to the buffer, so none is given.
+    let bytes = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            std::ptr::null_mut(),
+            CALL,
+            libc::MSG_TRUNC | libc::MSG_WAITALL,
+        )
+    };
+    if bytes < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as usize) }
+}
+
 /// A descriptor of one's own for the open file behind number `fd`.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
 //! One end of a TCP connection: the state machine of RFC 9293 around a sender and a receiver.
 //!
 //! Source: RFC 9293 (states, handshake, close), RFC 6298 and RFC 6928 (lost SYNs), RFC 7323 and
-//! RFC 2018 (what a SYN negotiates), RFC 3168 section 6.1.1 (ECN in the handshake).
+//! RFC 2018 (what a SYN negotiates), RFC 3168 section 6.1.1 and RFC 9768 section 3.1 (ECN in the
+//! handshake).
 //! Idea: time goes in, deadlines come out. After each call that takes the time, call
 //! [`Connection::poll_transmit`] until it gives nothing, then look at [`Connection::deadline`].
 //! Invariants: as long as the connection is neither closed nor silent by the application's wish,
@@ -11,8 +12,9 @@
 //! last number without data, as Linux does. Data segments carry SACK blocks only if the header has
 //! room beside the payload; a hole is always reported by a pure ACK.
 
+use crate::accecn;
 use crate::params::{Ecn, Params};
-use crate::receiver::{NEVER, Receiver};
+use crate::receiver::{NEVER, Receiver, Times};
 use crate::segment::{Flags, HEADERS, MAX_OPTIONS, Segment, SynOptions};
 use crate::sender::recovery::Phase;
 use crate::sender::{Counters, Output, Sender, timestamp};
@@ -54,11 +56,13 @@ pub struct Connection {
     params: Arc<Params>,
     /// Both sides send timestamps.
     timestamps: bool,
+    /// What both ends agree on, as far as the handshake has come.
     ecn: Ecn,
     /// What the peer's SYN offered.
     offer: SynOptions,
     offered_timestamps: bool,
-    offered_ecn: bool,
+    /// What AccECN says of the peer's SYN in ours.
+    reflection: Flags,
     syn_due: bool,
     syn_at: Nanos,
     syn_sent: Nanos,
@@ -80,7 +84,7 @@ impl Connection {
             ecn: Ecn::Off,
             offer: SynOptions::default(),
             offered_timestamps: false,
-            offered_ecn: false,
+            reflection: Flags::NONE,
             syn_due: role == Role::Active,
             syn_at: NEVER,
             syn_sent: 0,
@@ -154,20 +158,27 @@ impl Connection {
                     self.rst_due = true;
                 }
             }
-            State::Listen => self.on_listen(segment),
-            State::SynSent => self.on_syn_sent(now, segment),
+            State::Listen => self.on_listen(segment, ce),
+            State::SynSent => self.on_syn_sent(now, segment, ce),
             _ => self.on_synchronized(now, segment, ce),
         }
     }
 
-    fn on_listen(&mut self, segment: &Segment) {
+    fn on_listen(&mut self, segment: &Segment, ce: bool) {
         if segment.flags.any(Flags::RST | Flags::ACK) || !segment.flags.has(Flags::SYN) {
             return;
         }
         self.take_offer(segment);
-        self.offered_ecn = segment.flags.has(Flags::ECE | Flags::CWR);
+        self.on_syn_flags(segment, ce);
         self.syn_due = true;
         self.set_state(State::SynReceived);
+    }
+
+    fn on_syn_flags(&mut self, segment: &Segment, ce: bool) {
+        self.ecn = self.params.ecn.on_syn(segment.flags);
+        if self.ecn == Ecn::Accecn {
+            self.reflection = accecn::reflection(segment.flags, ce);
+        }
     }
 
     fn take_offer(&mut self, segment: &Segment) {
@@ -180,7 +191,7 @@ impl Connection {
         }
     }
 
-    fn on_syn_sent(&mut self, now: Nanos, segment: &Segment) {
+    fn on_syn_sent(&mut self, now: Nanos, segment: &Segment, ce: bool) {
         let acked = segment.flags.has(Flags::ACK) && segment.ack == 1;
         if segment.flags.has(Flags::RST) {
             if acked {
@@ -194,12 +205,15 @@ impl Connection {
         }
         self.take_offer(segment);
         if acked {
-            self.offered_ecn = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
-            self.receiver.ack_now = true;
+            self.ecn = self.params.ecn.on_syn_ack(segment.flags);
+            if self.ecn == Ecn::Accecn {
+                self.receiver.marks.on_syn_ack(segment.flags, ce);
+            }
+            self.receiver.on_syn_ack();
             self.establish(now, segment.window);
         } else {
             // Both ends opened at once.
-            self.offered_ecn = segment.flags.has(Flags::ECE | Flags::CWR);
+            self.on_syn_flags(segment, ce);
             self.syn_due = true;
             self.set_state(State::SynReceived);
         }
@@ -209,9 +223,11 @@ impl Connection {
     fn establish(&mut self, now: Nanos, window: u32) {
         let params = Arc::clone(&self.params);
         self.timestamps = params.timestamps && self.offered_timestamps;
-        self.ecn = if self.offered_ecn { params.ecn } else { Ecn::Off };
         let theirs = if self.offer.mss == 0 { 536 } else { u32::from(self.offer.mss) };
-        let options = if self.timestamps { 12 } else { 0 };
+        let mut options = if self.timestamps { 12 } else { 0 };
+        if self.ecn == Ecn::Accecn {
+            options += 12;
+        }
         let mss = params.mss.min(theirs).saturating_sub(options).max(1);
         let sack = params.sack && self.offer.sack_permitted;
         if self.syn_tries == 1 && self.syn_sent > 0 {
@@ -221,7 +237,7 @@ impl Connection {
         }
         let scaled = params.window_scaling && self.offer.window_scale.is_some();
         let scale = scaled.then(|| window_scale(&params));
-        self.receiver.establish(sack, params.dsack, self.ecn, scale);
+        self.receiver.establish(now, u64::from(mss), sack, params.dsack, self.ecn, scale);
         let lost = self.syn_tries.saturating_sub(1);
         self.sender.establish(now, &params, u64::from(mss), sack, self.ecn, lost);
         self.sender.space.on_window(1, window);
@@ -244,7 +260,7 @@ impl Connection {
                 self.rst_due = true;
                 return;
             }
-            self.establish(now, segment.window);
+            self.on_third_ack(now, segment);
         }
         let mut echo = None;
         if self.timestamps
@@ -255,7 +271,8 @@ impl Connection {
             if segment.len > 0 && timestamps.echo > 0 {
                 let elapsed = timestamp(now).wrapping_sub(timestamps.echo);
                 if elapsed < 1 << 31 {
-                    self.receiver.note_rtt(u64::from(elapsed.max(1)) * MILLISECOND);
+                    let rtt = u64::from(elapsed.max(1)) * MILLISECOND;
+                    self.receiver.note_rtt(rtt, timestamps.echo, u64::from(segment.len));
                 }
             }
         }
@@ -264,10 +281,28 @@ impl Connection {
             return;
         }
         self.sender.on_ack(now, segment, echo);
-        let rto = self.sender.rtt.rto();
-        self.receiver.on_segment(now, segment, ce, rto);
+        let times = Times {
+            rto: self.sender.rtt.rto(),
+            srtt: self.sender.rtt.srtt(),
+            answers: self.sender.counters.bytes > 0,
+        };
+        self.receiver.on_segment(now, segment, ce, times);
         if self.sender.stream.is_finished() || self.receiver.fin_received() {
             self.advance(now, segment);
+        }
+    }
+
+    /// The handshake's last acknowledgement; with AccECN it says how our SYN-ACK arrived, and a field
+    /// of zeros that the peer has no AccECN (RFC 9768, section 3.2.2.4).
+    fn on_third_ack(&mut self, now: Nanos, segment: &Segment) {
+        let field = accecn::field(segment.flags);
+        let counts = self.ecn == Ecn::Accecn && segment.is_pure_ack();
+        if counts && field == 0 {
+            self.ecn = Ecn::Off;
+        }
+        self.establish(now, segment.window);
+        if counts && field != 0 {
+            self.sender.ecn.on_handshake(field);
         }
     }
 
@@ -338,7 +373,7 @@ impl Connection {
         if let Some((ack, echo)) = self.receiver.take_owed() {
             return Some(self.build_owed(now, ack, echo));
         }
-        if self.receiver.ack_now && self.receiver.has_sack() {
+        if self.receiver.ack_now && self.receiver.acks_alone() {
             return Some(self.build_ack(now));
         }
         if let Some(output) = self.sender.poll(now) {
@@ -363,15 +398,20 @@ impl Connection {
         let mut flags = Flags::SYN;
         if passive {
             flags |= Flags::ACK;
-            if params.ecn != Ecn::Off && self.offered_ecn {
-                flags |= Flags::ECE;
-            }
-        } else if params.ecn != Ecn::Off {
-            flags |= Flags::ECE | Flags::CWR;
+            flags |= match self.ecn {
+                Ecn::Off => Flags::NONE,
+                Ecn::Accecn if self.falls_back() => Flags::NONE,
+                Ecn::Accecn => self.reflection,
+                Ecn::Classic | Ecn::Accurate | Ecn::L4s => Flags::ECE,
+            };
+        } else if !self.falls_back() {
+            flags |= params.ecn.request();
         }
-        if params.ecn.is_exact() && (!passive || self.offered_ecn) {
-            // RFC 8257, section 3.5: a queue that marks would drop it otherwise.
-            flags |= params.ecn.codepoint();
+        let ecn = if passive { self.ecn } else { params.ecn };
+        // RFC 9768, section 3.1.4: without the request no codepoint.
+        let bare = ecn == Ecn::Accecn && self.falls_back();
+        if ecn.marks_syns(params.congestion.ecn()) && !bare {
+            flags |= ecn.codepoint(params.congestion.ecn());
         }
         let mut segment = Segment::new(0, self.receiver.nxt, flags);
         let offer = self.offer;
@@ -384,7 +424,9 @@ impl Connection {
         if params.timestamps && (!passive || self.offered_timestamps) {
             segment.set_timestamps(timestamp(now), self.receiver.ts_recent());
         }
-        self.receiver.stamp_syn(&mut segment);
+        // A first SYN does not know yet whether segments have timestamps.
+        let options = if passive && segment.timestamps().is_some() { 12 } else { 0 };
+        self.receiver.stamp_syn(&mut segment, u64::from(params.mss.saturating_sub(options).max(1)));
         let rto = self.params.initial_rto;
         self.syn_at =
             now + rto.saturating_mul(1 << self.syn_tries.min(32)).min(self.params.max_rto);
@@ -396,16 +438,26 @@ impl Connection {
         segment
     }
 
+    /// Whether a SYN does not ask for ECN because others were lost. AccECN is asked for twice (RFC
+    /// 9768, section 3.1.4).
+    fn falls_back(&self) -> bool {
+        let asked = if self.params.ecn == Ecn::Accecn { 2 } else { 1 };
+        self.params.ecn_fallback && self.syn_tries >= asked
+    }
+
     #[inline]
     fn build_data(&mut self, now: Nanos, output: Output) -> Segment {
         let mut flags = Flags::NONE;
         if output.fin {
             flags |= Flags::FIN;
         }
+        if output.push {
+            flags |= Flags::PSH;
+        }
         if self.ecn != Ecn::Off {
             // RFC 3168, section 6.1.5: retransmissions are not ECN-capable; RFC 8257 lets them be.
             if !output.repeat || self.ecn.is_exact() {
-                flags |= self.ecn.codepoint();
+                flags |= self.ecn.codepoint(self.params.congestion.ecn());
             }
             if output.cwr {
                 flags |= Flags::CWR;
@@ -423,6 +475,7 @@ impl Connection {
                 self.receiver.add_sack(&mut segment);
             }
         }
+        self.count_marks(&mut segment);
         if output.fin {
             match self.state {
                 State::Established => self.set_state(State::FinWait1),
@@ -433,10 +486,13 @@ impl Connection {
         segment
     }
 
-    /// What the IP header of a bare acknowledgement says: RFC 3168 has it not ECN-capable, DCTCP's
-    /// hosts send all alike.
+    /// What the IP header of a bare acknowledgement says.
     fn ack_codepoint(&self) -> Flags {
-        if self.ecn == Ecn::Accurate { self.ecn.codepoint() } else { Flags::NONE }
+        if self.ecn.marks_acks() {
+            self.ecn.codepoint(self.params.congestion.ecn())
+        } else {
+            Flags::NONE
+        }
     }
 
     #[inline]
@@ -449,7 +505,16 @@ impl Connection {
         if self.receiver.has_sack() {
             self.receiver.add_sack(&mut segment);
         }
+        self.count_marks(&mut segment);
         segment
+    }
+
+    /// Adds AccECN's option.
+    #[inline]
+    fn count_marks(&self, segment: &mut Segment) {
+        if self.ecn == Ecn::Accecn {
+            segment.set_marked_bytes(self.receiver.marks.option());
+        }
     }
 
     /// The ACK of what came before a change of marks (RFC 8257, section 3.2).

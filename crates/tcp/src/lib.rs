@@ -12,6 +12,7 @@
     reason = "independent switches and duties of the protocol"
 )]
 
+mod accecn;
 mod connection;
 pub mod params;
 mod profile;

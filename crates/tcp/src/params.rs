@@ -1,11 +1,12 @@
 //! What the user sets of a TCP.
 //!
-//! The defaults are those of the profile `linux-6`, a present-day Linux host; each has its origin
+//! The defaults are those of the profile `linux-7.3`, a present-day Linux host; each has its origin
 //! beside it.
 
+use crate::accecn;
 use crate::segment::Flags;
 use serde::{Deserialize, Serialize};
-use sojourn_congestion::{cubic, hystart};
+use sojourn_congestion::{EcnUse, cubic, hystart};
 use sojourn_units::declare::{Param, choice, derived, integer, on_off, size, time};
 use sojourn_units::quantity::format_size;
 use sojourn_units::words::{Kind, Value};
@@ -38,6 +39,39 @@ choices! {
 }
 
 choices! {
+    /// Which data is acknowledged at once.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AckRule {
+        /// Every `delack` full segments, and all data beyond a hole; sixteen more after each.
+        #[default]
+        Quick = "quick",
+        /// Every `delack` full segments, and all data beyond a hole or filling one (RFC 5681).
+        Rfc5681 = "rfc5681",
+        /// More than `delack` - 1 full segments, and what fills the last hole. Beyond a hole three
+        /// segments are; the further ones are acknowledged together, after a millisecond or a third
+        /// of the round-trip time (Linux's compression of SACKs). After the first mark two more; with
+        /// an exact echo, each change of marks.
+        Linux = "linux",
+    }
+}
+
+choices! {
+    /// What socket buffers hold.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Memory {
+        /// Payload.
+        #[default]
+        Payload = "payload",
+        /// The memory that packets occupy (Linux's truesize). A writer that found the send buffer full
+        /// goes on when a third of it is free; the receive window starts at half of 128 KiB and
+        /// grows by two segments with each that arrives, as far as the buffer allows.
+        Truesize = "truesize",
+    }
+}
+
+choices! {
     /// Explicit congestion notification.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
@@ -51,6 +85,9 @@ choices! {
         /// The same echo; data asks for L4S by ECT(1) (RFC 9331), bare acknowledgements are not
         /// ECN-capable.
         L4s = "l4s",
+        /// RFC 9768 (AccECN): the receiver counts marked packets and bytes. All packets are ECT(0), or
+        /// ECT(1) if the control asks for L4S. A peer that has only RFC 3168's gets that.
+        Accecn = "accecn",
     }
 }
 
@@ -58,16 +95,66 @@ impl Ecn {
     /// Whether the receiver echoes each mark.
     #[inline]
     pub fn is_exact(self) -> bool {
-        matches!(self, Self::Accurate | Self::L4s)
+        matches!(self, Self::Accurate | Self::L4s | Self::Accecn)
     }
 
-    /// What the IP header of data says.
+    /// What the IP header of data says, for a control that asks for `wish`.
     #[inline]
-    pub fn codepoint(self) -> Flags {
+    pub fn codepoint(self, wish: EcnUse) -> Flags {
         match self {
             Self::Off => Flags::NONE,
-            Self::Classic | Self::Accurate => Flags::ECT0,
+            Self::Accecn if wish == EcnUse::L4s => Flags::ECT1,
+            Self::Classic | Self::Accurate | Self::Accecn => Flags::ECT0,
             Self::L4s => Flags::ECT1,
+        }
+    }
+
+    /// Whether bare acknowledgements carry the codepoint of data, too: RFC 3168 has them not
+    /// ECN-capable, DCTCP's hosts and AccECN send all alike.
+    #[inline]
+    pub(crate) fn marks_acks(self) -> bool {
+        matches!(self, Self::Accurate | Self::Accecn)
+    }
+
+    /// Whether SYNs carry the codepoint, for a control that asks for `wish` (RFC 8257, section 3.5: a
+    /// queue that marks would drop them otherwise).
+    pub(crate) fn marks_syns(self, wish: EcnUse) -> bool {
+        self.is_exact() && (self != Self::Accecn || wish != EcnUse::Host)
+    }
+
+    /// The flags of a SYN that asks for it.
+    pub(crate) fn request(self) -> Flags {
+        match self {
+            Self::Off => Flags::NONE,
+            Self::Classic | Self::Accurate | Self::L4s => Flags::ECE | Flags::CWR,
+            Self::Accecn => Flags::ECE | Flags::CWR | Flags::AE,
+        }
+    }
+
+    /// What a peer's SYN with `flags` agrees on (RFC 9768, section 3.1.1).
+    pub(crate) fn on_syn(self, flags: Flags) -> Self {
+        let classic = flags.has(Flags::ECE | Flags::CWR);
+        match self {
+            Self::Accecn => match accecn::field(flags) {
+                0b000 => Self::Off,
+                0b011 => Self::Classic,
+                _ => self,
+            },
+            _ if classic => self,
+            _ => Self::Off,
+        }
+    }
+
+    /// What a SYN-ACK with `flags` agrees on (RFC 9768, table 2).
+    pub(crate) fn on_syn_ack(self, flags: Flags) -> Self {
+        match self {
+            Self::Accecn => match accecn::field(flags) {
+                0b000 | 0b111 => Self::Off,
+                0b001 => Self::Classic,
+                _ => self,
+            },
+            _ if flags.has(Flags::ECE) && !flags.has(Flags::CWR) => self,
+            _ => Self::Off,
         }
     }
 }
@@ -110,6 +197,7 @@ params! {
         /// those of loss recovery.
         slow_start: hystart::Params = derived(|()| hystart::Params {
             kind: hystart::Kind::Classic, // tcp_cubic: hystart 1, hystart_detect 3
+            count: hystart::Count::Segments, // snd_cwnd
             ..hystart::Params::default()  // tcp_slow_start adds all that was acknowledged
         }),
         /// Payload of a full segment without options.
@@ -124,9 +212,12 @@ params! {
         timestamps: bool = on_off("on"), // net.ipv4.tcp_timestamps = 1
         /// Receive windows above 65535 bytes (RFC 7323).
         window_scaling: bool = on_off("on"), // net.ipv4.tcp_window_scaling = 1
-        /// Explicit congestion notification: RFC 3168, RFC 8257's exact echo, or that with ECT(1)
-        /// on data.
+        /// Explicit congestion notification: RFC 3168, RFC 8257's exact echo, that with ECT(1)
+        /// on data, or RFC 9768's counters (AccECN).
         ecn: Ecn = choice("off"), // net.ipv4.tcp_ecn = 2: accepted, never asked for
+        /// A SYN that is sent again does not ask for ECN (RFC 3168, section 6.1.1.1).
+        #[serde(default)]
+        ecn_fallback: bool = on_off("on"), // net.ipv4.tcp_ecn_fallback = 1
         /// How losses are repaired: RFC 6582, RFC 6675, or RFC 6675 with RFC 6937.
         recovery: Recovery = choice("prr"), // tcp_cwnd_reduction
         /// Loss by time and tail loss probes (RFC 8985); needs SACK.
@@ -153,29 +244,52 @@ params! {
         delayed_ack as "delack": u32 = integer(1, 64, "2"), // more than one full segment: ACK at once
         /// How long an ACK may be delayed; 0 for not at all.
         delayed_ack_timeout as "delack_timeout": Nanos = time("40ms"), // TCP_DELACK_MIN, TCP_ATO_MIN
-        /// The first ACKs, and those after silence or disorder, are not delayed.
+        /// Which data is acknowledged at once, above all beyond a hole: RFC 5681's; Linux's, which
+        /// compresses SACKs; or every segment, and sixteen more after it.
+        #[serde(default)]
+        ack_rule: AckRule = choice("linux"), // __tcp_ack_snd_check
+        /// The first ACKs, and those after silence or old data, are not delayed.
         quick_ack: bool = on_off("on"), // TCP_MAX_QUICKACKS 16
         /// Small segments wait for the acknowledgement of others (RFC 896).
         nagle: bool = on_off("off"), // on in the kernel, off in most bulk and interactive programs
         /// Whether segments are spread over the round-trip time.
         pacing: Pacing = choice("auto"), // only BBR paces without the fq queue discipline
+        /// A segment that leaves later than pacing allows shortens the gap after it, by half at most.
+        #[serde(default)]
+        pacing_credit: bool = on_off("on"), // tcp_update_skb_after_send
         /// Segments leave in super-packets of about a millisecond at the present rate, two at
         /// least; the sender waits up to a millisecond to fill one.
         tso: bool = on_off("on"), // tcp_tso_autosize, tcp_tso_should_defer
         /// What becomes of cwnd after silence.
         idle_restart: IdleRestart = choice("decay"), // net.ipv4.tcp_slow_start_after_idle = 1
-        /// Greatest receive window.
-        receive_window as "rwnd": Bytes = size("3mb"), // half of net.ipv4.tcp_rmem[2], 6 MB
+        /// What `rwnd` and `sndbuf` count: payload, or the memory that packets occupy.
+        #[serde(default)]
+        memory: Memory = choice("truesize"), // sk_wmem_queued, sk_rmem_alloc
+        /// Memory of a full segment that was received, with `memory truesize`: 2304 bytes where drivers
+        /// give each frame half a page, 4352 over virtual links without offloads.
+        #[serde(default = "frame_memory")]
+        frame_memory: Bytes = size("2304b").above_zero(), // SKB_TRUESIZE
+        /// Greatest receive window, or the memory that it has.
+        receive_window as "rwnd": Bytes = size("32mb"), // net.ipv4.tcp_rmem[2]
         /// The receive window starts at 64 kB and follows the rate.
         autotune: bool = on_off("on"), // net.ipv4.tcp_moderate_rcvbuf = 1
-        /// Greatest amount of data written and not yet acknowledged.
+        /// Greatest amount of data written and not yet acknowledged, or the memory that it has.
         send_buffer as "sndbuf": Bytes = size("4mb"), // net.ipv4.tcp_wmem[2]
         /// A packet source whose write finds no room in the send buffer waits and catches up; off:
         /// the write is refused.
         blocking: bool = on_off("off"),
+        /// Ticks per second of the clock by which timers run, 0 for one without ticks. A timer fires at
+        /// the first tick after the time asked for.
+        #[serde(default)]
+        hz: u32 = integer(0, 1000, "1000"), // CONFIG_HZ
         /// How long the closing side stays in TIME-WAIT.
         time_wait: Nanos = time("60s"), // TCP_TIMEWAIT_LEN
     }
+}
+
+/// The memory of a received segment in plans that do not say it.
+fn frame_memory() -> Bytes {
+    2304
 }
 
 /// net.ipv4.tcp_congestion_control = cubic, with `tcp_cubic`'s constants: beta 717/1024, `C` 410/1024

@@ -1,10 +1,10 @@
 //! Named TCPs: what one stack or one study ran, as data.
 //!
-//! Each field's comment says where its value comes from; for `linux-6` they stand in
+//! Each field's comment says where its value comes from; for `linux-7.3` they stand in
 //! [`params`](crate::params).
 
-use crate::params::{Ecn, IdleRestart, Pacing, Params, Recovery, RtoRule};
-use sojourn_congestion::{MAX_WINDOW, cubic, hystart, reno};
+use crate::params::{AckRule, Ecn, IdleRestart, Memory, Pacing, Params, Recovery, RtoRule};
+use sojourn_congestion::{MAX_WINDOW, bbr, cubic, hystart, reno};
 use sojourn_units::{MILLISECOND, SECOND};
 
 /// A named set of parameters.
@@ -15,6 +15,8 @@ pub struct Profile {
     /// One line saying what it stands for.
     pub summary: &'static str,
     make: fn() -> Params,
+    /// What a control that is not the profile's own has otherwise than by default.
+    adapt: fn(&mut sojourn_congestion::Params),
 }
 
 /// No bound that a simulation would notice.
@@ -22,10 +24,10 @@ const UNLIMITED: u64 = 1_000_000;
 
 impl Profile {
     /// The names, for the table of words.
-    pub const NAMES: &[&str] = &["linux-6", "rfc", "ns3-3.37", "sack-2001", "ns2-web"];
+    pub const NAMES: &[&str] = &["linux-7.3", "linux-6", "rfc", "ns3-3.37", "sack-2001", "ns2-web"];
 
     /// All profiles, in the order of [`Profile::NAMES`].
-    pub const ALL: &[&Self] = &[&LINUX_6, &RFC, &NS3_3_37, &SACK_2001, &NS2_WEB];
+    pub const ALL: &[&Self] = &[&LINUX_7_3, &LINUX_6, &RFC, &NS3_3_37, &SACK_2001, &NS2_WEB];
 
     /// The profile of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -36,8 +38,12 @@ impl Profile {
     /// defaults.
     pub(crate) fn control(&self, name: &str) -> sojourn_congestion::Params {
         let own = self.params().congestion;
-        let named = || sojourn_congestion::Params::named(name);
-        if own.name() == name { own } else { named().unwrap_or(own) }
+        if own.name() == name {
+            return own;
+        }
+        let mut control = sojourn_congestion::Params::named(name).unwrap_or(own);
+        (self.adapt)(&mut control);
+        control
     }
 
     /// Its parameters.
@@ -46,23 +52,50 @@ impl Profile {
     }
 }
 
-/// A present-day Linux host.
+/// A Linux 7.3 host: the rules and numbers of 7.3.4.
+pub const LINUX_7_3: Profile = Profile {
+    name: "linux-7.3",
+    summary: "a Linux 7.3 host with the kernel's defaults",
+    adapt: |control| {
+        if let sojourn_congestion::Params::Bbr(params) = control {
+            params.variant = bbr::Variant::Linux; // tcp_bbr.c
+        }
+    },
+    make: Params::default,
+};
+
+/// A Linux 6 host, as this TCP had it before it was checked against a kernel's sources.
 pub const LINUX_6: Profile = Profile {
     name: "linux-6",
     summary: "a Linux 6 host with the kernel's defaults",
-    make: Params::default,
+    adapt: |_| {},
+    make: || Params {
+        slow_start: hystart::Params {
+            count: hystart::Count::Bytes, // as it was modelled
+            ..Params::default().slow_start
+        },
+        ecn_fallback: false,      // likewise
+        memory: Memory::Payload,  // likewise
+        receive_window: 3 << 20,  // half of net.ipv4.tcp_rmem[2], 6 MB
+        pacing_credit: false,     // as it was modelled
+        ack_rule: AckRule::Quick, // likewise
+        hz: 0,                    // likewise
+        ..Params::default()
+    },
 };
 
 /// What the RFCs say, where they leave no choice.
 pub const RFC: Profile = Profile {
     name: "rfc",
     summary: "the RFCs' recommendations, with Reno and SACK",
+    adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Reno(reno::Params {}), // RFC 5681
         slow_start: hystart::Params {
-            kind: hystart::Kind::None, // RFC 5681
-            limit: 2,                  // RFC 3465, section 2.3
-            byte_counting: true,       // RFC 3465; RFC 5681 recommends it
+            kind: hystart::Kind::None,    // RFC 5681
+            limit: 2,                     // RFC 3465, section 2.3
+            byte_counting: true,          // RFC 3465; RFC 5681 recommends it
+            count: hystart::Count::Bytes, // as its sources reckon
         },
         mss: 1460,                              // RFC 6691
         initial_window: 10,                     // RFC 6928
@@ -71,6 +104,7 @@ pub const RFC: Profile = Profile {
         timestamps: true,                       // RFC 7323
         window_scaling: true,                   // RFC 7323
         ecn: Ecn::Off,                          // RFC 3168 leaves it to the host
+        ecn_fallback: false,                    // RFC 3168 allows either
         recovery: Recovery::Rfc6675,            // RFC 6675
         rack: false,                            // RFC 8985 is optional
         frto: false,                            // RFC 5682 is optional
@@ -84,15 +118,20 @@ pub const RFC: Profile = Profile {
         retries: 15,                            // RFC 1122, 4.2.3.5: at least 100 s
         delayed_ack: 2,                         // RFC 5681, section 4.2
         delayed_ack_timeout: 200 * MILLISECOND, // RFC 1122 allows up to 500 ms; 200 ms is custom
+        ack_rule: AckRule::Rfc5681,             // RFC 5681, section 4.2
         quick_ack: false,                       // not in the RFCs
         nagle: true,                            // RFC 1122, 4.2.3.4
         pacing: Pacing::Off,                    // not in the RFCs
+        pacing_credit: false,                   // none
         tso: false,                             // the RFCs know no super-packets
         idle_restart: IdleRestart::Rfc5681,     // RFC 5681, section 4.1
+        memory: Memory::Payload,                // memory is not modelled
+        frame_memory: 2304,                     // without effect
         receive_window: MAX_WINDOW,             // RFC 7323's greatest: never the limit
         autotune: false,                        // not in the RFCs
         send_buffer: MAX_WINDOW,                // never the limit
         blocking: false,
+        hz: 0,                   // without ticks
         time_wait: 240 * SECOND, // RFC 9293: 2 MSL of two minutes
     },
 };
@@ -101,6 +140,7 @@ pub const RFC: Profile = Profile {
 pub const NS3_3_37: Profile = Profile {
     name: "ns3-3.37",
     summary: "ns-3.37 with its defaults (segment size set to Ethernet's)",
+    adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Cubic(cubic::Params {
             variant: cubic::Variant::Rfc9438, // CubicState follows RFC 8312
@@ -113,6 +153,7 @@ pub const NS3_3_37: Profile = Profile {
             kind: hystart::Kind::Classic, // TcpCubic::HyStart
             limit: UNLIMITED,             // TcpCubic counts all segments in slow start
             byte_counting: false,         // TcpNewReno counts ACKs (TcpLinuxReno counts segments)
+            count: hystart::Count::Bytes, // as its sources reckon
         },
         mss: 1460,                  // TcpSocket::SegmentSize is 536; scripts set Ethernet's
         initial_window: 10,         // TcpSocket::InitialCwnd
@@ -121,6 +162,7 @@ pub const NS3_3_37: Profile = Profile {
         timestamps: true,           // TcpSocketBase::Timestamp
         window_scaling: true,       // TcpSocketBase::WindowScaling
         ecn: Ecn::Off,              // TcpSocketBase::UseEcn
+        ecn_fallback: false,        // not asked for
         recovery: Recovery::Prr,    // TcpL4Protocol::RecoveryType = TcpPrrRecovery
         rack: false,                // none
         frto: false,                // none
@@ -134,15 +176,20 @@ pub const NS3_3_37: Profile = Profile {
         retries: 6,                 // TcpSocket::DataRetries
         delayed_ack: 2,             // TcpSocket::DelAckCount
         delayed_ack_timeout: 200 * MILLISECOND, // TcpSocket::DelAckTimeout
+        ack_rule: AckRule::Rfc5681, // every segment beyond a hole
         quick_ack: false,           // none
         nagle: true, // TcpSocket::TcpNoDelay is true only if set; bulk data is not touched
         pacing: Pacing::Auto, // TcpSocketState::EnablePacing is off
+        pacing_credit: false, // none
         tso: false,  // none
         idle_restart: IdleRestart::Off, // none
+        memory: Memory::Payload, // memory is not modelled
+        frame_memory: 2304, // without effect
         receive_window: 128 << 10, // TcpSocket::RcvBufSize, 131072
         autotune: false, // none
         send_buffer: 128 << 10, // TcpSocket::SndBufSize, 131072
         blocking: false,
+        hz: 0,                   // without ticks
         time_wait: 240 * SECOND, // TcpSocketBase::MaxSegLifetime 120 s, twice
     },
 };
@@ -151,12 +198,14 @@ pub const NS3_3_37: Profile = Profile {
 pub const SACK_2001: Profile = Profile {
     name: "sack-2001",
     summary: "a SACK TCP of 2001: Reno's window, no later refinement",
+    adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Reno(reno::Params {}), // RFC 2581
         slow_start: hystart::Params {
-            kind: hystart::Kind::None, // later than 2001
-            limit: 1,                  // RFC 2581: one segment an ACK
-            byte_counting: false,      // RFC 3465 is of 2003; Linux 2.4 counts ACKs
+            kind: hystart::Kind::None,    // later than 2001
+            limit: 1,                     // RFC 2581: one segment an ACK
+            byte_counting: false,         // RFC 3465 is of 2003; Linux 2.4 counts ACKs
+            count: hystart::Count::Bytes, // as its sources reckon
         },
         mss: 1460,                              // Ethernet
         initial_window: 2,                      // RFC 2581
@@ -165,6 +214,7 @@ pub const SACK_2001: Profile = Profile {
         timestamps: false,                      // full frames carry 1460 bytes in the study
         window_scaling: true,                   // RFC 1323
         ecn: Ecn::Off,                          // off by default
+        ecn_fallback: false,                    // not asked for
         recovery: Recovery::Rfc6675, // its forerunner: pipe, as ns-2's Sack1 and Linux 2.4 kept it
         rack: false,                 // later
         frto: false,                 // later
@@ -178,15 +228,20 @@ pub const SACK_2001: Profile = Profile {
         retries: 15,                 // TCP_RETR2
         delayed_ack: 2,              // RFC 1122
         delayed_ack_timeout: 200 * MILLISECOND, // TCP_DELACK_MAX
+        ack_rule: AckRule::Rfc5681,  // RFC 2581: every segment beyond a hole
         quick_ack: false,            // kept out: the study's figures do not turn on it
         nagle: false,                // bulk and Web servers
         pacing: Pacing::Off,         // later
+        pacing_credit: false,        // none
         tso: false,                  // later
         idle_restart: IdleRestart::Rfc5681, // RFC 2581, section 4.1
+        memory: Memory::Payload,     // memory is not modelled
+        frame_memory: 2304,          // without effect
         receive_window: 1 << 20,     // large enough not to matter, as in the study
         autotune: false,             // later
         send_buffer: 1 << 20,        // likewise
         blocking: false,
+        hz: 0,                  // without ticks
         time_wait: 60 * SECOND, // TCP_TIMEWAIT_LEN
     },
 };
@@ -195,12 +250,14 @@ pub const SACK_2001: Profile = Profile {
 pub const NS2_WEB: Profile = Profile {
     name: "ns2-web",
     summary: "ns-2's one-way TCP under its Web traffic: 1000-byte packets, every packet acknowledged",
+    adapt: |_| {},
     make: || Params {
         congestion: sojourn_congestion::Params::Reno(reno::Params {}), // Agent/TCP/Reno, Agent/TCP/Sack1
         slow_start: hystart::Params {
-            kind: hystart::Kind::None, // none
-            limit: 1,                  // one packet an ACK
-            byte_counting: false,      // opencwnd counts ACKs
+            kind: hystart::Kind::None,    // none
+            limit: 1,                     // one packet an ACK
+            byte_counting: false,         // opencwnd counts ACKs
+            count: hystart::Count::Bytes, // as its sources reckon
         },
         mss: 1000,                      // packetSize_ 1000
         initial_window: 2,              // windowInit_ 2
@@ -209,6 +266,7 @@ pub const NS2_WEB: Profile = Profile {
         timestamps: false,              // 40-byte headers
         window_scaling: true,           // windows are counted in packets
         ecn: Ecn::Off,                  // ecn_ 0
+        ecn_fallback: false,            // not asked for
         recovery: Recovery::Rfc6675,    // Sack1's pipe
         rack: false,                    // none
         frto: false,                    // none
@@ -222,15 +280,20 @@ pub const NS2_WEB: Profile = Profile {
         retries: 255,                   // likewise
         delayed_ack: 1,                 // Agent/TCPSink
         delayed_ack_timeout: 0,         // Agent/TCPSink
+        ack_rule: AckRule::Rfc5681,     // every segment beyond a hole
         quick_ack: false,               // none
         nagle: false,                   // none
         pacing: Pacing::Off,            // none
+        pacing_credit: false,           // none
         tso: false,                     // none
         idle_restart: IdleRestart::Off, // slow_start_restart_ matters to FullTcp only here
+        memory: Memory::Payload,        // memory is not modelled
+        frame_memory: 2304,             // without effect
         receive_window: 1 << 20,        // window_ is set out of the way
         autotune: false,                // none
         send_buffer: 1 << 20,           // likewise
         blocking: false,
+        hz: 0,        // without ticks
         time_wait: 0, // none
     },
 };

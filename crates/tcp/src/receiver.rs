@@ -2,23 +2,82 @@
 //!
 //! Source: RFC 9293 (acceptance, window), RFC 5681 section 4.2 and RFC 1122 (delayed ACKs),
 //! RFC 2018 and RFC 2883 (SACK and D-SACK blocks), RFC 3168 and RFC 8257 (echo of marks), RFC 7323
-//! (which timestamp to echo); quick ACKs and the growth of the window after Linux.
+//! (which timestamp to echo); quick ACKs, the compression of SACKs (`__tcp_ack_snd_check`) and the
+//! growth of the window after Linux.
 //! Idea: everything before `nxt` is delivered, what lies beyond is kept as ranges. Data in order
 //! may wait for company, anything out of the ordinary is acknowledged at once.
 //! Invariants: `nxt` and the window's right edge never go back; no data beyond that edge is taken;
 //! at most one segment's ACK is owed at a time.
 
-use crate::params::{Ecn, Params};
+use crate::accecn::MarkCounter;
+use crate::params::{AckRule, Ecn, Memory, Params};
 use crate::ranges::Ranges;
 use crate::segment::{Flags, MAX_BLOCKS, Segment};
-use sojourn_units::{MILLISECOND, Nanos};
+use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, jiffies};
 
 /// Never.
 pub(crate) use sojourn_units::NEVER;
+/// The longest that an ACK waits (`TCP_DELACK_MAX`).
+const MAX_DELAY: Nanos = 200 * MILLISECOND;
 /// Linux's `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u32 = 16;
+/// Segments that are acknowledged singly after the first mark, and after a retransmission without ECT.
+const ECN_QUICK: u32 = 2;
+/// Segments beyond a hole that are acknowledged at once (`TCP_FASTRETRANS_THRESH`).
+const DUPLICATES: u8 = 3;
+/// Most segments that one acknowledgement stands for (`net.ipv4.tcp_comp_sack_nr`).
+const COMPRESSED: u8 = 44;
+/// Blocks beyond this many are reported before they could be forgotten (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS: usize = 2;
+/// How long they wait for each other: this share of a round-trip time
+/// (`net.ipv4.tcp_comp_sack_rtt_percent`), and this time at most (`net.ipv4.tcp_comp_sack_delay_ns`).
+const COMPRESS_PERCENT: Nanos = 33;
+const COMPRESS_DELAY: Nanos = MILLISECOND;
+/// What the timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
+const COMPRESS_SLACK: Nanos = 10 * MICROSECOND;
 /// Where an automatic window starts, and the most that can be said without scaling.
 const UNSCALED: u64 = 65_535;
+
+/// Where an automatic receive buffer starts (`net.ipv4.tcp_rmem[1]`).
+const INITIAL_MEMORY: u64 = 131_072;
+/// Shares of windows in memory are in 1/256; the share before the first data.
+const SHARE: u64 = 256;
+const INITIAL_SHARE: u64 = SHARE / 2;
+/// On shorter paths the receive buffer grows less (`net.ipv4.tcp_rcvbuf_low_rtt`).
+const LOW_RTT: Nanos = MILLISECOND;
+/// Smaller segments do not open the window (`tcp_event_data_recv`).
+const SMALL: u64 = 128;
+
+/// The receive buffer as memory, after Linux's `tcp_grow_window` and `tcp_rcvbuf_grow`.
+#[derive(Clone, Copy, Debug)]
+struct ReceiveMemory {
+    /// The buffer, now and at most.
+    size: u64,
+    most: u64,
+    /// Memory of a full segment, and the share of it that is payload, in 1/256.
+    frame: u64,
+    share: u64,
+    /// The window that segments have opened so far (`rcv_ssthresh`).
+    opened: u64,
+}
+
+impl ReceiveMemory {
+    /// The payload that `bytes` of memory stand for.
+    fn window(&self, bytes: u64) -> u64 {
+        bytes * self.share / SHARE
+    }
+}
+
+/// What the sender knows of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// The retransmission timeout.
+    pub(crate) rto: Nanos,
+    /// The smoothed round-trip time, 0 without a sample.
+    pub(crate) srtt: Nanos,
+    /// This end has sent data, too.
+    pub(crate) answers: bool,
+}
 
 /// The receiver's state.
 #[derive(Clone, Debug)]
@@ -37,6 +96,10 @@ pub struct Receiver {
 
     /// Bytes the application has not read.
     unread: u64,
+    /// Bytes that it reads after the ACK that is due.
+    queued: u64,
+    /// The window that was announced last, with memory.
+    offered: u64,
     paused: bool,
     /// The window the application's buffer stands for, now and at most.
     space: u64,
@@ -47,18 +110,39 @@ pub struct Receiver {
     tune_space: u64,
     tune_at: Nanos,
     tune_from: u64,
+    memory: Option<ReceiveMemory>,
+    /// Bytes beyond a hole.
+    held_bytes: u64,
     rtt: Nanos,
+    /// The echo of the last sample.
+    rtt_echo: u32,
     rtt_edge: u64,
     rtt_at: Nanos,
 
     /// An ACK is due at once.
     pub(crate) ack_now: bool,
+    /// It ends the handshake.
+    ends_handshake: bool,
     /// When the delayed ACK is due.
     pub(crate) ack_at: Nanos,
     unacked: u64,
     full: u64,
     every: u64,
     delay: Nanos,
+    /// Linux: how long an ACK waits at present (`ato`), and the retransmission timeout, which it may
+    /// not exceed.
+    patience: Nanos,
+    rto: Nanos,
+    /// Ticks of the clock of the timer, 0 for none.
+    hz: u32,
+    rule: AckRule,
+    /// Segments beyond the hole at `duplicates_at` that were acknowledged at once.
+    duplicates: u8,
+    duplicates_at: u64,
+    /// Those that wait for one acknowledgement.
+    compressed: u8,
+    /// The next acknowledgement is not for the newest segment, which waits until then.
+    waits_until: Nanos,
     quick_enabled: bool,
     quick: u32,
     last_data: Nanos,
@@ -66,6 +150,10 @@ pub struct Receiver {
 
     ts_recent: u32,
     ecn: Ecn,
+    /// Of AccECN.
+    pub(crate) marks: MarkCounter,
+    /// An ECN-capable segment has arrived.
+    seen_ect: bool,
     /// Classic: echo until CWR. Accurate: the last segment was marked.
     echo: bool,
     /// Accurate: an ACK of what came before the change, with the echo it needs.
@@ -78,7 +166,14 @@ pub struct Receiver {
 impl Receiver {
     pub(crate) fn new(params: &Params) -> Self {
         let max_space = params.receive_window;
-        let space = if params.autotune { max_space.min(UNSCALED) } else { max_space };
+        let mut space = if params.autotune { max_space.min(UNSCALED) } else { max_space };
+        let memory = (params.memory == Memory::Truesize).then(|| {
+            let most = max_space.min(u64::from(u32::MAX));
+            let size = if params.autotune { most.min(INITIAL_MEMORY) } else { most };
+            space = size * INITIAL_SHARE / SHARE;
+            let share = INITIAL_SHARE;
+            ReceiveMemory { size, most, frame: params.frame_memory, share, opened: space }
+        });
         Self {
             nxt: 0,
             edge: 0,
@@ -88,6 +183,8 @@ impl Receiver {
             duplicate: None,
             fin_end: None,
             unread: 0,
+            queued: 0,
+            offered: 0,
             paused: false,
             space,
             max_space,
@@ -96,21 +193,35 @@ impl Receiver {
             tune_space: space.min(10 * u64::from(params.mss)),
             tune_at: 0,
             tune_from: 0,
+            memory,
+            held_bytes: 0,
             rtt: 0,
+            rtt_echo: 0,
             rtt_edge: 0,
             rtt_at: 0,
             ack_now: false,
+            ends_handshake: false,
             ack_at: NEVER,
             unacked: 0,
             full: 1,
             every: u64::from(params.delayed_ack),
             delay: params.delayed_ack_timeout,
+            patience: 0,
+            rto: params.initial_rto,
+            hz: params.hz,
+            rule: params.ack_rule,
+            duplicates: 0,
+            duplicates_at: 0,
+            compressed: 0,
+            waits_until: NEVER,
             quick_enabled: params.quick_ack,
             quick: 0,
             last_data: 0,
             last_ack_sent: 0,
             ts_recent: 0,
             ecn: Ecn::Off,
+            marks: MarkCounter::default(),
+            seen_ect: false,
             echo: false,
             owed: None,
             sack: false,
@@ -118,8 +229,16 @@ impl Receiver {
         }
     }
 
-    /// What both sides agreed on.
-    pub(crate) fn establish(&mut self, sack: bool, dsack: bool, ecn: Ecn, scale: Option<u8>) {
+    /// What both sides agreed on; `mss` is the payload of a full segment.
+    pub(crate) fn establish(
+        &mut self,
+        now: Nanos,
+        mss: u64,
+        sack: bool,
+        dsack: bool,
+        ecn: Ecn,
+        scale: Option<u8>,
+    ) {
         self.sack = sack;
         self.dsack = dsack && sack;
         self.ecn = ecn;
@@ -128,6 +247,16 @@ impl Receiver {
         } else {
             self.max_space = self.max_space.min(UNSCALED);
             self.space = self.space.min(UNSCALED);
+            if let Some(memory) = &mut self.memory {
+                memory.opened = memory.opened.min(UNSCALED);
+            }
+        }
+        if let Some(memory) = &mut self.memory {
+            // One segment stays in reserve (`tcp_init_buffer_space`).
+            memory.opened = memory.opened.min(self.space.saturating_sub(mss).max(2 * mss));
+            self.tune_space = memory.opened.min(10 * mss);
+            self.tune_at = now;
+            self.tune_from = self.nxt;
         }
     }
 
@@ -136,6 +265,19 @@ impl Receiver {
         self.nxt = seq + 1;
         self.edge = self.edge.max(self.nxt);
         self.last_ack_sent = self.nxt;
+    }
+
+    /// The answer to our SYN.
+    pub(crate) fn on_syn_ack(&mut self) {
+        self.ack_now = true;
+        self.ends_handshake = true;
+    }
+
+    /// Whether the ACK that is due does not wait for data. Linux ends the handshake before the
+    /// program may write.
+    #[inline]
+    pub(crate) fn acks_alone(&self) -> bool {
+        self.has_sack() || (self.ends_handshake && self.rule == AckRule::Linux)
     }
 
     /// Bytes of payload delivered in order.
@@ -171,8 +313,11 @@ impl Receiver {
 
     /// Data, a FIN, or a segment without either that is not where it should be.
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool, rto: Nanos) {
+    pub(crate) fn on_segment(&mut self, now: Nanos, segment: &Segment, ce: bool, times: Times) {
         let (start, end) = (segment.seq, segment.end());
+        if self.ecn == Ecn::Accecn {
+            self.ack_now |= self.marks.on_segment(segment.flags, segment.len, ce);
+        }
         if segment.span() == 0 {
             // A probe of the window repeats the last number.
             self.ack_now |= start + 1 == self.nxt;
@@ -182,7 +327,7 @@ impl Receiver {
             if self.dsack {
                 self.duplicate = Some((start, end));
             }
-            self.enter_quick();
+            self.enter_quick(MAX_QUICK);
             self.ack_now = true;
             return;
         }
@@ -195,36 +340,90 @@ impl Receiver {
         if segment.flags.has(Flags::FIN) {
             self.fin_end = Some(end);
         }
-        if self.quick_enabled && (self.last_data == 0 || now.saturating_sub(self.last_data) > rto) {
-            self.enter_quick();
+        let in_order = start <= self.nxt;
+        if in_order || self.rule != AckRule::Linux {
+            self.note_gap(now, times.rto);
         }
-        self.last_data = now;
-        if start > self.nxt {
+        if !in_order {
+            let flush = self.compressed > 0 && self.forgets(start, end);
+            if self.sack {
+                self.open(u64::from(segment.len));
+            }
             self.hold(start, end);
+            if self.autotune {
+                self.grow_memory(self.tune_space);
+            }
+            match self.rule {
+                AckRule::Quick => {
+                    self.ack_now = true;
+                    self.enter_quick(MAX_QUICK);
+                }
+                AckRule::Rfc5681 => self.ack_now = true,
+                AckRule::Linux => {
+                    if flush {
+                        self.compressed = 0;
+                        self.ack_at = NEVER;
+                    }
+                    self.acknowledge(now, times.srtt);
+                    if flush && !self.ack_now {
+                        self.waits_until = self.ack_at;
+                        self.ack_now = true;
+                    }
+                }
+            }
             return;
         }
         if start < self.nxt && self.dsack {
             self.duplicate = Some((start, self.nxt));
-            self.ack_now = true;
+            self.ack_now |= self.rule != AckRule::Linux;
         }
         let before = self.nxt;
+        let is_pushed =
+            segment.flags.has(Flags::PSH) || u64::from(segment.len) < self.full.max(SMALL);
+        self.open(u64::from(segment.len));
         self.nxt = end;
         if !self.held.is_empty() {
             self.release();
         }
-        self.on_progress(now, self.nxt - before, u64::from(segment.len));
+        self.on_progress(
+            now,
+            self.nxt - before,
+            self.nxt - end,
+            u64::from(segment.len),
+            times.srtt,
+        );
+        // Linux: who does not answer acknowledges what was pushed as soon as the application has read
+        // it (`tcp_cleanup_rbuf`).
+        let is_read = self.memory.is_some() && !self.paused && self.held.is_empty();
+        if is_pushed && is_read && !times.answers && self.rule == AckRule::Linux && !self.ack_now {
+            self.ack_now = true;
+            self.queued = 0;
+        }
+    }
+
+    /// Whether a segment beyond a hole begins or moves a block behind the newest ones.
+    fn forgets(&self, start: u64, end: u64) -> bool {
+        let blocks = &self.recent[..usize::from(self.recent_count)];
+        let touches = |block: &(u64, u64)| start <= block.1 && end >= block.0;
+        blocks.iter().position(touches).unwrap_or(blocks.len()) >= BLOCKS
     }
 
     fn hold(&mut self, start: u64, end: u64) {
-        self.ack_now = true;
-        self.enter_quick();
-        let mut new = false;
-        let block = self.held.insert(start, end, |_, _| new = true);
-        if !new && self.dsack {
+        let mut new = 0;
+        let block = self.held.insert(start, end, |from, to| new += to - from);
+        self.held_bytes += new;
+        if new == 0 && self.dsack {
             self.duplicate = Some((start, end));
         }
-        // The block that holds this segment comes first; those it swallowed go.
         let count = usize::from(self.recent_count);
+        // Linux joins a segment to the blocks that it remembers, not to those that it has forgotten
+        // (`tcp_sack_new_ofo_skb`).
+        let block = if self.rule == AckRule::Linux {
+            joined((start, end), &self.recent[..count])
+        } else {
+            block
+        };
+        // The block that holds this segment comes first; those it swallowed go.
         let mut kept = [(0, 0); MAX_BLOCKS];
         kept[0] = block;
         let mut at = 1;
@@ -240,12 +439,12 @@ impl Receiver {
 
     /// A hole was filled, or part of one.
     fn release(&mut self) {
-        self.ack_now = true;
         while let Some((start, end)) = self.held.first() {
             if start > self.nxt {
                 break;
             }
             self.nxt = self.nxt.max(end);
+            self.held_bytes -= end - start;
             self.held.pop_first();
         }
         let mut at = 0;
@@ -256,43 +455,168 @@ impl Receiver {
             }
         }
         self.recent_count = at as u8;
+        // RFC 5681, section 4.2. Linux: if no hole is left; see `acknowledge` for the others.
+        self.ack_now |= self.rule != AckRule::Linux || self.held.is_empty();
     }
 
+    /// `bytes` are in order now, `beyond` of them behind those of the segment that arrived.
     #[inline]
-    fn on_progress(&mut self, now: Nanos, bytes: u64, payload: u64) {
+    fn on_progress(&mut self, now: Nanos, bytes: u64, beyond: u64, payload: u64, srtt: Nanos) {
+        self.full = self.full.max(payload);
         if self.paused {
             self.unread += bytes;
+        } else {
+            // An ACK that is due already leaves before the application reads; that of a second segment
+            // only if this does not lessen the window.
+            self.queued = bytes;
+            let at_once = self.ack_now || self.quick > 0;
+            if !at_once && self.offer() < self.offered {
+                self.queued = 0;
+            }
         }
         self.unacked += bytes;
-        self.full = self.full.max(payload);
         if self.autotune {
-            self.tune(now);
+            self.tune(now, beyond);
         }
-        if self.delay == 0
+        if self.rule == AckRule::Linux {
+            self.acknowledge(now, srtt);
+            if !self.ack_now {
+                // The application reads before a later ACK leaves.
+                self.queued = 0;
+            }
+        } else if self.delay == 0
             || self.quick > 0
             || self.unacked >= self.every * self.full
             || self.fin_received()
         {
             self.ack_now = true;
         } else if self.ack_at == NEVER {
-            self.ack_at = now + self.delay;
+            self.ack_at = jiffies::later(now, self.delay, self.hz);
         }
     }
 
-    fn enter_quick(&mut self) {
+    /// The time since the last data decides how long the next ACK may wait, and after a long silence
+    /// ACKs are quick (`tcp_event_data_recv`).
+    fn note_gap(&mut self, now: Nanos, rto: Nanos) {
+        let gap = jiffies::between(self.last_data, now, self.hz);
+        if self.last_data == 0 {
+            self.patience = self.delay;
+        } else if gap <= self.delay / 2 {
+            self.patience = self.patience / 2 + self.delay / 2;
+        } else if gap < self.patience {
+            self.patience = (self.patience / 2 + gap).min(rto).min(MAX_DELAY);
+        }
+        if self.quick_enabled && (self.last_data == 0 || gap > rto) {
+            self.enter_quick(MAX_QUICK);
+        }
+        self.last_data = now;
+        self.rto = rto;
+    }
+
+    /// Linux: the ACK waits, at most for a round trip, or leaves if it would soon do so anyway
+    /// (`tcp_send_delayed_ack`).
+    fn wait(&mut self, now: Nanos, srtt: Nanos) {
+        let mut patience = self.patience;
+        if patience > self.delay && srtt > 0 {
+            patience = patience.min(srtt.max(self.delay));
+        }
+        patience = patience.min(MAX_DELAY);
+        if self.ack_at != NEVER && self.ack_at <= now + patience / 4 {
+            self.ack_now = true;
+            return;
+        }
+        self.ack_at = self.ack_at.min(jiffies::later(now, patience, self.hz));
+    }
+
+    /// Linux: at once, later, or together with others (`__tcp_ack_snd_check`).
+    fn acknowledge(&mut self, now: Nanos, srtt: Nanos) {
+        if self.unacked > (self.every - 1) * self.full
+            || self.quick > 0
+            || self.delay == 0
+            || self.fin_received()
+        {
+            self.ack_now = true;
+        }
+        if self.ack_now {
+            return;
+        }
+        if self.held.is_empty() {
+            self.wait(now, srtt);
+            return;
+        }
+        if self.duplicates_at != self.nxt {
+            self.duplicates_at = self.nxt;
+            self.duplicates = 0;
+        }
+        if !self.sack || self.compressed >= COMPRESSED || self.duplicates < DUPLICATES {
+            self.duplicates = (self.duplicates + 1).min(DUPLICATES);
+            self.ack_now = true;
+            return;
+        }
+        self.compressed += 1;
+        if self.compressed == 1 {
+            let least = if srtt > 0 { self.rtt.min(srtt) } else { self.rtt };
+            let delay = (least.saturating_mul(COMPRESS_PERCENT) / 100).min(COMPRESS_DELAY);
+            self.ack_at = self.ack_at.min(now + delay + COMPRESS_SLACK);
+        }
+    }
+
+    /// With memory: a segment arrived, which is not held yet. Full ones open the window by two, and
+    /// while they do, each is acknowledged (`tcp_grow_window`).
+    fn open(&mut self, payload: u64) {
+        let Some(mut memory) = self.memory else { return };
+        if payload > self.full && payload >= SMALL {
+            memory.share = (payload * SHARE / memory.frame.max(payload)).clamp(1, SHARE - 1);
+            self.space = memory.window(memory.size).min(self.max_space);
+            self.tune_space = self.tune_space.min(self.space);
+        }
+        self.memory = Some(memory);
+        let room = self.space.min(self.free_memory()).saturating_sub(memory.opened);
+        if room > 0 && payload >= SMALL.max(self.full) {
+            memory.opened += room.min(2 * payload);
+            self.memory = Some(memory);
+            if self.quick_enabled {
+                self.quick |= 1;
+            }
+        }
+    }
+
+    /// With memory: the window that the unused part of the buffer stands for.
+    fn free_memory(&self) -> u64 {
+        let Some(memory) = &self.memory else { return self.space };
+        let held = self.unread + self.queued + self.held_bytes;
+        let held = u128::from(held) * u128::from(memory.frame) / u128::from(self.full.max(SMALL));
+        let held = u64::try_from(held).unwrap_or(u64::MAX);
+        memory.window(memory.size.saturating_sub(held)).min(self.max_space)
+    }
+
+    /// Bytes that the application's buffer has room for.
+    #[inline]
+    fn free(&self) -> u64 {
+        match &self.memory {
+            None => self.space.saturating_sub(self.unread),
+            Some(memory) => self.free_memory().min(memory.opened),
+        }
+    }
+
+    fn enter_quick(&mut self, most: u32) {
         if self.quick_enabled {
             let segments = self.space / (2 * self.full.max(536));
-            self.quick = (segments.max(2) as u32).min(MAX_QUICK);
+            let quick = (segments.max(2) as u32).min(most);
+            self.quick = if self.rule == AckRule::Linux { self.quick.max(quick) } else { quick };
         }
     }
 
     #[inline]
     fn note_marks(&mut self, segment: &Segment, ce: bool) {
         match self.ecn {
-            Ecn::Off => {}
+            Ecn::Off | Ecn::Accecn => {}
             Ecn::Classic => {
                 if segment.flags.has(Flags::CWR) {
                     self.echo = false;
+                }
+                if self.rule == AckRule::Linux {
+                    self.hasten(segment, ce);
                 }
                 self.echo |= ce;
             }
@@ -303,20 +627,39 @@ impl Receiver {
                         self.unacked = 0;
                         self.ack_at = NEVER;
                     }
+                    // Linux tells the change at once, too (`dctcp_ece_ack_update`).
+                    self.ack_now |= self.rule == AckRule::Linux;
                     self.echo = ce;
                 }
             }
         }
     }
 
-    /// A round-trip time as the receiver sees it, from echoed timestamps.
-    #[inline]
-    pub(crate) fn note_rtt(&mut self, rtt: Nanos) {
-        self.rtt = if self.rtt == 0 { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
+    /// Linux: the sender's window may be very small after a mark, its answer, or a retransmission.
+    fn hasten(&mut self, segment: &Segment, ce: bool) {
+        self.ack_now |= segment.flags.has(Flags::CWR);
+        let capable = ce || segment.flags.any(Flags::ECT0 | Flags::ECT1);
+        if (ce && !self.echo) || (!capable && self.seen_ect) {
+            self.enter_quick(ECN_QUICK);
+        }
+        self.seen_ect |= capable;
     }
 
-    /// The window follows twice what the application read in a round trip.
-    fn tune(&mut self, now: Nanos) {
+    /// A round-trip time as the receiver sees it, from the timestamp `echo` in a segment of `payload`
+    /// bytes. With memory, each echo and only full segments count (`tcp_rcv_rtt_measure_ts`).
+    #[inline]
+    pub(crate) fn note_rtt(&mut self, rtt: Nanos, echo: u32, payload: u64) {
+        let known = std::mem::replace(&mut self.rtt_echo, echo) == echo;
+        if self.memory.is_some() && (known || payload < self.full) {
+            return;
+        }
+        let shorter = self.memory.is_some() && rtt < self.rtt;
+        self.rtt = if self.rtt == 0 || shorter { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
+    }
+
+    /// The window follows twice what the application read in a round trip. It reads a segment at a
+    /// time, and `beyond` bytes wait behind the first.
+    fn tune(&mut self, now: Nanos, beyond: u64) {
         // Without timestamps, a round trip is the time in which one window arrives.
         if self.rtt_at == 0 || self.nxt >= self.rtt_edge {
             if self.rtt_at != 0 {
@@ -336,8 +679,13 @@ impl Receiver {
         if self.rtt == 0 || now - self.tune_at < self.rtt {
             return;
         }
-        let read = (self.nxt - self.tune_from).saturating_sub(self.unread);
-        if read > self.tune_space {
+        let beyond = if self.memory.is_some() { beyond } else { 0 };
+        let first = self.nxt - beyond;
+        let read = first.saturating_sub(self.tune_from).saturating_sub(beyond + self.unread);
+        if read > self.tune_space && self.memory.is_some() {
+            self.grow_memory(read);
+            self.tune_space = read;
+        } else if read > self.tune_space {
             // Room for a sender that doubles, and more if it grew since the last round.
             let mut window = 2 * read + 16 * self.full;
             let growth = u128::from(window) * u128::from(read - self.tune_space)
@@ -347,7 +695,26 @@ impl Receiver {
             self.tune_space = read;
         }
         self.tune_at = now;
-        self.tune_from = self.nxt;
+        self.tune_from = first;
+    }
+
+    /// With memory: the buffer that a sender needs who doubles, after `read` bytes in a round trip.
+    fn grow_memory(&mut self, read: u64) {
+        let Some(memory) = &mut self.memory else { return };
+        let mut window = u128::from(2 * read);
+        window += if self.rtt < LOW_RTT {
+            window * u128::from(self.rtt) / u128::from(LOW_RTT)
+        } else {
+            2 * window * u128::from(read - self.tune_space) / u128::from(self.tune_space.max(1))
+        };
+        let beyond = self.held.last().map_or(0, |last| last.1 - self.nxt);
+        window += u128::from(beyond);
+        let size = window * u128::from(SHARE) / u128::from(memory.share);
+        let size = u64::try_from(size).unwrap_or(u64::MAX).min(memory.most);
+        if size > memory.size {
+            memory.size = size;
+            self.space = memory.window(size).min(self.max_space);
+        }
     }
 
     /// The delayed ACK's time has come.
@@ -355,6 +722,10 @@ impl Receiver {
         if now >= self.ack_at {
             self.ack_at = NEVER;
             self.ack_now = true;
+            if self.compressed == 0 {
+                // The wait was in vain (`tcp_delack_timer_handler`).
+                self.patience = (2 * self.patience).min(self.rto).min(MAX_DELAY);
+            }
         }
     }
 
@@ -372,11 +743,25 @@ impl Receiver {
     pub(crate) fn read(&mut self, bytes: u64) {
         self.unread = self.unread.saturating_sub(bytes);
         let announced = self.edge.saturating_sub(self.nxt);
-        let free = self.space.saturating_sub(self.unread);
+        let free = self.free();
         // RFC 1122, 4.2.3.3: half the buffer or a full segment, whichever is less.
         if free >= announced + (self.space / 2).min(2 * self.full) && announced < 2 * self.full {
             self.ack_now = true;
         }
+    }
+
+    /// With memory: the window that could be offered, if that does not take an earlier offer back
+    /// (`__tcp_select_window`).
+    fn offer(&self) -> u64 {
+        let granule = 1 << self.scale;
+        let mut free = self.free_memory();
+        if free < self.space / 2 {
+            free &= !(granule - 1);
+            if free < (self.space / 16).max(self.full) {
+                return 0;
+            }
+        }
+        free.min(self.memory.map_or(free, |memory| memory.opened)).next_multiple_of(granule)
     }
 
     /// The acknowledgement and window of a segment that is about to leave.
@@ -384,9 +769,13 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, segment: &mut Segment) {
         segment.flags |= Flags::ACK;
         segment.ack = self.nxt;
-        let free = self.space.saturating_sub(self.unread);
         let announced = self.edge.saturating_sub(self.nxt);
-        if free > announced {
+        let free = self.free();
+        if self.memory.is_some() && self.scale > 0 {
+            let window = self.offer().max(announced.next_multiple_of(1 << self.scale));
+            self.edge = self.nxt + window;
+            self.offered = window;
+        } else if free > announced {
             // No silly windows: grow by a segment at least, unless nothing is being held back.
             if self.unread == 0 || free >= announced + self.full.min(self.space / 2) {
                 let granule = 1u64 << self.scale;
@@ -395,21 +784,35 @@ impl Receiver {
             }
         }
         segment.window = self.edge.saturating_sub(self.nxt).min(u64::from(u32::MAX)) as u32;
-        if self.echo {
+        if self.ecn == Ecn::Accecn {
+            segment.flags |= self.marks.stamp(segment.len == 0);
+        } else if self.echo {
             segment.flags |= Flags::ECE;
         }
         self.ack_now = false;
+        self.queued = 0;
+        self.ends_handshake = false;
         self.ack_at = NEVER;
         self.unacked = 0;
+        self.compressed = 0;
+        if self.waits_until != NEVER {
+            self.compressed = 1;
+            self.ack_at = std::mem::replace(&mut self.waits_until, NEVER);
+        }
         self.last_ack_sent = self.nxt;
         if self.quick > 0 {
             self.quick -= 1;
         }
     }
 
-    /// The window of a SYN, which is never scaled.
-    pub(crate) fn stamp_syn(&mut self, segment: &mut Segment) {
-        let window = self.space.min(UNSCALED);
+    /// The window of a SYN, which is never scaled. With memory it is whole segments of `mss` bytes
+    /// (`tcp_select_initial_window`).
+    pub(crate) fn stamp_syn(&mut self, segment: &mut Segment, mss: u64) {
+        let mut window = self.space;
+        if self.memory.is_some() && window > mss {
+            window -= window % mss;
+        }
+        window = window.min(UNSCALED);
         segment.window = window as u32;
         self.edge = self.edge.max(self.nxt + window);
         self.ack_now = false;
@@ -449,6 +852,22 @@ impl Receiver {
         }
         for &(start, end) in &self.recent[..usize::from(self.recent_count)] {
             segment.push_sack(start, end);
+        }
+    }
+}
+
+/// The block that `new` makes with those of `blocks` that touch it.
+fn joined(new: (u64, u64), blocks: &[(u64, u64)]) -> (u64, u64) {
+    let mut block = new;
+    loop {
+        let before = block;
+        for &(start, end) in blocks {
+            if start <= block.1 && end >= block.0 {
+                block = (block.0.min(start), block.1.max(end));
+            }
+        }
+        if block == before {
+            return block;
         }
     }
 }

@@ -8,7 +8,7 @@
 //! newest one by its window's end.
 
 use crate::params::{Params, RtoRule};
-use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use sojourn_units::{MILLISECOND, Nanos, SECOND, jiffies};
 
 /// How long the least round-trip time is remembered (`net.ipv4.tcp_min_rtt_wlen`).
 const MIN_WINDOW: Nanos = 300 * SECOND;
@@ -33,6 +33,8 @@ pub struct Rtt {
     min_at: Nanos,
     latest: Nanos,
     initial: Nanos,
+    /// Ticks of the clock by which timers run, 0 for none.
+    hz: u32,
 }
 
 impl Rtt {
@@ -51,7 +53,20 @@ impl Rtt {
             min_at: 0,
             latest: 0,
             initial: params.initial_rto,
+            hz: params.hz,
         }
+    }
+
+    /// Whether timers run by ticks.
+    #[inline]
+    pub fn ticks(&self) -> bool {
+        self.hz > 0
+    }
+
+    /// When a timer fires that is set at `now` for `delay` later.
+    #[inline]
+    pub fn later(&self, now: Nanos, delay: Nanos) -> Nanos {
+        jiffies::later(now, delay, self.hz)
     }
 
     /// Whether Linux's rule is in force.

@@ -89,6 +89,21 @@ pub struct Snapshot {
     pub first_sent: Nanos,
     /// Whether the application limited the sender.
     pub app_limited: bool,
+    /// Bytes in flight, with the segment.
+    pub in_flight: u64,
+    /// Bytes taken for lost until then.
+    pub lost: u64,
+}
+
+/// A segment that was taken for lost, for controls that model the path.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// First sequence number.
+    pub seq: u64,
+    /// Sequence numbers.
+    pub len: u64,
+    /// The state of delivery when it left.
+    pub snapshot: Snapshot,
 }
 
 /// What one acknowledgement newly told.
@@ -128,6 +143,8 @@ pub struct Tally {
 pub struct Scoreboard {
     ring: Vec<Entry>,
     snapshots: Vec<Snapshot>,
+    /// What was taken for lost and not told yet; only with snapshots.
+    losses: Vec<Loss>,
     head: u64,
     tail: u64,
     mss: u64,
@@ -156,6 +173,7 @@ impl Scoreboard {
         Self {
             ring: Vec::new(),
             snapshots: if snapshots { vec![Snapshot::default()] } else { Vec::new() },
+            losses: Vec::new(),
             head: 0,
             tail: 0,
             mss: mss.max(1),
@@ -481,7 +499,22 @@ impl Scoreboard {
         let len = u64::from(entry.len);
         self.lost_bytes += len;
         self.lost_end = self.lost_end.max(index + 1);
+        self.note_loss(index);
         len
+    }
+
+    fn note_loss(&mut self, index: u64) {
+        if !self.snapshots.is_empty() {
+            let Entry { seq, len, .. } = *self.entry(index);
+            let snapshot = self.snapshots[self.slot(index)];
+            self.losses.push(Loss { seq, len: u64::from(len), snapshot });
+        }
+    }
+
+    /// The losses that were not told yet.
+    #[inline]
+    pub fn take_losses(&mut self) -> Vec<Loss> {
+        std::mem::take(&mut self.losses)
     }
 
     /// RFC 6675's `IsLost`: marks what has [`DUP_THRESH`] acknowledged segments above it. Returns
@@ -506,10 +539,15 @@ impl Scoreboard {
     }
 
     /// RACK: marks what was sent before `newest` (departure, end) and is older than `delay`.
-    /// Returns the bytes newly lost, and whether segments remain that may yet be.
-    pub fn mark_by_time(&mut self, now: Nanos, newest: (Nanos, u64), delay: Nanos) -> (u64, bool) {
+    /// Returns the bytes newly lost, and when the last segment left that may yet be.
+    pub fn mark_by_time(
+        &mut self,
+        now: Nanos,
+        newest: (Nanos, u64),
+        delay: Nanos,
+    ) -> (u64, Option<Nanos>) {
         let mut lost = 0;
-        let mut waiting = false;
+        let mut waiting = None;
         while self.timed < self.tail {
             let index = self.timed;
             let entry = *self.entry(index);
@@ -518,7 +556,7 @@ impl Scoreboard {
                     break;
                 }
                 if entry.sent_at.saturating_add(delay) > now {
-                    waiting = true;
+                    waiting = self.last_before(index, newest);
                     break;
                 }
                 lost += self.lose(index);
@@ -533,12 +571,14 @@ impl Scoreboard {
                         break;
                     }
                     if sent_at.saturating_add(delay) > now {
-                        waiting = true;
+                        waiting = waiting.max(self.last_repair_before(newest));
                         break;
                     }
                     // Marked lost again also counts: the bytes left the network a second time.
                     lost += u64::from(entry.len);
-                    self.lose(index);
+                    if self.lose(index) == 0 {
+                        self.note_loss(index);
+                    }
                     self.entry_mut(index).flags &= !REPAIR;
                     self.repair_bytes -= u64::from(entry.len);
                     self.relost.push_back(index);
@@ -547,6 +587,29 @@ impl Scoreboard {
             self.repairs.pop_front();
         }
         (lost, waiting)
+    }
+
+    /// When the last segment left that was sent before `newest` and may be late, from `index` on.
+    fn last_before(&self, index: u64, newest: (Nanos, u64)) -> Option<Nanos> {
+        (index..self.tail)
+            .map(|index| self.entry(index))
+            .filter(|entry| entry.flags & (SACKED | LOST | REPAIR) == 0)
+            .take_while(|entry| (entry.sent_at, entry.end()) < newest)
+            .last()
+            .map(|entry| entry.sent_at)
+    }
+
+    /// The same of what was sent again.
+    fn last_repair_before(&self, newest: (Nanos, u64)) -> Option<Nanos> {
+        let waits = |&&(index, sent_at): &&(u64, Nanos)| {
+            index >= self.head && {
+                let entry = self.entry(index);
+                entry.sent_at == sent_at && entry.in_repair()
+            }
+        };
+        let early =
+            |&&(index, sent_at): &&(u64, Nanos)| (sent_at, self.entry(index).end()) < newest;
+        self.repairs.iter().filter(waits).take_while(early).last().map(|&(_, sent_at)| sent_at)
     }
 
     /// The retransmission timer expired: all that is not acknowledged is lost.

@@ -1,7 +1,7 @@
 //! A TCP segment, without its payload's bytes.
 //!
 //! Source: RFC 9293, with the options of RFC 2018 (SACK), RFC 2883 (D-SACK) and RFC 7323
-//! (timestamps, window scale).
+//! (timestamps, window scale) and RFC 9768 (AccECN).
 //! Idea: sequence numbers are 64 bits wide and start at 0 with the SYN, so byte `i` of the stream
 //! has number `i + 1` and nothing wraps; the window is in bytes, already scaled. SACK blocks are
 //! kept relative to the acknowledgement, so that a segment stays small and is copied, not shared.
@@ -20,7 +20,7 @@ pub const MAX_OPTIONS: u32 = 40;
 
 /// The control bits, and the ECN field of the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// None.
@@ -41,6 +41,10 @@ impl Flags {
     pub const ECE: Self = Self(64);
     /// The congestion window was reduced.
     pub const CWR: Self = Self(128);
+    /// Accurate ECN: the third bit of its field, beside CWR and ECE (RFC 9768).
+    pub const AE: Self = Self(256);
+    /// The receiver should hand over what it has: the end of a super-packet, or of what was written.
+    pub const PSH: Self = Self(512);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -101,11 +105,13 @@ pub struct Segment {
     pub window: u32,
     blocks: [(i32, i32); MAX_BLOCKS],
     timestamps: Timestamps,
+    marked_bytes: u32,
     syn: SynOptions,
     /// Control bits.
     pub flags: Flags,
     block_count: u8,
     has_timestamps: bool,
+    has_marked_bytes: bool,
 }
 
 impl Segment {
@@ -119,10 +125,12 @@ impl Segment {
             window: 0,
             blocks: [(0, 0); MAX_BLOCKS],
             timestamps: Timestamps { value: 0, echo: 0 },
+            marked_bytes: 0,
             syn: SynOptions::default(),
             flags,
             block_count: 0,
             has_timestamps: false,
+            has_marked_bytes: false,
         }
     }
 
@@ -159,6 +167,20 @@ impl Segment {
     pub fn set_timestamps(&mut self, value: u32, echo: u32) {
         self.timestamps = Timestamps { value, echo };
         self.has_timestamps = true;
+    }
+
+    /// The AccECN option's counter of marked bytes (RFC 9768).
+    #[inline]
+    pub fn marked_bytes(&self) -> Option<u32> {
+        self.has_marked_bytes.then_some(self.marked_bytes)
+    }
+
+    /// Sets the AccECN option, if there is room for two of its counters beside all other options (set
+    /// those first).
+    #[inline]
+    pub fn set_marked_bytes(&mut self, bytes: u32) {
+        self.has_marked_bytes = self.options_len() + 8 <= MAX_OPTIONS;
+        self.marked_bytes = if self.has_marked_bytes { bytes } else { 0 };
     }
 
     /// The options of a SYN.
@@ -220,7 +242,9 @@ impl Segment {
             let permitted = u32::from(self.syn.sack_permitted && !self.has_timestamps) * 4;
             return mss + timestamps + scale + permitted;
         }
-        timestamps + sack
+        // Three counters are 11 bytes, two are 8.
+        let left = MAX_OPTIONS.saturating_sub(timestamps + sack);
+        timestamps + sack + u32::from(self.has_marked_bytes) * left.min(12)
     }
 
     /// Length as an Ethernet frame without FCS, over IPv4.
@@ -238,6 +262,7 @@ impl fmt::Debug for Segment {
             (Flags::RST, 'R'),
             (Flags::ECE, 'E'),
             (Flags::CWR, 'C'),
+            (Flags::AE, 'A'),
         ] {
             if self.flags.has(bit) {
                 write!(f, "{letter}")?;
@@ -298,6 +323,18 @@ mod tests {
         (0..4).for_each(|i| assert!(bare.push_sack(10 + i * 20, 20 + i * 20)));
         assert!(!bare.push_sack(100, 110));
         assert_eq!(bare.options_len(), 36);
+    }
+
+    #[test]
+    fn counters_take_what_other_options_leave() {
+        for (blocks, length) in [(0, 24), (1, 36), (2, 40), (3, 40)] {
+            let mut ack = Segment::new(1, 1, Flags::ACK);
+            ack.set_timestamps(1, 1);
+            (0..blocks).for_each(|i| assert!(ack.push_sack(10 + i * 20, 20 + i * 20)));
+            ack.set_marked_bytes(7);
+            assert_eq!(ack.options_len(), length, "{blocks} blocks");
+            assert_eq!(ack.marked_bytes(), (blocks < 3).then_some(7));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [`profile`](crate::profile) gives every value that is not written.
 
 use crate::params::{Ecn, Params};
-use crate::profile::{LINUX_6, Profile};
+use crate::profile::{LINUX_7_3, Profile};
 use sojourn_congestion::{EcnUse, external, hystart};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Kind, Table, Word, WordError};
@@ -13,8 +13,8 @@ use std::sync::LazyLock;
 const PROFILE: Word = Word {
     name: "profile",
     kind: Kind::Choice { of: Profile::NAMES },
-    default: "linux-6",
-    doc: "Where all other defaults come from; the defaults shown are those of linux-6.",
+    default: "linux-7.3",
+    doc: "Where all other defaults come from; the defaults shown are those of linux-7.3.",
 };
 
 static TABLES: LazyLock<Vec<&Table>> = LazyLock::new(|| {
@@ -82,7 +82,7 @@ impl Params {
         given: &Given,
         control: impl FnOnce(&Profile) -> Result<sojourn_congestion::Params, WordError>,
     ) -> Result<Self, WordError> {
-        let profile = given.text("profile").and_then(Profile::named).unwrap_or(&LINUX_6);
+        let profile = given.text("profile").and_then(Profile::named).unwrap_or(&LINUX_7_3);
         let mut params = Self::with(profile, control(profile)?);
         params.slow_start.set(given)?;
         params.set(given)?;
@@ -126,7 +126,8 @@ impl Params {
 mod tests {
     use super::*;
     use crate::params::Ecn;
-    use sojourn_congestion::{prague, reno};
+    use crate::segment::Flags;
+    use sojourn_congestion::{bbr, prague, reno};
     use sojourn_units::{MILLISECOND, SECOND};
 
     #[test]
@@ -148,7 +149,26 @@ mod tests {
         let expected = prague::Params { rtt_target: 10 * MILLISECOND, rtt_transition: 0 };
         assert_eq!((p.ecn, p.congestion), (Ecn::L4s, sojourn_congestion::Params::Prague(expected)));
         assert_eq!(Params::parse("prague ecn off").unwrap().ecn, Ecn::Off);
+        let p = Params::parse("prague ecn accecn").unwrap();
+        assert_eq!((p.ecn, p.ecn.codepoint(p.congestion.ecn())), (Ecn::Accecn, Flags::ECT1));
+        let p = Params::parse("cubic ecn accecn").unwrap();
+        assert_eq!((p.ecn, p.ecn.codepoint(p.congestion.ecn())), (Ecn::Accecn, Flags::ECT0));
+        assert_eq!(Params::parse("cubic").unwrap().ecn, Ecn::Off, "net.ipv4.tcp_ecn = 2");
         assert_eq!(Params::parse("bbr min_rto 5ms").unwrap().min_rto, 5 * MILLISECOND);
+    }
+
+    #[test]
+    fn a_profile_adapts_other_controls_than_its_own() {
+        for (profile, expected) in
+            [("linux-7.3", bbr::Variant::Linux), ("linux-6", bbr::Variant::Draft)]
+        {
+            let p = Params::parse(&format!("bbr profile {profile}")).unwrap();
+            assert!(
+                matches!(p.congestion, sojourn_congestion::Params::Bbr(b) if b.variant == expected)
+            );
+        }
+        let p = Params::parse("bbr profile linux-7.3 variant draft").unwrap();
+        assert_eq!(p.congestion, sojourn_congestion::Params::named("bbr").unwrap());
     }
 
     #[test]

@@ -25,7 +25,8 @@ fn every_control_fills_a_link() {
         pipe.ends[0].write_unlimited();
         let share = goodput(&mut pipe, 5 * SECOND, 30 * SECOND) / (20e6 * FULL);
         println!("{text}: {share:.3}");
-        assert!(share > least && share < 1.001, "{text}: {share}");
+        // What a hole held back may come all at once: a queue more.
+        assert!(share > least && share < 1.002, "{text}: {share}");
     }
 }
 
@@ -57,13 +58,23 @@ fn the_receive_window_follows_the_rate() {
     let mut pipe = Pipe::simple("cubic window_scaling off", "100mbit", 50 * MILLISECOND, 1000);
     pipe.ends[0].write_unlimited();
     let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
-    assert!(rate < 65_535.0 * 80.0 && rate > 0.9 * 65_535.0 * 80.0, "{rate}");
+    assert!(rate <= 65_535.0 * 80.0 && rate > 0.9 * 65_535.0 * 80.0, "{rate}");
     // A fixed window is that window a round trip.
-    let mut pipe =
-        Pipe::simple("cubic autotune off rwnd 144800b", "100mbit", 50 * MILLISECOND, 1000);
+    let mut pipe = Pipe::simple(
+        "cubic memory payload autotune off rwnd 144800b",
+        "100mbit",
+        50 * MILLISECOND,
+        1000,
+    );
     pipe.ends[0].write_unlimited();
     let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
     assert!((rate / (144_800.0 * 80.0) - 1.0).abs() < 0.03, "{rate}");
+    // As memory it is the share of payload in a frame: 160/256 of 1448 in 2304 bytes.
+    let words = "cubic memory truesize autotune off rwnd 230400b frame_memory 2304b";
+    let mut pipe = Pipe::simple(words, "100mbit", 50 * MILLISECOND, 1000);
+    pipe.ends[0].write_unlimited();
+    let rate = goodput(&mut pipe, 4 * SECOND, 4 * SECOND);
+    assert!((rate / (144_000.0 * 80.0) - 1.0).abs() < 0.03, "{rate}");
 }
 
 #[test]

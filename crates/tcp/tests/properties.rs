@@ -23,6 +23,7 @@ fn words() -> impl Strategy<Value = String> {
             "nagle on",
             "pacing on",
             "ecn classic",
+            "ecn accecn",
             "iw 1",
             "delack_timeout 0",
             "autotune on",

@@ -107,20 +107,42 @@ fn cubic_is_reno_friendly() {
     near(found, expected, 0.12, "cubic in the Reno-friendly region");
 }
 
-/// BBR does not take random loss for congestion: it fills a 10 Mbit/s link at 2 %.
-#[test]
-fn bbr_ignores_random_loss() {
-    let mut pipe = Pipe::simple("bbr", "10mbit", 20 * MILLISECOND, 100);
+/// Goodput over 10 Mbit/s and 40 ms under random loss, and the share of what was sent that was lost.
+fn over_loss(words: &str, loss: f64, limit: usize) -> (f64, f64) {
+    let mut pipe = Pipe::simple(words, "10mbit", 20 * MILLISECOND, limit);
     let mut draws = Draws(5);
     pipe.paths[0].fate =
-        Box::new(move |_, _| if draws.chance(0.02) { Fate::Drop } else { Fate::Deliver });
+        Box::new(move |_, _| if draws.chance(loss) { Fate::Drop } else { Fate::Deliver });
     pipe.ends[0].write_unlimited();
     pipe.run(5 * SECOND);
     let before = pipe.ends[1].bytes_delivered();
+    let lost = (pipe.paths[0].dropped, pipe.paths[0].sent);
     pipe.run(30 * SECOND);
     let rate = (pipe.ends[1].bytes_delivered() - before) as f64 * 8.0 / 30.0;
+    let share = (pipe.paths[0].dropped - lost.0) as f64 / (pipe.paths[0].sent - lost.1) as f64;
+    (rate, share)
+}
+
+/// BBR does not take random loss for congestion: it fills a 10 Mbit/s link at 2 %.
+#[test]
+fn bbr_ignores_random_loss() {
+    let (rate, _) = over_loss("bbr", 0.02, 100);
     let expected = 10e6 * 1448.0 / 1514.0 * 0.98;
     near(rate, expected, 0.08, "bbr at 2 % loss, bit/s");
+}
+
+/// BBR version 3 bears less than its threshold of 2 %, gives way above it, and loses little where the
+/// buffer is a quarter of the bandwidth-delay product, in which version 1 loses much.
+#[test]
+fn bbr3_bears_loss_below_its_threshold() {
+    let full = 10e6 * 1448.0 / 1514.0;
+    for loss in [0.0, 0.005] {
+        near(over_loss("bbr3", loss, 100).0, full * (1.0 - loss), 0.12, "bbr3, bit/s");
+    }
+    let (above, _) = over_loss("bbr3", 0.1, 100);
+    assert!(above < 0.6 * over_loss("bbr", 0.1, 100).0, "{above}");
+    let ((_, third), (rate, first)) = (over_loss("bbr3", 0.0, 8), over_loss("bbr", 0.0, 8));
+    assert!(third < 0.02 && third < first / 2.0, "{third} {first} {rate}");
 }
 
 /// DCTCP keeps a step-marked queue near its threshold: full throughput, no loss.

@@ -15,7 +15,8 @@
 //! | `+TIME expect NAME VALUE ...` | `cwnd`, `ssthresh`, `pipe` in segments, or bytes with `b`; `state`, `phase`, counters |
 //!
 //! A segment is `FLAGS SEQ:END [ack N] [win N] [sack A:B ...] [ts VALUE ECHO] [mss N] [sackok]
-//! [wscale N] [noect]`; flags are letters of `SFR.EC` (`.` is ACK), `T` for ECT(0) and `L` for ECT(1)
+//! [wscale N] [marked N] [noect]`; flags are letters of `SFR.ECA` (`.` is ACK, `A` is AE), `marked` is
+//! the option's counter of marked bytes, `T` for ECT(0) and `L` for ECT(1)
 //! (`noect` for neither). What an expected segment does not name is not compared, but for flags (`T` and
 //! `L` excepted), SEQ:END and, if there are SACK blocks, all of them. Times are relative to the line
 //! before.
@@ -49,10 +50,12 @@ fn letters(text: &str) -> Result<Flags, String> {
         flags |= match letter {
             'S' => Flags::SYN,
             'F' => Flags::FIN,
+            'P' => Flags::PSH,
             'R' => Flags::RST,
             '.' => Flags::ACK,
             'E' => Flags::ECE,
             'C' => Flags::CWR,
+            'A' => Flags::AE,
             'T' => Flags::ECT0,
             'L' => Flags::ECT1,
             _ => return Err(format!("`{letter}` is no flag")),
@@ -72,6 +75,7 @@ struct Written {
     ts: bool,
     options: bool,
     ect: bool,
+    marked: bool,
     ce: bool,
 }
 
@@ -87,6 +91,7 @@ fn written(words: &[&str]) -> Result<Written, String> {
         ts: false,
         options: false,
         ect: flags.any(Flags::ECT0 | Flags::ECT1),
+        marked: false,
         ce: false,
     };
     let span = u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN));
@@ -131,6 +136,10 @@ fn written(words: &[&str]) -> Result<Written, String> {
             "wscale" => {
                 options.window_scale = Some(number(take(&mut i)?)? as u8);
                 w.options = true;
+            }
+            "marked" => {
+                w.segment.set_marked_bytes(number(take(&mut i)?)? as u32);
+                w.marked = true;
             }
             "noect" => w.ect = true,
             "ce" => w.ce = true,
@@ -323,10 +332,15 @@ impl Script {
             (Flags::ACK, "ACK"),
             (Flags::ECE, "ECE"),
             (Flags::CWR, "CWR"),
+            (Flags::AE, "AE"),
         ] {
             if want.flags.has(bit) != got.flags.has(bit) {
                 return complain(name);
             }
+        }
+        // Pushes are compared where the line has one.
+        if want.flags.has(Flags::PSH) && !got.flags.has(Flags::PSH) {
+            return complain("PSH");
         }
         let codepoint = |s: &Segment| [Flags::ECT0, Flags::ECT1].map(|bit| s.flags.has(bit));
         if w.ect && codepoint(want) != codepoint(&got) {
@@ -343,6 +357,9 @@ impl Script {
         }
         if w.ts && want.timestamps() != got.timestamps() {
             return complain(&format!("ts {:?}", got.timestamps()));
+        }
+        if w.marked && want.marked_bytes() != got.marked_bytes() {
+            return complain(&format!("marked {:?}", got.marked_bytes()));
         }
         if w.options && want.syn_options() != got.syn_options() {
             return complain(&format!("options {:?}", got.syn_options()));

@@ -130,6 +130,39 @@ impl Block {
         self.u32(0);
     }
 
+    /// Begins a section.
+    fn section(&mut self) {
+        self.begin(SECTION);
+        self.u32(BYTE_ORDER);
+        self.u16(1);
+        self.u16(0);
+        // A section of unknown length.
+        self.0.extend([0xff; 8]);
+        self.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
+        self.end_of_options();
+    }
+
+    /// Describes an interface: a side of a link's queue.
+    fn interface(&mut self, link: &str, side: &str, framing: Framing, snaplen: usize) {
+        self.begin(INTERFACE);
+        self.u16(if framing == Framing::Ethernet { ETHERNET } else { RAW });
+        self.u16(0);
+        self.u32(snaplen as u32);
+        self.option(NAME, format!("{link} {side}").as_bytes());
+        self.option(RESOLUTION, &[9]);
+        self.end_of_options();
+    }
+
+    /// Counts the packets that an interface has, and lacks.
+    fn statistics(&mut self, side: usize, at: u64, packets: u64, missed: u64) {
+        self.begin(STATISTICS);
+        self.u32(side as u32);
+        self.time(at);
+        self.option(RECEIVED, &(packets + missed).to_le_bytes());
+        self.option(LEFT_OUT, &missed.to_le_bytes());
+        self.end_of_options();
+    }
+
     /// Ends the block, and gives its bytes.
     fn end(&mut self) -> &[u8] {
         let length = self.0.len() as u32 + 4;
@@ -298,23 +331,10 @@ impl Captures {
 impl Capture {
     /// Section and interfaces.
     fn head(&mut self, block: &mut Block, snaplen: usize) {
-        block.begin(SECTION);
-        block.u32(BYTE_ORDER);
-        block.u16(1);
-        block.u16(0);
-        // A section of unknown length.
-        block.0.extend([0xff; 8]);
-        block.option(APPLICATION, concat!("sojourn ", env!("CARGO_PKG_VERSION")).as_bytes());
-        block.end_of_options();
+        block.section();
         let _ = self.ring.push_entire_slice(block.end());
         for side in SIDES {
-            block.begin(INTERFACE);
-            block.u16(if self.framing == Framing::Ethernet { ETHERNET } else { RAW });
-            block.u16(0);
-            block.u32(snaplen as u32);
-            block.option(NAME, format!("{} {side}", self.name).as_bytes());
-            block.option(RESOLUTION, &[9]);
-            block.end_of_options();
+            block.interface(&self.name, side, self.framing, snaplen);
             let _ = self.ring.push_entire_slice(block.end());
         }
     }
@@ -335,18 +355,75 @@ impl Capture {
     /// How many packets each interface has, and lacks. Waits for room.
     fn tail(&mut self, block: &mut Block, epoch: Nanos) {
         for side in 0..SIDES.len() {
-            block.begin(STATISTICS);
-            block.u32(side as u32);
-            block.time(epoch);
-            let seen = self.packets[side] + self.missed[side];
-            block.option(RECEIVED, &seen.to_le_bytes());
-            block.option(LEFT_OUT, &self.missed[side].to_le_bytes());
-            block.end_of_options();
+            block.statistics(side, epoch, self.packets[side], self.missed[side]);
             let bytes = block.end();
             while self.ring.push_entire_slice(bytes).is_err() && !self.ring.is_abandoned() {
                 std::thread::sleep(NAP);
             }
         }
+    }
+}
+
+/// A capture of a queue that is not ours, whose packets are seen before it and after it: Ethernet frames,
+/// at times that count from the run's start. Nothing tells here which packets the queue drops.
+#[derive(Debug)]
+pub struct Outside<W> {
+    to: W,
+    snaplen: usize,
+    room: u64,
+    block: Block,
+    captured: Captured,
+}
+
+impl<W: Write> Outside<W> {
+    /// Begins the file of a link; `snaplen` bytes of each packet are kept, and packets beyond `largest`
+    /// bytes of the file are left out.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn new(link: &str, snaplen: u32, mut to: W, largest: u64) -> io::Result<Self> {
+        let mut block = Block::default();
+        let snaplen = snaplen as usize;
+        block.section();
+        to.write_all(block.end())?;
+        for side in &SIDES[..2] {
+            block.interface(link, side, Framing::Ethernet, snaplen);
+            to.write_all(block.end())?;
+        }
+        let captured =
+            Captured { link: link.to_owned(), packets: [0; 3], missed: [0; 3], error: None };
+        Ok(Self { to, snaplen, room: largest, block, captured })
+    }
+
+    /// Writes a packet of `length` bytes that begins with `frame`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn see(&mut self, at: Nanos, side: Side, frame: &[u8], length: u32) -> io::Result<()> {
+        let kept = &frame[..frame.len().min(self.snaplen)];
+        packet_block(&mut self.block, at, side, kept, length, None);
+        let bytes = self.block.end();
+        let Some(room) = self.room.checked_sub(bytes.len() as u64) else {
+            self.captured.missed[side as usize] += 1;
+            return Ok(());
+        };
+        self.room = room;
+        self.captured.packets[side as usize] += 1;
+        self.to.write_all(bytes)
+    }
+
+    /// Ends the file, and says what came of it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(mut self) -> io::Result<Captured> {
+        for side in 0..2 {
+            let Captured { packets, missed, .. } = &self.captured;
+            self.block.statistics(side, 0, packets[side], missed[side]);
+            self.to.write_all(self.block.end())?;
+        }
+        self.to.flush()?;
+        Ok(self.captured)
     }
 }
 
@@ -557,6 +634,23 @@ mod tests {
         assert_eq!(blocks.iter().filter(|&&(kind, _)| kind == PACKET).count(), 3);
         let dropped = blocks[blocks.len() - 3].1;
         assert!(dropped.windows(12).any(|w| w == [5, 0, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn a_queue_that_is_not_ours_is_captured_at_both_sides() {
+        let mut bytes = Vec::new();
+        let mut capture = Outside::new("up", 40, &mut bytes, 150).unwrap();
+        for (at, side) in [(5, Side::Before), (7, Side::After), (9, Side::Before)] {
+            capture.see(at, side, &[1; 100], 1514).unwrap();
+        }
+        let captured = capture.finish().unwrap();
+        // 32 bytes around 40 of each packet: two fit.
+        assert_eq!((captured.packets, captured.missed), ([1, 1, 0], [1, 0, 0]));
+        let blocks = blocks(&bytes);
+        let kinds: Vec<_> = blocks.iter().map(|&(kind, _)| kind).collect();
+        assert_eq!(kinds, [SECTION, 1, 1, 6, 6, 5, 5]);
+        let word = |at: usize| u32::from_le_bytes(blocks[4].1[at..at + 4].try_into().unwrap());
+        assert_eq!([0, 4, 8, 12, 16].map(word), [1, 0, 7, 40, 1514]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! A flow has a port of its own at its server's side, by which its packets are known: [`FIRST_PORT`] plus
 //! the flow's number, counted over all groups in the plan's order. The data's receiver listens there; of
-//! Web traffic the server. TCP
+//! Web traffic the server. Programs of the user's own (`command`) may use other ports: what no flow has
+//! by its port, between the two hosts of such a flow, is that flow's, and its data go both ways. TCP
 //! connections are followed in both directions: what is sent again, what arrives once and in order,
 //! round-trip times from a segment to its acknowledgement at the sender (Karn's rule).
 
@@ -81,6 +82,8 @@ struct Flow {
     nodes: (u32, u32),
     /// Whether it is Web traffic, whose data come from the server.
     pages: bool,
+    /// Whether its data go both ways, by whatever carrier: programs of the user's own.
+    both: bool,
     /// When its first packet was sent, and its last connection ended.
     start: Nanos,
     end: Option<Nanos>,
@@ -92,9 +95,12 @@ struct Flow {
     delays: Moments,
     last_delay: Option<Nanos>,
     jitter: f64,
-    /// The connection of its latest packet.
-    latest: (u16, u32),
+    /// The connection of its latest packet, by the ports of its two nodes.
+    latest: (Ports, u32),
 }
+
+/// Ports of one connection. Of a flow whose data go one way the client's is enough.
+type Ports = (u16, u16);
 
 impl Flow {
     /// Who opens its connections, or sends its datagrams.
@@ -103,7 +109,7 @@ impl Flow {
     }
 }
 
-/// One TCP connection, its data's direction only.
+/// One direction of a TCP connection, mostly that of the data.
 #[derive(Clone, Debug)]
 struct Connection {
     /// The first sequence number, of the SYN.
@@ -118,11 +124,14 @@ struct Connection {
     began: Nanos,
     fin: Option<u64>,
     closed: bool,
+    /// The other direction, where that is followed too.
+    mirror: u32,
 }
 
 impl Connection {
-    fn new(began: Nanos) -> Self {
+    fn new(began: Nanos, mirror: u32) -> Self {
         Self {
+            mirror,
             origin: None,
             sent: 0,
             arrived: 0,
@@ -155,6 +164,39 @@ impl Connection {
     }
 }
 
+/// The books of both directions as one.
+fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
+    FlowAccount {
+        sent: one.sent + other.sent,
+        duplicated: one.duplicated + other.duplicated,
+        dropped: one.dropped + other.dropped,
+        lost: one.lost + other.lost,
+        received: one.received + other.received,
+    }
+}
+
+/// The flows that have what is known by no port, by their two nodes, the lower one first. Of several
+/// between the same two it is the first whose programs are not told a port; if all are, none has it.
+fn rest(plan: &Plan) -> BTreeMap<(u32, u32), u32> {
+    let mut all: BTreeMap<(u32, u32), Vec<(bool, u32)>> = BTreeMap::new();
+    let mut id = 0;
+    for group in &plan.groups {
+        for number in 0..group.count {
+            let (from, to) = group.pairs[number as usize % group.pairs.len()];
+            if let App::Command(params) = &group.app {
+                let pair = (from.min(to) as u32, from.max(to) as u32);
+                all.entry(pair).or_default().push((params.names_port(), id));
+            }
+            id += 1;
+        }
+    }
+    let chosen = |flows: &[(bool, u32)]| match *flows {
+        [(_, only)] => Some(only),
+        _ => flows.iter().find(|(port, _)| !port).map(|&(_, id)| id),
+    };
+    all.iter().filter_map(|(pair, flows)| Some((*pair, chosen(flows)?))).collect()
+}
+
 /// All flows of a plan.
 #[derive(Clone, Debug)]
 pub struct Flows {
@@ -165,7 +207,9 @@ pub struct Flows {
     /// Groups each of whose connections is a transfer: of a file, a Web object.
     transfers: Vec<bool>,
     connections: Vec<Connection>,
-    by_port: BTreeMap<(u32, u16), u32>,
+    by_port: BTreeMap<(u32, Ports), u32>,
+    /// The flow that has what is known by no port, by its two nodes, the lower one first.
+    rest: BTreeMap<(u32, u32), u32>,
 }
 
 impl Flows {
@@ -180,6 +224,7 @@ impl Flows {
                     number,
                     nodes: (from as u32, to as u32),
                     pages: matches!(group.app, App::Web(_)),
+                    both: matches!(group.app, App::Command(_)),
                     start: Nanos::MAX,
                     end: None,
                     tally: Tally::default(),
@@ -189,7 +234,7 @@ impl Flows {
                     delays: Moments::default(),
                     last_delay: None,
                     jitter: 0.0,
-                    latest: (0, NO_CONNECTION),
+                    latest: ((0, 0), NO_CONNECTION),
                 });
             }
         }
@@ -204,6 +249,7 @@ impl Flows {
                 .collect(),
             connections: Vec::new(),
             by_port: BTreeMap::new(),
+            rest: rest(plan),
         }
     }
 
@@ -224,7 +270,7 @@ impl Flows {
         let stranger = Belonging { account: self.strangers(), connection: NO_CONNECTION };
         let index = |port: u16| usize::from(port.wrapping_sub(FIRST_PORT));
         let of = |port: u16| (port >= FIRST_PORT).then(|| index(port));
-        let found = [(of(facts.ports.1), facts.ports.0), (of(facts.ports.0), facts.ports.1)]
+        let by_port = [(of(facts.ports.1), facts.ports.0), (of(facts.ports.0), facts.ports.1)]
             .into_iter()
             .find_map(|(index, client)| {
                 let id = index?;
@@ -238,13 +284,28 @@ impl Flows {
                     (false, true) => ((nodes.0 == flow.client()) == flow.pages, true),
                     (true, _) => ((nodes.1 == flow.client()) != flow.pages, true),
                 };
-                let fits = self.tcp[flow.group as usize] == facts.tcp;
+                let fits = flow.both || self.tcp[flow.group as usize] == facts.tcp;
                 (fits && ours).then_some((id as u32, back, client))
             });
+        let found = by_port.or_else(|| {
+            let pair = (nodes.0.min(nodes.1), nodes.0.max(nodes.1));
+            let id = *self.rest.get(&pair).filter(|_| passing == (false, false))?;
+            Some((id, nodes != self.all[id as usize].nodes, 0))
+        });
         let Some((id, back, client)) = found else { return stranger };
         let account = 2 * id + u32::from(back);
-        let connection =
-            if facts.tcp { self.connection(now, id, client, facts) } else { NO_CONNECTION };
+        if !facts.tcp {
+            return Belonging { account, connection: NO_CONNECTION };
+        }
+        let connection = if self.all[id as usize].both {
+            let (here, there) = facts.ports;
+            let forward =
+                self.connection(now, id, if back { (there, here) } else { (here, there) }, facts);
+            let mirror = self.connections.get(forward as usize).map(|one| one.mirror);
+            if back { mirror.unwrap_or(NO_CONNECTION) } else { forward }
+        } else {
+            self.connection(now, id, (client, 0), facts)
+        };
         Belonging { account, connection }
     }
 
@@ -253,26 +314,31 @@ impl Flows {
         2 * self.all.len() as u32
     }
 
-    fn connection(&mut self, now: Nanos, id: u32, client: u16, facts: &Facts) -> u32 {
+    fn connection(&mut self, now: Nanos, id: u32, ports: Ports, facts: &Facts) -> u32 {
         let flow = &mut self.all[id as usize];
-        if flow.latest.0 == client && flow.latest.1 != NO_CONNECTION {
+        if flow.latest.0 == ports && flow.latest.1 != NO_CONNECTION {
             return flow.latest.1;
         }
-        let known = self.by_port.get(&(id, client)).copied();
+        let known = self.by_port.get(&(id, ports)).copied();
         let connection = known.unwrap_or_else(|| {
             let fresh = facts.flags & TcpView::SYN != 0 && self.connections.len() < CONNECTIONS;
             if !fresh {
                 return NO_CONNECTION;
             }
             let number = self.connections.len() as u32;
-            self.connections.push(Connection::new(now));
-            self.by_port.insert((id, client), number);
+            if flow.both {
+                self.connections.push(Connection::new(now, number + 1));
+                self.connections.push(Connection::new(now, number));
+            } else {
+                self.connections.push(Connection::new(now, NO_CONNECTION));
+            }
+            self.by_port.insert((id, ports), number);
             if self.transfers[flow.group as usize] {
                 self.groups[flow.group as usize].begin(now);
             }
             number
         });
-        flow.latest = (client, connection);
+        flow.latest = (ports, connection);
         connection
     }
 
@@ -290,7 +356,8 @@ impl Flows {
     /// A host hands a packet to the network at `now`.
     pub fn sent(&mut self, now: Nanos, whose: Belonging, facts: &Facts) {
         let id = whose.account / 2;
-        if id as usize >= self.all.len() || whose.account % 2 == 1 {
+        let Some(flow) = self.all.get(id as usize) else { return };
+        if whose.account % 2 == 1 && !flow.both {
             return;
         }
         self.began(now, id);
@@ -327,7 +394,11 @@ impl Flows {
         if id as usize >= self.all.len() {
             return;
         }
-        if whose.account % 2 == 1 {
+        let both = self.all[id as usize].both;
+        if both && facts.tcp {
+            let mirror = self.connections.get(whose.connection as usize).map(|one| one.mirror);
+            self.acknowledged(now, id, mirror.unwrap_or(NO_CONNECTION), facts);
+        } else if whose.account % 2 == 1 && !both {
             self.acknowledged(now, id, whose.connection, facts);
             return;
         }
@@ -343,7 +414,11 @@ impl Flows {
             flow.last_delay = Some(delay);
             if first {
                 flow.tally.bytes += u64::from(facts.payload);
-                group.bytes += u64::from(facts.payload);
+                if both {
+                    flow.tally.datagrams += u64::from(facts.payload);
+                } else {
+                    group.bytes += u64::from(facts.payload);
+                }
             }
             return;
         }
@@ -415,6 +490,18 @@ impl Flows {
         }
     }
 
+    /// The values of a time series' sample, for each group: the rate at which payload was delivered since
+    /// the sample an `interval` ago, and the flows that are active. `delivered` is kept between samples.
+    pub fn sample(&self, delivered: &mut [u64], interval: Nanos) -> Vec<f64> {
+        let span = interval as f64 / SECOND as f64;
+        let groups = self.groups.iter().zip(delivered);
+        let values = groups.flat_map(|(group, delivered)| {
+            let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
+            [bytes as f64 * 8.0 / span, group.active.value() as f64]
+        });
+        values.collect()
+    }
+
     /// Counts up all flows since the end of the warm-up.
     pub fn count_up(&self, accounts: &[FlowAccount]) -> Vec<Counted> {
         let counted = |(flow, books): (&Flow, &[FlowAccount])| {
@@ -425,11 +512,12 @@ impl Flows {
             } else {
                 flow.jitter / SECOND as f64
             };
+            let [data, back] = [0, 1].map(|way| books_since(&books[way], &flow.books[way]));
             Counted {
                 tcp,
                 bytes: tally.bytes,
                 tally,
-                books: [0, 1].map(|way| books_since(&books[way], &flow.books[way])),
+                books: if flow.both { [together(data, back), back] } else { [data, back] },
                 jitter,
                 mos: f64::NAN,
             }

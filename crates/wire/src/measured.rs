@@ -7,7 +7,7 @@ use sojourn_link::Medium;
 use sojourn_measure::Table;
 use sojourn_network::{LinkSeries, Network, Record, Span, append, flow_report, table};
 use sojourn_plan::{Plan, Transport};
-use sojourn_units::{EPOCH, Nanos, SECOND};
+use sojourn_units::{EPOCH, Nanos};
 
 /// The measurements of a run.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Measured {
 }
 
 /// Columns of the series that tell of groups.
-fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
+pub fn series_columns(plan: &Plan) -> Vec<(String, &'static str)> {
     let mut columns = Vec::new();
     for group in &plan.groups {
         let tcp = matches!(group.transport, Transport::Tcp(_));
@@ -62,13 +62,8 @@ impl Measured {
     /// Takes a sample of the time series.
     pub fn sample(&mut self, now: Nanos, plan: &Plan, net: &Network<PacketMeta, Watch>) {
         let Some(series) = &mut self.series else { return };
-        let span = plan.observe.series_interval as f64 / SECOND as f64;
-        let groups = self.flows.groups.iter().zip(&mut self.delivered);
-        let others = groups.flat_map(|(group, delivered)| {
-            let bytes = group.bytes - std::mem::replace(delivered, group.bytes);
-            [bytes as f64 * 8.0 / span, group.active.value() as f64]
-        });
-        series.sample(net, plan, now, others.collect::<Vec<_>>());
+        let others = self.flows.sample(&mut self.delivered, plan.observe.series_interval);
+        series.sample(net, plan, now, others);
     }
 
     /// The run stopped in the warm-up: nothing was measured, and the record says so by its span.

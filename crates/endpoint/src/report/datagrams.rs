@@ -3,7 +3,7 @@
 use super::{Making, Stats};
 use crate::log::{Event, Kind};
 use sojourn_measure::Histogram;
-use sojourn_traffic::{App, Receiver};
+use sojourn_traffic::Receiver;
 use sojourn_units::{EPOCH, MILLISECOND, Nanos};
 
 /// Bytes of a datagram that carry its number.
@@ -22,11 +22,7 @@ struct Datagram {
 /// Makes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let mut datagrams = sent(making, out);
-    let mut receiver = Receiver::default();
-    let playout = match &making.group.app {
-        App::Voip(voip) => Some(voip.playout),
-        _ => None,
-    };
+    let mut receiver = Receiver::new(&making.group.app);
     let mut expected = 0;
     let mut greatest = 0;
     let mut warm = false;
@@ -51,7 +47,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
         }
         let delay = event.at.saturating_sub(*sent);
         greatest = greatest.max(delay);
-        receiver.receive(number, event.length, delay, playout);
+        receiver.receive(event.at, number, event.length, delay);
         if warm {
             making.report.received += 1;
             making.report.bytes += u64::from(event.length);
@@ -77,11 +73,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.pending = pending;
     making.report.jitter = receiver.jitter();
     let settled = datagrams.len() as u64 - pending;
-    if let (App::Voip(voip), Some((delay, loss, burst))) =
-        (&making.group.app, receiver.call(settled))
-    {
-        making.report.mos = voip.quality(delay, loss, burst).mos;
-    }
+    making.report.mos = receiver.mos(&making.group.app, settled);
 }
 
 /// The datagrams that were due, in their order.

@@ -6,6 +6,7 @@
 //! is told apart (`lateness`). And a datagram that has not come by the run's end is lost if it was
 //! sent more than twice the greatest delay seen before, else `pending`.
 
+mod bulk;
 mod datagrams;
 mod transfers;
 mod writes;
@@ -105,6 +106,25 @@ pub struct FlowReport {
     pub end: Option<Nanos>,
     /// What went wrong: numbers of errors, and how often.
     pub errors: Vec<(u32, u64)>,
+    /// What the kernel said of an endless transfer's connection, since the start.
+    pub samples: Vec<BulkSample>,
+    /// Bytes that an endless transfer had delivered at times, in nanoseconds since the start.
+    pub deliveries: Vec<(Nanos, u64)>,
+}
+
+/// What the kernel said of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BulkSample {
+    /// Nanoseconds since the run's start.
+    pub at: Nanos,
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Smoothed round-trip time in nanoseconds.
+    pub smoothed_rtt: Nanos,
+    /// Segments sent again since the connection was opened.
+    pub retransmitted: u64,
+    /// Expiries of the retransmission timer since then, if the kernel counts them.
+    pub timeouts: Option<u64>,
 }
 
 /// A transfer: times in nanoseconds since the run's start.
@@ -171,7 +191,7 @@ impl Making<'_> {
 }
 
 /// Makes results of the logs of all hosts, in any order. What happens after the run's end is none of
-/// it: a host may act a little late. `end` is when the run ended, in nanoseconds
+/// it, but for the last sample of an endless transfer: a host may act a little late. `end` is when the run ended, in nanoseconds
 /// since its start: its duration, unless it was cut short.
 ///
 /// # Errors
@@ -179,12 +199,17 @@ impl Making<'_> {
 pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Report, String> {
     let count: usize = plan.groups.iter().map(|group| group.count as usize).sum();
     let over = EPOCH + end.min(plan.duration);
+    let of_group = |group: &Group| {
+        std::iter::repeat_n(matches!(group.app, App::Bulk(_)), group.count as usize)
+    };
+    let bulk: Vec<bool> = plan.groups.iter().flat_map(of_group).collect();
     let mut sent: Vec<Vec<Event>> = vec![Vec::new(); count];
     let mut received: Vec<Vec<Event>> = vec![Vec::new(); count];
     for log in logs {
         for event in log::read(log) {
             let event = event?;
-            if event.at >= over {
+            let sampled = bulk.get(event.flow as usize).is_some_and(|&bulk| bulk);
+            if event.at >= over && !sampled {
                 continue;
             }
             let lists = if is_receivers(event.kind) { &mut received } else { &mut sent };
@@ -197,7 +222,8 @@ pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Repo
     let mut number = 0;
     for (g, group) in plan.groups.iter().enumerate() {
         let (mut delay, mut fct) = (Histogram::new(), Histogram::new());
-        let made = matches!(group.app, App::Transfer(_)) || group.app.sends_packets();
+        let made =
+            matches!(group.app, App::Bulk(_) | App::Transfer(_)) || group.app.sends_packets();
         for flow in group.flows(seed, plan.duration) {
             let mine = number as usize;
             number += 1;
@@ -222,6 +248,7 @@ pub fn report(plan: &Plan, seed: u64, logs: &[&[u8]], end: Nanos) -> Result<Repo
             };
             let (out, back) = (&sent[mine], &received[mine]);
             match (&group.transport, &group.app) {
+                (_, App::Bulk(_)) => bulk::make(&mut making, out, back),
                 (_, App::Transfer(_)) => transfers::make(&mut making, out, back),
                 (Transport::Udp, _) => datagrams::make(&mut making, out, back),
                 (Transport::Tcp(_), _) => writes::make(&mut making, out, back),
@@ -415,6 +442,35 @@ mod tests {
         assert_eq!(flow.errors, [(111, 1)]);
         assert!((group.fct.stats.mean - 0.35).abs() < 1e-9, "{:?}", group.fct);
         assert!(flow.lateness.mean.is_nan());
+    }
+
+    #[test]
+    fn endless_transfers_are_sampled() {
+        use Kind::{Delivered, Retransmitted, RoundTrip, TimedOut, Window};
+        let plan = plan("bulk", Some("reno"), None);
+        let out = [
+            (Window, 14_480, 1448, 500),
+            (RoundTrip, 20_000_000, 0, 500),
+            (Retransmitted, 0, 0, 500),
+            (Window, 7240, 1448, 600),
+            (RoundTrip, 21_000_000, 0, 600),
+            (Retransmitted, 3, 0, 600),
+            (TimedOut, 1, 0, 600),
+        ];
+        let back =
+            [(Delivered, 1000, 0, 500), (Delivered, 3000, 0, 1500), (Delivered, 9000, 0, 9000)];
+        let (flow, group) = made(&plan, [&log(&out), &log(&back)]);
+        let second = BulkSample {
+            at: 600 * MILLISECOND,
+            window: 7240,
+            smoothed_rtt: 21_000_000,
+            retransmitted: 3,
+            timeouts: Some(1),
+        };
+        assert_eq!((flow.samples.len(), flow.samples[1]), (2, second));
+        // Half of the second interval lies before the warm-up's end.
+        assert_eq!(flow.bytes, 7000);
+        assert_eq!(group.fct.stats.count, 0);
     }
 
     #[test]

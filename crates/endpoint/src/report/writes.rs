@@ -3,7 +3,7 @@
 use super::{Making, Stats, Transfer};
 use crate::log::{Event, Kind};
 use sojourn_measure::Histogram;
-use sojourn_traffic::{App, Receiver};
+use sojourn_traffic::Receiver;
 use sojourn_units::{EPOCH, Nanos};
 
 /// A write that was made.
@@ -18,11 +18,7 @@ struct Write {
 /// Makes the report of a flow.
 pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     let (writes, closed) = written(making, out);
-    let mut receiver = Receiver::default();
-    let playout = match &making.group.app {
-        App::Voip(voip) => Some(voip.playout),
-        _ => None,
-    };
+    let mut receiver = Receiver::new(&making.group.app);
     let mut waiting = writes.iter().peekable();
     let (mut warm, mut before, mut delivered) = (false, 0, 0);
     let mut last = None;
@@ -35,7 +31,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
         delivered = event.number;
         while let Some(write) = waiting.next_if(|write| write.end <= delivered) {
             let delay = event.at.saturating_sub(write.due);
-            receiver.receive(write.seq, write.payload, delay, playout);
+            receiver.receive(event.at, write.seq, write.payload, delay);
             last = Some(event.at);
             if warm {
                 making.report.received += 1;
@@ -52,11 +48,7 @@ pub fn make(making: &mut Making, out: &[Event], back: &[Event]) {
     making.report.pending = pending;
     making.report.jitter = receiver.jitter();
     let seqs = writes.last().map_or(0, |write| write.seq + 1);
-    if let (App::Voip(voip), Some((delay, loss, burst))) =
-        (&making.group.app, receiver.call(seqs - pending))
-    {
-        making.report.mos = voip.quality(delay, loss, burst).mos;
-    }
+    making.report.mos = receiver.mos(&making.group.app, seqs - pending);
     let Some(start) = making.flow.start.filter(|_| !out.is_empty()) else { return };
     let end = last.filter(|_| closed && pending == 0);
     let bytes = writes.last().map_or(0, |write| write.end);

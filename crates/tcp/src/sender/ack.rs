@@ -36,7 +36,12 @@ impl Sender {
         if segment.ack < self.space.una {
             return;
         }
-        if self.board.is_empty() && !segment.has_sack() && !segment.flags.has(Flags::ECE) {
+        let counts = self.ecn.counts();
+        if self.board.is_empty()
+            && !segment.has_sack()
+            && (counts || !segment.flags.has(Flags::ECE))
+        {
+            self.ecn.count(segment, 0, self.window.mss);
             return self.on_window(segment);
         }
         let before = Before {
@@ -53,22 +58,43 @@ impl Sender {
         };
         let news = self.update_scoreboard(segment, echo, &mut tally);
         let rtt = self.on_round_trip(now, &news, &tally);
-        let rate = self.rate.on_ack(now, tally.delivered, tally.snapshot, self.rtt.min());
+        let mut rate = self.rate.on_ack(now, tally.delivered, tally.snapshot, self.rtt.min());
         self.rack.on_delivery(now, tally.newest, tally.reordered);
         self.on_probe_answer(now, segment, &news, before.flight);
 
-        let marked = self.on_echo(now, segment, news.acked, before.flight);
+        let (is_echo, marks) = self.read_marks(segment, &news, tally.delivered);
+        if self.ecn.is_enabled() {
+            let report = Ack {
+                now,
+                acked: news.acked,
+                delivered: tally.delivered,
+                marked: marks.min(tally.delivered),
+                una: self.space.una,
+                nxt: self.space.nxt,
+                ..Ack::default()
+            };
+            self.control.before_reduction(&self.window, &report);
+        }
+        self.on_echo(now, is_echo, before.flight);
+        let marked = if counts || !is_echo { marks } else { news.acked };
         self.detect_mistakes(&news, tally.original);
         if self.recovery.is_over(self.space.una) {
             self.leave_phase();
         }
         let lost = self.find_losses(now, news.acked);
+        self.tell_losses(now);
+        if let Some((snapshot, _)) = &tally.snapshot {
+            rate.lost = self.rate.lost_since(snapshot);
+        }
         if self.board.lost_bytes() > 0 && self.recovery.may_enter() {
             self.enter_recovery(now, before.flight);
         }
 
         let acked = self.counted(news.acked.min(tally.delivered), before.phase);
         let pipe = self.pipe();
+        // Linux grows the window also on the acknowledgement that ends a reduction.
+        let was_reducing = before.phase.is_reducing() && !self.recovery.is_whole();
+        let may_grow = !was_reducing && !self.recovery.is_reducing();
         self.tell_control(&Ack {
             now,
             acked,
@@ -82,10 +108,12 @@ impl Sender {
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
-            may_grow: news.acked > 0 && !before.phase.is_reducing() && !self.recovery.is_reducing(),
+            may_grow: news.acked > 0 && may_grow,
             cwnd_limited: self.is_cwnd_limited(&before),
             in_recovery: self.recovery.is_repairing(),
             app_limited: self.rate.is_app_limited(),
+            departure: self.pacer.next().unwrap_or(0),
+            paced: self.pacer.is_enabled(),
             rate,
         });
         let safe = news.acked > 0 && lost == 0;
@@ -220,18 +248,36 @@ impl Sender {
         }
     }
 
-    /// An ECN echo (RFC 3168, section 6.1.2); returns the bytes acknowledged under it.
+    /// Whether an acknowledgement echoes a mark, and the bytes that were delivered with one: under ECE
+    /// all, with AccECN those that the peer counted.
     #[inline]
-    fn on_echo(&mut self, now: Nanos, segment: &Segment, acked: u64, flight: u64) -> u64 {
-        if !self.ecn.is_echo(segment) {
-            return 0;
+    fn read_marks(&mut self, segment: &Segment, news: &News, delivered: u64) -> (bool, u64) {
+        if !self.ecn.counts() {
+            let is_echo = self.ecn.is_echo(segment);
+            return (is_echo, if is_echo { delivered } else { 0 });
+        }
+        if news.acked == 0 && delivered == 0 {
+            return (false, 0);
+        }
+        let marks = self.ecn.count(segment, delivered, self.window.mss).unwrap_or_default();
+        (marks.packets > 0 || marks.bytes > 0, marks.bytes)
+    }
+
+    /// An ECN echo (RFC 3168, section 6.1.2).
+    #[inline]
+    fn on_echo(&mut self, now: Nanos, is_echo: bool, flight: u64) {
+        if !is_echo {
+            return;
         }
         self.counters.ece_acks += 1;
         if self.recovery.is_open() && !self.recovery.owns_window() && !self.answers_marks {
             self.reduce(now, flight, Cause::Ecn);
             self.on_ecn_reduction();
         }
-        acked
+        let models = self.answers_marks && self.recovery.owns_window();
+        if models && self.ecn.begins_round(self.space.una, self.space.nxt) {
+            self.on_ecn_reduction();
+        }
     }
 
     fn on_ecn_reduction(&mut self) {
@@ -277,6 +323,15 @@ impl Sender {
         self.rack.detect(now, &mut self.board, in_recovery, &self.rtt)
     }
 
+    /// Tells the control of each segment newly taken for lost.
+    #[inline]
+    pub(super) fn tell_losses(&mut self, now: Nanos) {
+        for loss in self.board.take_losses() {
+            let lost = self.rate.on_lost(now, &loss, self.recovery.uses_sack());
+            self.control.on_lost(&self.window, &lost);
+        }
+    }
+
     /// The bytes that count for the window, of those newly delivered and acknowledged. What had been
     /// acknowledged selectively has been counted, or came during a recovery.
     #[inline]
@@ -298,7 +353,7 @@ impl Sender {
     fn tell_control(&mut self, report: &Ack) {
         let cwnd = self.window.cwnd;
         self.control.on_ack(&mut self.window, report);
-        if self.answers_marks && self.window.cwnd < cwnd {
+        if self.answers_marks && !self.recovery.owns_window() && self.window.cwnd < cwnd {
             self.on_ecn_reduction();
             self.event();
         }

@@ -22,11 +22,15 @@ pub(crate) struct Burst {
     enabled: bool,
     /// Its segments that have not left.
     left: u64,
+    /// Its segments that have left.
+    sent: u64,
+    /// Smoothed size, in sixteenths of a segment.
+    mean: u64,
 }
 
 impl Burst {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, left: 0 }
+        Self { enabled, left: 0, sent: 0, mean: 16 }
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -43,12 +47,27 @@ impl Burst {
     #[inline]
     pub(crate) fn begin(&mut self, segments: u64) {
         self.left = segments;
+        self.sent = 0;
+        self.mean = self.mean - self.mean / 8 + 2 * segments;
+    }
+
+    /// The smoothed size in sixteenths of a segment.
+    #[inline]
+    pub(crate) fn mean(&self) -> u64 {
+        self.mean
     }
 
     /// A segment left.
     #[inline]
     pub(crate) fn on_sent(&mut self) {
         self.left = self.left.saturating_sub(1);
+        self.sent += 1;
+    }
+
+    /// Whether the segment that left was the last of several.
+    #[inline]
+    pub(crate) fn is_complete(&self) -> bool {
+        self.enabled && self.left == 0 && self.sent > 1
     }
 
     /// No further segment can leave now.

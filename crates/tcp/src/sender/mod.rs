@@ -47,9 +47,10 @@ use self::rto::RetransmissionTimer;
 use self::space::SendSpace;
 use self::stream::Stream;
 use self::undo::Undo;
-use crate::params::{Ecn, Pacing, Params, Recovery as Method};
+use crate::params::{Ecn, Memory, Pacing, Params, Recovery as Method};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
+use sojourn_congestion::hystart::Count;
 use sojourn_congestion::{Congestion, Window};
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
@@ -94,6 +95,7 @@ pub(crate) struct Output {
     pub(crate) len: u32,
     pub(crate) fin: bool,
     pub(crate) cwr: bool,
+    pub(crate) push: bool,
     pub(crate) repeat: bool,
 }
 
@@ -115,7 +117,7 @@ pub(crate) struct Sender {
     /// cwnd stopped the sender while data below this was sent (RFC 7661).
     limited_end: u64,
     restart: Restart,
-    ecn: EcnSender,
+    pub(crate) ecn: EcnSender,
 
     pub(crate) recovery: Recovery,
     duplicates: DuplicateAcks,
@@ -146,13 +148,14 @@ impl Sender {
         let control = Congestion::new(&params.congestion, params.slow_start, &window);
         Self {
             space: SendSpace::default(),
-            stream: Stream::new(params.send_buffer, params.nagle),
+            stream: Stream::new(params.send_buffer, params.nagle)
+                .counting(params.memory == Memory::Truesize),
             board: Scoreboard::new(window.mss, false),
             rtt: Rtt::new(params),
             counters: Counters::default(),
             answers_marks: control.answers_marks(),
             limited_end: 0,
-            restart: Restart { rule: params.idle_restart, initial },
+            restart: Restart { rule: params.idle_restart, initial, whole: false },
             ecn: EcnSender::default(),
             recovery: Recovery::new(params.recovery, control.owns_window()),
             duplicates: DuplicateAcks::default(),
@@ -194,18 +197,21 @@ impl Sender {
         self.control.on_start(&mut self.window, now, self.draw);
         self.answers_marks = self.control.answers_marks();
         let method = if sack { params.recovery } else { Method::NewReno };
-        self.recovery = Recovery::new(method, self.control.owns_window());
+        let whole = params.slow_start.count == Count::Segments;
+        self.recovery = Recovery::new(method, self.control.owns_window()).counting(whole);
+        self.restart.whole = whole;
         let rack = params.rack && self.recovery.uses_sack();
         self.rack = Rack::new(rack);
         self.probe = TailProbe::new(rack);
-        self.ecn = EcnSender::new(ecn != Ecn::Off);
+        self.ecn = EcnSender::new(ecn);
         self.rate = DeliveryRate::new(self.control.wants_rate());
         self.board = Scoreboard::new(self.window.mss, self.rate.is_enabled());
         self.pacer = Pacer::new(match params.pacing {
             Pacing::Auto => self.control.pacing_rate().is_some(),
             Pacing::Off => false,
             Pacing::On => true,
-        });
+        })
+        .with_credit(params.pacing_credit);
         self.space.una = 1;
         self.space.nxt = 1;
         if lost_syns > 0 && self.rtt.srtt() == 0 {

@@ -21,6 +21,7 @@ impl Sender {
         {
             return Some(output);
         }
+        self.stream.fill(&self.space, self.window.mss, self.burst.mean());
         let pipe = self.pipe();
         // RFC 6675, NextSeg, rule 1: lost segments go first, unless F-RTO asks for new data.
         if self.board.lost_bytes() > 0
@@ -65,7 +66,8 @@ impl Sender {
     /// The next new segment's payload and FIN, whatever cwnd says.
     #[inline]
     fn next_segment(&self, probe: bool) -> Option<(u64, bool)> {
-        self.stream.next(&self.space, self.window.mss, !probe && !self.board.is_empty())
+        let joins = !self.burst.is_over();
+        self.stream.next(&self.space, self.window.mss, !probe && !self.board.is_empty(), joins)
     }
 
     #[inline]
@@ -99,7 +101,8 @@ impl Sender {
             }
         }
         self.burst.on_sent();
-        Some(self.send(now, len, fin))
+        let push = self.burst.is_complete() || len < self.window.mss || self.unsent() == len;
+        Some(Output { push, ..self.send(now, len, fin) })
     }
 
     /// Segments that leave at once now that at least one may, with `flight` bytes in flight; 0 to
@@ -130,13 +133,13 @@ impl Sender {
     /// There is nothing that may be sent.
     fn on_nothing(&mut self, now: Nanos, pipe: u64) {
         let waiting = self.unsent();
-        if waiting > 0 && self.space.usable() > 0 {
+        if waiting > 0 && self.space.usable() > 0 && !self.stream.is_starved(&self.space) {
             return;
         }
         if self.rate.is_enabled() && pipe < self.window.cwnd && self.board.lost_bytes() == 0 {
             self.rate.on_app_limited(pipe);
         }
-        if waiting > 0 && self.board.is_empty() {
+        if waiting > 0 && self.board.is_empty() && self.space.usable() == 0 {
             self.persist.start(now, &self.rtt);
         }
     }
@@ -147,7 +150,7 @@ impl Sender {
             return;
         }
         let idle = now - self.last_sent;
-        self.control.on_restart(&self.window, now, idle);
+        self.control.on_restart(&mut self.window, now, idle);
         if !self.recovery.owns_window() {
             self.restart.apply(&mut self.window, idle, self.rtt.rto());
         }
@@ -173,8 +176,15 @@ impl Sender {
         None
     }
 
+    /// Bytes in flight with `len` more, for rate samples.
+    #[inline]
+    fn pipe_with(&self, len: u64) -> u64 {
+        if self.rate.is_enabled() { self.pipe() + len } else { 0 }
+    }
+
     fn send(&mut self, now: Nanos, len: u64, fin: bool) -> Output {
-        let snapshot = self.rate.on_sent(now, self.board.is_empty());
+        let in_flight = self.pipe_with(len);
+        let snapshot = self.rate.on_sent(now, self.board.is_empty(), in_flight);
         let seq = self.space.nxt;
         let numbers = len + u64::from(fin);
         self.board.push(seq, numbers as u32, fin, now, snapshot);
@@ -189,12 +199,13 @@ impl Sender {
         self.schedule_probe(now);
         self.persist.stop();
         let cwr = self.ecn.take_cwr(len);
-        Output { seq, len: len as u32, fin, cwr, repeat: false }
+        Output { seq, len: len as u32, fin, cwr, push: false, repeat: false }
     }
 
     fn repeat(&mut self, now: Nanos, index: u64) -> Output {
-        let snapshot = self.rate.on_sent(now, false);
         let entry = *self.board.entry(index);
+        let in_flight = self.pipe_with(u64::from(entry.len));
+        let snapshot = self.rate.on_sent(now, false, in_flight);
         self.board.on_repair(index, now, snapshot, self.rack.is_enabled());
         self.recovery.on_retransmit();
         self.last_sent = now;
@@ -212,7 +223,7 @@ impl Sender {
         } else {
             self.rto.start(now, &self.rtt);
         }
-        Output { seq: entry.seq, len, fin: entry.fin, cwr: false, repeat: true }
+        Output { seq: entry.seq, len, fin: entry.fin, cwr: false, push: false, repeat: true }
     }
 
     #[inline]
@@ -245,6 +256,13 @@ impl Sender {
     fn probe_window(&mut self, now: Nanos) -> Output {
         self.counters.window_probes += 1;
         self.persist.on_probe(now, &self.rtt);
-        Output { seq: self.space.nxt - 1, len: 0, fin: false, cwr: false, repeat: false }
+        Output {
+            seq: self.space.nxt - 1,
+            len: 0,
+            fin: false,
+            cwr: false,
+            push: false,
+            repeat: false,
+        }
     }
 }

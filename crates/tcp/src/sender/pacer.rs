@@ -2,7 +2,8 @@
 //!
 //! Source: Linux's internal pacing (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`).
 //! Idea: each segment moves the earliest departure of the next one by its transmission time at the
-//! pacing rate. Time in which nothing was sent gives no credit.
+//! pacing rate. Time in which nothing was sent gives no credit; in Linux (`pacing_credit`) it shortens
+//! the next gap, by half at most.
 //! Invariants: `next` never moves back; a segment is charged at most [`MAX_GAP`].
 
 use crate::receiver::NEVER;
@@ -18,6 +19,10 @@ const MAX_GAP: Nanos = 10 * SECOND;
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
+    /// A late departure shortens the gap after it.
+    credit: bool,
+    /// How late the present super-packet is, as far as it has not shortened a gap.
+    late: Nanos,
     /// Segments that may still leave unpaced.
     free: u8,
     /// The earliest departure of the next segment.
@@ -28,13 +33,25 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, free: FREE_SEGMENTS, next: 0, waiting: false }
+        Self { enabled, credit: false, late: 0, free: FREE_SEGMENTS, next: 0, waiting: false }
+    }
+
+    /// Gives credit for late departures, if `credit`.
+    #[must_use]
+    pub(crate) fn with_credit(self, credit: bool) -> Self {
+        Self { credit, ..self }
     }
 
     /// The earliest departure of the next segment, if segments are paced.
     #[inline]
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.enabled.then_some(self.next)
+    }
+
+    /// Whether segments are paced.
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled
     }
 
     /// When a segment that was held back may leave.
@@ -52,6 +69,7 @@ impl Pacer {
     /// Whether a segment must be held back.
     #[inline]
     pub(crate) fn must_wait(&mut self, now: Nanos) -> bool {
+        self.late = 0;
         self.waiting = self.enabled && now < self.next;
         self.waiting
     }
@@ -64,10 +82,19 @@ impl Pacer {
         }
         if self.free > 0 {
             self.free -= 1;
+            if self.credit {
+                self.next = self.next.max(now);
+            }
             return;
         }
-        let gap = bytes * SECOND / rate().max(1);
-        self.next = self.next.max(now) + gap.min(MAX_GAP);
+        let mut gap = (bytes * SECOND / rate().max(1)).min(MAX_GAP);
+        if self.credit {
+            self.late = self.late.max(now.saturating_sub(self.next));
+            let less = self.late.min(gap / 2);
+            self.late -= less;
+            gap -= less;
+        }
+        self.next = self.next.max(now) + gap;
     }
 }
 
@@ -118,6 +145,26 @@ mod tests {
         pacer.on_sent(EPOCH, 1000, || 1_000_000);
         pacer.on_sent(EPOCH + SECOND, 1000, || 1_000_000);
         assert_eq!(pacer.next(), Some(EPOCH + SECOND + MILLISECOND));
+    }
+
+    #[test]
+    fn with_credit_a_late_departure_shortens_the_gap_by_half_at_most() {
+        let mut pacer = Pacer::new(true).with_credit(true);
+        for _ in 0..FREE_SEGMENTS {
+            pacer.on_sent(EPOCH, 1000, || 1);
+        }
+        pacer.on_sent(EPOCH, 1000, || 1_000_000);
+        assert_eq!(pacer.next(), Some(EPOCH + MILLISECOND), "on time");
+        let due = EPOCH + MILLISECOND;
+        pacer.must_wait(due + MILLISECOND / 4);
+        pacer.on_sent(due + MILLISECOND / 4, 1000, || 1_000_000);
+        assert_eq!(pacer.next(), Some(due + MILLISECOND), "on time again");
+        // Two segments that leave together, late by much.
+        let late = EPOCH + SECOND;
+        pacer.must_wait(late);
+        pacer.on_sent(late, 1000, || 1_000_000);
+        pacer.on_sent(late, 1000, || 1_000_000);
+        assert_eq!(pacer.next(), Some(late + MILLISECOND));
     }
 
     #[test]

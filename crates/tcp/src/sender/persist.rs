@@ -32,7 +32,7 @@ impl Persist {
     /// Data waits for the window; starts the timer if it is not running.
     pub(crate) fn start(&mut self, now: Nanos, rtt: &Rtt) {
         if self.at == NEVER {
-            self.at = now + rtt.backed_off(self.backoff);
+            self.at = rtt.later(now, rtt.backed_off(self.backoff));
         }
     }
 
@@ -66,7 +66,7 @@ impl Persist {
     /// A probe left: the interval doubles.
     pub(crate) fn on_probe(&mut self, now: Nanos, rtt: &Rtt) {
         self.backoff = (self.backoff + 1).min(32);
-        self.at = now + rtt.backed_off(self.backoff);
+        self.at = rtt.later(now, rtt.backed_off(self.backoff));
     }
 }
 

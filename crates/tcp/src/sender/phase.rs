@@ -70,6 +70,7 @@ impl Sender {
         self.duplicates.on_reduction(self.space.nxt);
         self.duplicates.reset();
         self.board.mark_all();
+        self.tell_losses(now);
         self.frto.on_timeout(in_recovery);
         self.rto.back_off(now, &self.rtt);
     }

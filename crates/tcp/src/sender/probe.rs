@@ -5,6 +5,7 @@
 //! Invariant: at most one probe is outstanding.
 
 use crate::receiver::NEVER;
+use crate::rtt::Rtt;
 use sojourn_units::{MILLISECOND, Nanos, SECOND};
 
 /// A delayed ACK may take this long (section 7.2; Linux: the least RTO).
@@ -54,13 +55,13 @@ impl TailProbe {
         &mut self,
         now: Nanos,
         is_quiet: bool,
-        srtt: Nanos,
+        rtt: &Rtt,
         one_in_flight: bool,
         rto_at: Nanos,
     ) {
         self.at = NEVER;
         if self.enabled && is_quiet && self.end == 0 {
-            self.at = (now + timeout(srtt, one_in_flight)).min(rto_at);
+            self.at = rtt.later(now, timeout(rtt.srtt(), one_in_flight)).min(rto_at);
         }
     }
 
@@ -139,13 +140,21 @@ fn timeout(srtt: Nanos, one_in_flight: bool) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Params;
     use sojourn_units::EPOCH;
 
     const RTT: Nanos = 50 * MILLISECOND;
 
+    /// Of one sample, by a clock without ticks.
+    fn rtt() -> Rtt {
+        let mut rtt = Rtt::new(&Params { hz: 0, ..Params::default() });
+        rtt.sample(RTT, 0, 1);
+        rtt
+    }
+
     fn scheduled() -> TailProbe {
         let mut probe = TailProbe::new(true);
-        probe.schedule(EPOCH, true, RTT, false, NEVER);
+        probe.schedule(EPOCH, true, &rtt(), false, NEVER);
         probe
     }
 
@@ -159,7 +168,7 @@ mod tests {
     #[test]
     fn it_never_expires_after_the_retransmission_timer() {
         let mut probe = TailProbe::new(true);
-        probe.schedule(EPOCH, true, RTT, true, EPOCH + SECOND / 5);
+        probe.schedule(EPOCH, true, &rtt(), true, EPOCH + SECOND / 5);
         assert_eq!(probe.deadline(), EPOCH + SECOND / 5);
     }
 
@@ -171,17 +180,17 @@ mod tests {
         assert!(probe.take_due() && !probe.take_due());
         probe.on_sent(100, true);
         assert!(probe.is_outstanding());
-        probe.schedule(EPOCH + SECOND, true, RTT, false, NEVER);
+        probe.schedule(EPOCH + SECOND, true, &rtt(), false, NEVER);
         assert_eq!(probe.deadline(), NEVER);
     }
 
     #[test]
     fn signs_of_loss_stop_it() {
         let mut probe = scheduled();
-        probe.schedule(EPOCH, false, RTT, false, NEVER);
+        probe.schedule(EPOCH, false, &rtt(), false, NEVER);
         assert_eq!(probe.deadline(), NEVER);
         let mut probe = TailProbe::new(false);
-        probe.schedule(EPOCH, true, RTT, false, NEVER);
+        probe.schedule(EPOCH, true, &rtt(), false, NEVER);
         assert_eq!(probe.deadline(), NEVER);
     }
 

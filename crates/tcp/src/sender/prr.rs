@@ -1,6 +1,7 @@
 //! Proportional rate reduction.
 //!
-//! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB).
+//! Source: RFC 6937 with RFC 9937's safe acknowledgements (PRR-SSRB); in whole segments, Linux's
+//! `tcp_cwnd_reduction`, which reckons with cwnd at the beginning instead of the flight.
 //! Idea: one segment leaves for each `1/beta` delivered, so that cwnd arrives at ssthresh at the end
 //! of the round. Below ssthresh no more is sent than was delivered, plus one segment if the
 //! acknowledgement is safe.
@@ -18,24 +19,38 @@ pub(crate) struct Prr {
     sent: u64,
     /// `RecoverFS`.
     flight: u64,
+    /// The unit that is counted: a byte, or a segment.
+    unit: u64,
 }
 
 impl Prr {
     /// A reduction begins with `flight` bytes outstanding.
     pub(crate) fn start(flight: u64) -> Self {
-        Self { delivered: 0, sent: 0, flight: flight.max(1) }
+        Self { delivered: 0, sent: 0, flight: flight.max(1), unit: 1 }
+    }
+
+    /// A reduction in whole segments begins.
+    pub(crate) fn start_whole(window: &Window) -> Self {
+        let flight = window.segments().max(1);
+        Self { delivered: 0, sent: 0, flight, unit: window.mss }
     }
 
     /// Data left.
     #[inline]
     pub(crate) fn on_sent(&mut self, bytes: u64) {
-        self.sent += bytes;
+        self.sent += bytes.div_ceil(self.unit.max(1));
     }
 
     /// An acknowledgement in recovery sets cwnd. `safe`: it moved forward and found no loss.
     pub(crate) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
+        let unit = self.unit.max(1);
+        let (delivered, pipe) = (delivered.div_ceil(unit), pipe.div_ceil(unit));
+        let (ssthresh, segment) = (window.ssthresh / unit, window.mss / unit);
+        if unit > 1 && delivered == 0 {
+            // Linux: cwnd stays.
+            return;
+        }
         self.delivered += delivered;
-        let ssthresh = window.ssthresh;
         let mut allowed = if pipe > ssthresh {
             // Section 3: ceil(prr_delivered * ssthresh / RecoverFS) - prr_out.
             let share = u128::from(self.delivered) * u128::from(ssthresh);
@@ -44,15 +59,15 @@ impl Prr {
             // PRR-SSRB: packet conservation, one segment more if that is safe.
             let mut limit = self.delivered.saturating_sub(self.sent).max(delivered);
             if safe {
-                limit += window.mss;
+                limit += segment;
             }
             limit.min(ssthresh - pipe)
         };
         if self.sent == 0 {
             // The fast retransmission always leaves.
-            allowed = allowed.max(window.mss);
+            allowed = allowed.max(segment);
         }
-        window.set_cwnd(pipe + allowed);
+        window.set_cwnd((pipe + allowed) * unit);
     }
 }
 
@@ -106,6 +121,25 @@ mod tests {
         prr.on_sent(MSS);
         prr.on_ack(&mut window, 0, 19_000, false);
         assert_eq!(window.cwnd, 19_000);
+    }
+
+    /// cwnd 7, ssthresh 4 of it, in segments: 1 for the retransmission, then ceil(4 d / 7) - sent.
+    #[test]
+    fn in_whole_segments_all_is_rounded_up_to_the_next_segment() {
+        let mut window = Window { cwnd: 7 * MSS, ssthresh: 4 * MSS, mss: MSS };
+        let mut prr = Prr::start_whole(&window);
+        // The fourth of seven is delivered; three are out of order, one is lost.
+        prr.on_ack(&mut window, MSS, 5 * MSS, false);
+        assert_eq!(window.cwnd, 6 * MSS);
+        prr.on_sent(900);
+        prr.on_ack(&mut window, MSS, 5 * MSS + 1, false);
+        assert_eq!(window.cwnd, 7 * MSS, "a part of a segment in flight is one");
+        prr.on_ack(&mut window, 0, 5 * MSS, false);
+        assert_eq!(window.cwnd, 7 * MSS, "without a delivery nothing moves");
+        prr.on_ack(&mut window, 100, 4 * MSS, true);
+        assert_eq!(window.cwnd, 4 * MSS, "at ssthresh nothing is added");
+        prr.on_ack(&mut window, MSS, 2 * MSS, true);
+        assert_eq!(window.cwnd, 4 * MSS, "below it, what brings the flight there");
     }
 
     proptest! {

@@ -8,10 +8,13 @@
 use crate::receiver::NEVER;
 use crate::rtt::Rtt;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
-use sojourn_units::Nanos;
+use sojourn_units::{MILLISECOND, Nanos};
 
 /// Recoveries for which a wider reordering window is kept (section 6.2, step 4).
 const PERSIST: u32 = 16;
+
+/// What a timer by ticks waits longer (`TCP_TIMEOUT_MIN_US`).
+const MARGIN: Nanos = 2 * MILLISECOND;
 
 /// RACK's state.
 #[derive(Clone, Debug)]
@@ -113,7 +116,11 @@ impl Rack {
         }
         let delay = self.delay(in_recovery, board.sacked_count(), rtt.min(), rtt.srtt());
         let (lost, waiting) = board.mark_by_time(now, self.newest, delay);
-        self.at = if waiting { (self.newest.0 + delay).max(now + 1) } else { NEVER };
+        self.at = waiting.map_or(NEVER, |sent| {
+            // `linux-6` keeps its results: there the timer counts from the newest departure.
+            let from = if rtt.ticks() { sent } else { self.newest.0 };
+            late_at(now, from + delay, rtt)
+        });
         lost
     }
 
@@ -127,6 +134,12 @@ impl Rack {
         };
         self.rtt + window
     }
+}
+
+/// When the reordering timer fires for a segment that is lost at `due`.
+fn late_at(now: Nanos, due: Nanos, rtt: &Rtt) -> Nanos {
+    let left = due.saturating_sub(now);
+    if rtt.ticks() { rtt.later(now, left + MARGIN) } else { now + left.max(1) }
 }
 
 #[cfg(test)]
@@ -167,7 +180,8 @@ mod tests {
         let now = sack(&mut rack, &mut board, 1);
         assert_eq!(rack.detect(now, &mut board, false, &rtt), 0);
         let due = EPOCH + RTT + RTT / 4;
-        assert!(rack.deadline() >= due && rack.deadline() <= due + MILLISECOND);
+        // Two milliseconds more, and the tick after.
+        assert_eq!(rack.deadline(), due + MARGIN + MILLISECOND);
         assert_eq!(rack.detect(rack.deadline(), &mut board, false, &rtt), 1000);
         assert_eq!(rack.deadline(), NEVER);
     }

@@ -7,8 +7,8 @@
 //! Invariants: no sample exceeds the true send rate; a sample over less than the least round-trip
 //! time has no interval.
 
-use crate::scoreboard::Snapshot;
-use sojourn_congestion::RateSample;
+use crate::scoreboard::{Loss, Snapshot};
+use sojourn_congestion::{Lost, RateSample};
 use sojourn_units::Nanos;
 
 /// The connection's delivery state (section 3.1.1's `C`).
@@ -17,6 +17,8 @@ pub(crate) struct DeliveryRate {
     enabled: bool,
     /// `C.delivered`, in bytes.
     delivered: u64,
+    /// Bytes taken for lost so far.
+    lost: u64,
     /// `C.delivered_time`.
     delivered_at: Nanos,
     /// `C.first_sent_time`.
@@ -27,7 +29,7 @@ pub(crate) struct DeliveryRate {
 
 impl DeliveryRate {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, delivered: 0, delivered_at: 0, first_sent: 0, app_limited: 0 }
+        Self { enabled, delivered: 0, lost: 0, delivered_at: 0, first_sent: 0, app_limited: 0 }
     }
 
     #[inline]
@@ -41,9 +43,9 @@ impl DeliveryRate {
         self.app_limited > 0
     }
 
-    /// A segment leaves (section 3.2); `idle` if nothing is in flight.
+    /// A segment leaves (section 3.2); `idle` if nothing is outstanding. `in_flight` bytes are, with it.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool) -> Snapshot {
+    pub(crate) fn on_sent(&mut self, now: Nanos, idle: bool, in_flight: u64) -> Snapshot {
         if idle && self.enabled {
             self.first_sent = now;
             self.delivered_at = now;
@@ -53,7 +55,30 @@ impl DeliveryRate {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             app_limited: self.is_app_limited(),
+            in_flight,
+            lost: self.lost,
         }
+    }
+
+    /// A segment was taken for lost.
+    pub(crate) fn on_lost(&mut self, now: Nanos, loss: &Loss, selective: bool) -> Lost {
+        self.lost += loss.len;
+        Lost {
+            now,
+            seq: loss.seq,
+            len: loss.len,
+            in_flight: loss.snapshot.in_flight,
+            lost: self.lost - loss.snapshot.lost,
+            delivered: self.delivered,
+            app_limited: loss.snapshot.app_limited,
+            selective,
+        }
+    }
+
+    /// Bytes taken for lost since `snapshot`.
+    #[inline]
+    pub(crate) fn lost_since(&self, snapshot: &Snapshot) -> u64 {
+        self.lost - snapshot.lost
     }
 
     /// The sender has no data to send although cwnd admits it, with `flight` bytes in flight
@@ -91,6 +116,7 @@ impl DeliveryRate {
         let arriving = self.delivered_at.saturating_sub(snapshot.delivered_at);
         rate.prior_delivered = snapshot.delivered;
         rate.app_limited = snapshot.app_limited;
+        rate.in_flight = snapshot.in_flight;
         rate.delivered = self.delivered - snapshot.delivered;
         rate.interval = sending.max(arriving);
         if rate.interval < min_rtt {
@@ -113,8 +139,8 @@ mod tests {
     #[test]
     fn a_sample_is_what_was_delivered_since_the_segment_left() {
         let mut rate = DeliveryRate::new(true);
-        let first = rate.on_sent(EPOCH, true);
-        let second = rate.on_sent(EPOCH + MILLISECOND, false);
+        let first = rate.on_sent(EPOCH, true, 0);
+        let second = rate.on_sent(EPOCH + MILLISECOND, false, 0);
         let sample = rate.on_ack(EPOCH + RTT, 1000, Some((first, EPOCH)), RTT);
         assert_eq!((sample.delivered, sample.interval), (1000, RTT));
         let late = EPOCH + 12 * MILLISECOND;
@@ -126,8 +152,8 @@ mod tests {
     #[test]
     fn the_send_interval_counts_if_it_is_longer() {
         let mut rate = DeliveryRate::new(true);
-        rate.on_sent(EPOCH, true);
-        let snapshot = rate.on_sent(EPOCH + 30 * MILLISECOND, false);
+        rate.on_sent(EPOCH, true, 0);
+        let snapshot = rate.on_sent(EPOCH + 30 * MILLISECOND, false, 0);
         // Acknowledgements came together: the second segment's interval is the sending's.
         let sent = EPOCH + 30 * MILLISECOND;
         let sample = rate.on_ack(EPOCH + 25 * MILLISECOND, 2000, Some((snapshot, sent)), RTT);
@@ -137,7 +163,7 @@ mod tests {
     #[test]
     fn a_sample_shorter_than_the_least_round_trip_has_no_interval() {
         let mut rate = DeliveryRate::new(true);
-        let snapshot = rate.on_sent(EPOCH, true);
+        let snapshot = rate.on_sent(EPOCH, true, 0);
         let sample = rate.on_ack(EPOCH + RTT - 1, 1000, Some((snapshot, EPOCH)), RTT);
         assert_eq!((sample.delivered, sample.interval), (1000, 0));
     }
@@ -145,9 +171,9 @@ mod tests {
     #[test]
     fn an_application_limited_phase_ends_when_its_flight_is_delivered() {
         let mut rate = DeliveryRate::new(true);
-        rate.on_sent(EPOCH, true);
+        rate.on_sent(EPOCH, true, 0);
         rate.on_app_limited(1000);
-        assert!(rate.on_sent(EPOCH, false).app_limited);
+        assert!(rate.on_sent(EPOCH, false, 0).app_limited);
         rate.on_ack(EPOCH + RTT, 1000, None, RTT);
         assert!(rate.is_app_limited());
         rate.on_ack(EPOCH + RTT, 1, None, RTT);
@@ -157,10 +183,10 @@ mod tests {
     #[test]
     fn silence_begins_a_new_interval() {
         let mut rate = DeliveryRate::new(true);
-        let first = rate.on_sent(EPOCH, true);
+        let first = rate.on_sent(EPOCH, true, 0);
         rate.on_ack(EPOCH + RTT, 1000, Some((first, EPOCH)), RTT);
         let later = EPOCH + SECOND;
-        let second = rate.on_sent(later, true);
+        let second = rate.on_sent(later, true, 0);
         let sample = rate.on_ack(later + RTT, 1000, Some((second, later)), RTT);
         assert_eq!((sample.delivered, sample.interval), (1000, RTT));
     }
@@ -168,7 +194,7 @@ mod tests {
     #[test]
     fn without_samples_nothing_is_kept() {
         let mut rate = DeliveryRate::new(false);
-        let snapshot = rate.on_sent(EPOCH, true);
+        let snapshot = rate.on_sent(EPOCH, true, 0);
         assert_eq!(
             rate.on_ack(EPOCH + RTT, 1000, Some((snapshot, EPOCH)), 0),
             RateSample::default()
@@ -197,7 +223,7 @@ mod tests {
                     let sample = rate.on_ack(arrival, bytes, Some((snapshot, sent)), 0);
                     prop_assert!(sample.delivered / 1000 <= sample.interval / SERVICE + 1);
                 }
-                let snapshot = rate.on_sent(now, flight.is_empty());
+                let snapshot = rate.on_sent(now, flight.is_empty(), 0);
                 free = free.max(now) + SERVICE;
                 flight.push_back((free + RTT, now, snapshot));
             }

@@ -41,6 +41,8 @@ pub(crate) struct Recovery {
     /// The control sets cwnd also in a recovery.
     owns_window: bool,
     prr: Prr,
+    /// Windows are counted in whole segments, as Linux does.
+    whole: bool,
     /// RFC 6675, section 5, step 4.3: the first retransmission leaves whatever cwnd says.
     forced: bool,
     /// `RescueRxt`: the rescue retransmission of this recovery has left.
@@ -55,9 +57,22 @@ impl Recovery {
             method,
             owns_window,
             prr: Prr::default(),
+            whole: false,
             forced: false,
             rescued: false,
         }
+    }
+
+    /// Counts windows in whole segments, if `whole`.
+    #[must_use]
+    pub(crate) fn counting(self, whole: bool) -> Self {
+        Self { whole, ..self }
+    }
+
+    /// Whether windows are counted in whole segments.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
     }
 
     #[inline]
@@ -98,7 +113,7 @@ impl Recovery {
     /// A reduction begins: ssthresh is set; `flight` bytes are outstanding.
     pub(crate) fn reduce(&mut self, window: &mut Window, ssthresh: u64, flight: u64) {
         window.ssthresh = ssthresh;
-        self.prr = Prr::start(flight);
+        self.prr = if self.whole { Prr::start_whole(window) } else { Prr::start(flight) };
         if self.method != Method::Prr && !self.owns_window {
             window.set_cwnd(window.cwnd.min(ssthresh));
         }
@@ -119,7 +134,12 @@ impl Recovery {
     /// Whether the phase ends with everything below `una` acknowledged.
     #[inline]
     pub(crate) fn is_over(&self, una: u64) -> bool {
-        self.phase != Phase::Open && una >= self.point
+        match self.phase {
+            Phase::Open => false,
+            // Linux: CWR lasts until its answer, the next new segment, is acknowledged.
+            Phase::Reduced if self.whole => una > self.point,
+            _ => una >= self.point,
+        }
     }
 
     /// The phase ends; the one that ended.
@@ -198,6 +218,16 @@ mod tests {
         assert!(recovery.is_over(100));
         assert_eq!(recovery.leave(), Phase::Recovery);
         assert!(recovery.is_open());
+    }
+
+    #[test]
+    fn in_whole_segments_a_reduction_without_losses_lasts_until_beyond_its_point() {
+        let mut recovery = Recovery::new(Method::Prr, false).counting(true);
+        recovery.enter(Phase::Reduced, 100);
+        assert!(!recovery.is_over(100));
+        assert!(recovery.is_over(101));
+        recovery.enter(Phase::Recovery, 100);
+        assert!(recovery.is_over(100));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use sojourn_units::Nanos;
 pub(crate) struct Restart {
     pub(crate) rule: IdleRestart,
     pub(crate) initial: u64,
+    /// Windows are counted in whole segments.
+    pub(crate) whole: bool,
 }
 
 impl Restart {
@@ -25,12 +27,14 @@ impl Restart {
             IdleRestart::Off => {}
             IdleRestart::Rfc5681 => window.set_cwnd(restart),
             IdleRestart::Decay => {
-                let kept = window.cwnd - window.cwnd / 4;
+                let unit = if self.whole { window.mss } else { 1 };
+                let cwnd = window.cwnd / unit;
+                let kept = if self.whole { cwnd / 2 + cwnd / 4 } else { cwnd - cwnd / 4 } * unit;
                 if window.ssthresh < MAX_WINDOW {
                     window.ssthresh = window.ssthresh.max(kept);
                 }
                 let halvings = (idle / rto).min(40) as u32;
-                window.set_cwnd((window.cwnd >> halvings).max(restart));
+                window.set_cwnd(((cwnd >> halvings) * unit).max(restart));
             }
         }
     }
@@ -43,7 +47,7 @@ mod tests {
 
     fn after(rule: IdleRestart, idle: Nanos) -> (u64, u64) {
         let mut window = Window { cwnd: 100_000, ssthresh: 50_000, mss: 1000 };
-        Restart { rule, initial: 10 }.apply(&mut window, idle, SECOND);
+        Restart { rule, initial: 10, whole: false }.apply(&mut window, idle, SECOND);
         (window.cwnd, window.ssthresh)
     }
 
@@ -65,5 +69,16 @@ mod tests {
         assert_eq!(after(IdleRestart::Decay, 3 * SECOND), (12_500, 75_000));
         assert_eq!(after(IdleRestart::Decay, 100 * SECOND), (10_000, 75_000));
         assert_eq!(after(IdleRestart::Off, 100 * SECOND), (100_000, 50_000));
+    }
+
+    #[test]
+    fn in_whole_segments_parts_are_rounded_down() {
+        let mut window = Window { cwnd: 27_000, ssthresh: 5000, mss: 1000 };
+        Restart { rule: IdleRestart::Decay, initial: 10, whole: true }.apply(
+            &mut window,
+            SECOND + 1,
+            SECOND,
+        );
+        assert_eq!((window.cwnd, window.ssthresh), (13_000, 19_000));
     }
 }

@@ -46,12 +46,12 @@ impl RetransmissionTimer {
     /// (5.3): new data is acknowledged; the timer starts again.
     #[inline]
     pub(crate) fn restart(&mut self, now: Nanos, rtt: &Rtt) {
-        self.at = now + rtt.backed_off(self.backoff);
+        self.at = rtt.later(now, rtt.backed_off(self.backoff));
     }
 
     /// RFC 8985, section 7.3: a tail loss probe is due; the timer expires a whole timeout later.
     pub(crate) fn postpone(&mut self, now: Nanos, rtt: &Rtt) {
-        self.at = self.at.max(now + rtt.backed_off(self.backoff));
+        self.at = self.at.max(rtt.later(now, rtt.backed_off(self.backoff)));
     }
 
     /// A valid answer ends the backoff (section 5, last paragraph).

@@ -1,6 +1,8 @@
 //! The data that the application wrote, and which of it a new segment may carry.
 //!
-//! Source: RFC 9293, sections 3.8.6.2.1 and 3.7.4 (silly window syndrome at the sender, Nagle).
+//! Source: RFC 9293, sections 3.8.6.2.1 and 3.7.4 (silly window syndrome at the sender, Nagle); the send
+//! buffer as memory after Linux's `tcp_sendmsg_locked` and `sk_stream_write_space`: each super-packet costs
+//! [`OVERHEAD`] beside its payload, and a writer that found no room goes on when a third is free.
 //! Invariants: no byte beyond the peer's window or the send buffer leaves; nothing is written after
 //! the end of the stream.
 
@@ -8,6 +10,20 @@ use super::space::SendSpace;
 
 /// No more than this may ever be written: far from overflow, out of reach.
 const UNLIMITED: u64 = 1 << 62;
+
+/// Memory of a super-packet beside its payload, measured (`SKB_TRUESIZE` of its header).
+const OVERHEAD: u64 = 768;
+/// Payload of the largest super-packet.
+const SUPER_BYTES: u64 = 65_215;
+
+/// The send buffer as memory.
+#[derive(Clone, Copy, Debug)]
+struct SendMemory {
+    /// The number after the last byte that is in the buffer.
+    filled: u64,
+    /// The writer has more and waits for room.
+    waits: bool,
+}
 
 /// The written stream.
 #[derive(Clone, Debug)]
@@ -21,11 +37,47 @@ pub(crate) struct Stream {
     /// Bytes that may be sent and not acknowledged.
     buffer: u64,
     nagle: bool,
+    memory: Option<SendMemory>,
 }
 
 impl Stream {
     pub(crate) fn new(buffer: u64, nagle: bool) -> Self {
-        Self { end: 1, fin: false, fin_sent: false, buffer, nagle }
+        Self { end: 1, fin: false, fin_sent: false, buffer, nagle, memory: None }
+    }
+
+    /// Counts the buffer as memory, if `truesize`.
+    #[must_use]
+    pub(crate) fn counting(mut self, truesize: bool) -> Self {
+        self.memory = truesize.then_some(SendMemory { filled: 1, waits: false });
+        self
+    }
+
+    /// Writes what has room, with memory. In flight, super-packets have `per` sixteenths of a segment.
+    pub(crate) fn fill(&mut self, space: &SendSpace, mss: u64, per: u64) {
+        let Some(memory) = &mut self.memory else { return };
+        if memory.filled >= self.end {
+            return;
+        }
+        let goal = (SUPER_BYTES / mss).max(1) * mss;
+        let flight = space.outstanding();
+        let flying = flight + flight.div_ceil(mss) * OVERHEAD * 16 / per.max(16);
+        let nxt = space.nxt.max(1);
+        let unsent = memory.filled.saturating_sub(nxt);
+        let used = flying + unsent + unsent.div_ceil(goal) * OVERHEAD;
+        if memory.waits && used > self.buffer - self.buffer / 3 {
+            return;
+        }
+        // The last super-packet may go beyond the limit.
+        let packets = self.buffer.saturating_sub(flying).div_ceil(goal + OVERHEAD);
+        let target = nxt + packets * goal;
+        memory.waits = target < self.end;
+        memory.filled = memory.filled.max(target.min(self.end));
+    }
+
+    /// Whether the writer waits for room and all that it wrote has left.
+    #[inline]
+    pub(crate) fn is_starved(&self, space: &SendSpace) -> bool {
+        self.memory.is_some_and(|memory| memory.waits && memory.filled <= space.nxt)
     }
 
     /// The application writes `bytes`.
@@ -92,14 +144,23 @@ impl Stream {
     }
 
     /// The payload and FIN of the next new segment, whatever cwnd says. `must_fill`: something is
-    /// outstanding, so a small segment may have to wait.
+    /// outstanding, so a small segment may have to wait. `joins`: a super-packet has room for it,
+    /// which with memory, as in Linux, is filled up to the window's edge if Nagle's rule allows
+    /// (`tcp_mss_split_point`).
     #[inline]
-    pub(crate) fn next(&self, space: &SendSpace, mss: u64, must_fill: bool) -> Option<(u64, bool)> {
+    pub(crate) fn next(
+        &self,
+        space: &SendSpace,
+        mss: u64,
+        must_fill: bool,
+        joins: bool,
+    ) -> Option<(u64, bool)> {
         let waiting = self.end.saturating_sub(space.nxt);
         if waiting == 0 {
             return (self.fin && !self.fin_sent).then_some((0, true));
         }
-        let buffer = (space.una + self.buffer).saturating_sub(space.nxt);
+        let buffered = self.memory.map_or(space.una + self.buffer, |memory| memory.filled);
+        let buffer = buffered.saturating_sub(space.nxt);
         let room = space.usable().min(buffer);
         let len = mss.min(waiting).min(room);
         if len == 0 {
@@ -107,7 +168,9 @@ impl Stream {
         }
         if len < mss && must_fill {
             // RFC 9293, 3.8.6.2.1, (3): less than half the largest window waits for more room.
-            if len < waiting && len < u64::from(space.max_window) / 2 {
+            let fills = joins && self.memory.is_some() && !self.nagle;
+            let is_edge = fills && len == space.usable();
+            if len < waiting && !is_edge && len < u64::from(space.max_window) / 2 {
                 return None;
             }
             // RFC 9293, 3.7.4: the last small segment waits for an acknowledgement.
@@ -137,14 +200,14 @@ mod tests {
     fn the_fin_leaves_with_the_last_byte_or_alone() {
         let mut stream = Stream::new(1 << 20, true);
         let mut space = space(1 << 20);
-        assert_eq!(stream.next(&space, MSS, false), None);
+        assert_eq!(stream.next(&space, MSS, false, false), None);
         stream.write(1500);
         stream.finish(&space);
-        assert_eq!(stream.next(&space, MSS, true), Some((1000, false)));
+        assert_eq!(stream.next(&space, MSS, true, false), Some((1000, false)));
         space.nxt += 1000;
-        assert_eq!(stream.next(&space, MSS, true), Some((500, true)));
+        assert_eq!(stream.next(&space, MSS, true, false), Some((500, true)));
         space.nxt += 500;
-        assert_eq!(stream.next(&space, MSS, true), Some((0, true)));
+        assert_eq!(stream.next(&space, MSS, true, false), Some((0, true)));
         stream.on_sent(true);
         space.nxt += 1;
         assert!(stream.is_sent(&space) && !stream.fin_acked(&space));
@@ -160,7 +223,7 @@ mod tests {
         {
             let mut stream = Stream::new(1 << 20, nagle);
             stream.write(10);
-            assert_eq!(stream.next(&space, MSS, must_fill), expected);
+            assert_eq!(stream.next(&space, MSS, must_fill, false), expected);
         }
     }
 
@@ -170,9 +233,9 @@ mod tests {
         stream.write_unlimited();
         let mut small = space(10_000);
         small.nxt += 9500;
-        assert_eq!(stream.next(&small, MSS, true), None);
-        assert_eq!(stream.next(&small, MSS, false), Some((500, false)));
-        assert_eq!(stream.next(&space(900), MSS, true), Some((900, false)));
+        assert_eq!(stream.next(&small, MSS, true, false), None);
+        assert_eq!(stream.next(&small, MSS, false, false), Some((500, false)));
+        assert_eq!(stream.next(&space(900), MSS, true, false), Some((900, false)));
     }
 
     #[test]
@@ -185,6 +248,43 @@ mod tests {
         assert_eq!((stream.unsent(&space), stream.buffered(&space)), (0, 5000));
         stream.write(100);
         assert_eq!(stream.unsent(&space), 0, "nothing is written after the end");
+    }
+
+    /// 2 MiB of memory: 32 super-packets that wait; in flight four segments a super-packet.
+    #[test]
+    fn a_writer_goes_on_when_a_third_of_the_memory_is_free() {
+        let (mss, per) = (1448, 4 * 16);
+        let mut stream = Stream::new(2 << 20, false).counting(true);
+        let mut space = space(1 << 30);
+        stream.write_unlimited();
+        stream.fill(&space, mss, per);
+        let filled = 32 * 45 * mss;
+        assert_eq!(stream.memory.unwrap().filled, 1 + filled);
+        space.nxt += filled;
+        assert!(stream.is_starved(&space));
+        assert_eq!(stream.next(&space, mss, true, false), None);
+        // 854 segments and a quarter of 768 bytes for each are two thirds of 2 MiB.
+        space.una = space.nxt - 856 * mss;
+        stream.fill(&space, mss, per);
+        assert!(stream.is_starved(&space));
+        space.una += 5 * mss;
+        stream.fill(&space, mss, per);
+        assert!(!stream.is_starved(&space));
+        assert_eq!(stream.next(&space, mss, true, false), Some((mss, false)));
+        assert_eq!(stream.memory.unwrap().filled, space.nxt + 11 * 45 * mss);
+    }
+
+    #[test]
+    fn memory_does_not_hold_back_what_fits() {
+        let mut stream = Stream::new(100_000, false).counting(true);
+        let mut space = space(1 << 30);
+        for _ in 0..100 {
+            stream.write(5500);
+            stream.fill(&space, MSS, 16);
+            assert_eq!(stream.next(&space, MSS, false, false), Some((1000, false)));
+            space.nxt += 5500;
+            space.una = space.nxt;
+        }
     }
 
     proptest! {
@@ -202,7 +302,7 @@ mod tests {
             stream.write(written);
             let mut space = space(window);
             space.nxt += sent.min(written);
-            if let Some((len, fin)) = stream.next(&space, MSS, must_fill) {
+            if let Some((len, fin)) = stream.next(&space, MSS, must_fill, false) {
                 prop_assert!(!fin && len > 0 && len <= MSS);
                 prop_assert!(len <= stream.unsent(&space));
                 prop_assert!(space.nxt + len <= 1 + u64::from(window));

@@ -20,10 +20,13 @@ impl Sender {
         if now >= self.rack.deadline() {
             self.rack.stop();
             self.find_late(now);
+            self.tell_losses(now);
             if self.board.lost_bytes() > 0 && self.recovery.may_enter() {
                 self.enter_recovery(now, flight);
                 let pipe = self.pipe();
-                self.recovery.on_ack(&mut self.window, 0, pipe, false);
+                // Linux reckons with one segment that was delivered.
+                let delivered = if self.recovery.is_whole() { self.window.mss } else { 0 };
+                self.recovery.on_ack(&mut self.window, delivered, pipe, false);
             }
         }
         if self.probe.expire(now) {
@@ -41,8 +44,7 @@ impl Sender {
         if self.probe.is_enabled() {
             let is_quiet = self.recovery.is_open() && self.board.sacked_count() == 0;
             let one_in_flight = self.board.len() == 1;
-            let (srtt, rto_at) = (self.rtt.srtt(), self.rto.deadline());
-            self.probe.schedule(now, is_quiet, srtt, one_in_flight, rto_at);
+            self.probe.schedule(now, is_quiet, &self.rtt, one_in_flight, self.rto.deadline());
         }
     }
 }

@@ -1,0 +1,79 @@
+//! Windows in whole segments, as Linux counts them.
+//!
+//! Source: Linux's `tcp_slow_start` and `tcp_cong_avoid_ai`. Idea: congestion avoidance counts the segments
+//! that were delivered, and adds one for each `per` of them; what is left over counts next time.
+//! Invariant: a window that is a multiple of the segment size stays one.
+
+use crate::window::{Ack, Window};
+
+/// Segments that `bytes` occupy.
+#[inline]
+pub(crate) fn segments(bytes: u64, mss: u64) -> u64 {
+    bytes.div_ceil(mss)
+}
+
+/// Segments that an acknowledgement delivered.
+#[inline]
+pub(crate) fn delivered(ack: &Ack, mss: u64) -> u64 {
+    segments(ack.delivered, mss)
+}
+
+/// Half of cwnd, at least two segments (`tcp_reno_ssthresh`).
+#[inline]
+pub(crate) fn half(window: &Window) -> u64 {
+    (window.segments() / 2).max(2) * window.mss
+}
+
+/// The count of congestion avoidance (`snd_cwnd_cnt`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count(u64);
+
+impl Count {
+    /// The window was reduced.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.0 = 0;
+    }
+
+    /// `acked` segments were delivered, and each `per` of them add one.
+    #[inline]
+    pub(crate) fn avoid(&mut self, window: &mut Window, per: u64, acked: u64) {
+        let per = per.max(1);
+        // What was counted for a larger `per` is worth one segment, not more.
+        let mut added = u64::from(self.0 >= per);
+        if added > 0 {
+            self.0 = 0;
+        }
+        self.0 = self.0.saturating_add(acked);
+        added += self.0 / per;
+        self.0 %= per;
+        window.grow(added.saturating_mul(window.mss));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_added_for_each_window_delivered() {
+        let mut window = Window { cwnd: 3000, ssthresh: 3000, mss: 1000 };
+        let mut count = Count::default();
+        for (acked, cwnd) in [(2, 3000), (2, 4000), (2, 4000), (1, 5000)] {
+            let per = window.segments();
+            count.avoid(&mut window, per, acked);
+            assert_eq!(window.cwnd, cwnd);
+        }
+    }
+
+    #[test]
+    fn what_was_counted_for_slow_growth_adds_one_segment() {
+        let mut window = Window { cwnd: 10_000, ssthresh: 3000, mss: 1000 };
+        let mut count = Count::default();
+        count.avoid(&mut window, 1000, 50);
+        count.avoid(&mut window, 2, 1);
+        assert_eq!(window.cwnd, 11_000);
+        count.avoid(&mut window, 2, 3);
+        assert_eq!(window.cwnd, 13_000);
+    }
+}

@@ -1,0 +1,231 @@
+//! Endless transfers over TCP, with samples of what the kernel says of their connections.
+//!
+//! A thread for each end writes, or reads and discards, in calls that take [`CALL`] bytes each: it waits
+//! within the kernel, so that packets cost no system calls. The host's own thread samples both ends at
+//! multiples of [`SAMPLE`]: what `TCP_INFO` says of the sender, and the bytes that the receiver was
+//! delivered in order.
+
+use crate::log::Kind;
+use crate::net::{self, Ends, World};
+use crate::sys;
+use rustix::event::epoll::EventFlags;
+use rustix::net::{Shutdown, sockopt};
+use sojourn_units::{EPOCH, MILLISECOND, Nanos};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+/// Time between two samples.
+pub const SAMPLE: Nanos = 100 * MILLISECOND;
+/// Bytes of a thread's stack: it makes one call, again and again.
+const STACK: usize = 64 << 10;
+
+/// The first multiple of [`SAMPLE`] after `now`, counted from the run's start.
+fn next_sample(now: Nanos) -> Nanos {
+    let since = now.saturating_sub(EPOCH);
+    EPOCH + (since / SAMPLE + 1) * SAMPLE
+}
+
+/// Makes calls on a socket in a thread of its own, until one fails or takes nothing.
+///
+/// The error's number is found in what is returned; 0 stands for none.
+fn drive(
+    socket: OwnedFd,
+    call: impl Fn(&OwnedFd) -> io::Result<usize> + Send + 'static,
+) -> io::Result<(Arc<OwnedFd>, Arc<AtomicU32>)> {
+    rustix::io::ioctl_fionbio(&socket, false)?;
+    let (socket, failed) = (Arc::new(socket), Arc::new(AtomicU32::new(0)));
+    let (its, tells) = (Arc::clone(&socket), Arc::clone(&failed));
+    thread::Builder::new().stack_size(STACK).spawn(move || {
+        loop {
+            match call(&its) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return tells.store(net::number(&error), Ordering::Relaxed),
+            }
+        }
+    })?;
+    Ok((socket, failed))
+}
+
+/// The sending end of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    ends: Ends,
+    tcp: sojourn_tcp::Params,
+    stop: Nanos,
+    state: State,
+    /// When it acts next.
+    at: Option<Nanos>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not begun.
+    Idle,
+    /// About to be open.
+    Opening(OwnedFd),
+    /// Open, driven by a thread.
+    Open(Arc<OwnedFd>, Arc<AtomicU32>),
+    /// The last byte was written; the socket stays open for the kernel to repeat.
+    Closed(Arc<OwnedFd>),
+    /// Failed, or never to begin.
+    Gone,
+}
+
+impl Sender {
+    /// A flow whose connection opens at `start` and that writes until `stop`.
+    pub fn new(ends: Ends, tcp: sojourn_tcp::Params, start: Nanos, stop: Nanos) -> Self {
+        let begins = start < stop;
+        let state = if begins { State::Idle } else { State::Gone };
+        Self { ends, tcp, stop, state, at: begins.then_some(start) }
+    }
+
+    /// When it acts next, if nothing else happens.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.at
+    }
+
+    /// Opens the connection, takes a sample, or closes the connection, as is due.
+    pub fn due(&mut self, world: &mut World, token: u64) {
+        let outcome = match &self.state {
+            State::Idle => self.open(world, token),
+            State::Open(socket, failed) => match failed.load(Ordering::Relaxed) {
+                0 => self.sample(world, socket).and_then(|()| self.close(world)),
+                number => Err(io::Error::from_raw_os_error(number as i32)),
+            },
+            State::Closed(socket) => self.sample(world, socket),
+            State::Opening(_) | State::Gone => Ok(()),
+        };
+        self.settle(world, outcome);
+        self.at = match self.state {
+            State::Opening(_) | State::Open(..) => Some(next_sample(world.now()).min(self.stop)),
+            State::Closed(_) => Some(next_sample(world.now())),
+            State::Idle | State::Gone => None,
+        };
+    }
+
+    /// Takes the last sample.
+    pub fn end(&mut self, world: &mut World) {
+        if let State::Open(socket, _) | State::Closed(socket) = &self.state {
+            let outcome = self.sample(world, socket);
+            self.settle(world, outcome);
+        }
+    }
+
+    /// The socket is open, or broken.
+    pub fn ready(&mut self, world: &mut World) {
+        let outcome = self.begin(world);
+        self.settle(world, outcome);
+    }
+
+    fn settle(&mut self, world: &mut World, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            world.log(self.ends.flow, Kind::Failed, 0, net::number(&error), world.now());
+            self.state = State::Gone;
+        }
+    }
+
+    fn open(&mut self, world: &mut World, token: u64) -> io::Result<()> {
+        let socket = net::connect(&self.ends, &self.tcp)?;
+        world.watch(&socket, token, EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET)?;
+        self.state = State::Opening(socket);
+        Ok(())
+    }
+
+    /// Writes from now on, if the connection is open.
+    fn begin(&mut self, world: &World) -> io::Result<()> {
+        let State::Opening(socket) = &self.state else { return Ok(()) };
+        sockopt::socket_error(socket)??;
+        if rustix::net::getpeername(socket).is_err() {
+            return Ok(());
+        }
+        world.forget(socket)?;
+        if let State::Opening(socket) = std::mem::replace(&mut self.state, State::Gone) {
+            let (socket, failed) = drive(socket, sys::fill)?;
+            self.state = State::Open(socket, failed);
+        }
+        Ok(())
+    }
+
+    fn sample(&self, world: &mut World, socket: &OwnedFd) -> io::Result<()> {
+        let (flow, now) = (self.ends.flow, world.now());
+        let info = sys::tcp_info(socket)?;
+        world.log(flow, Kind::Window, u64::from(info.window), info.mss, now);
+        world.log(flow, Kind::RoundTrip, info.smoothed_rtt, 0, now);
+        world.log(flow, Kind::Retransmitted, u64::from(info.retransmitted), 0, now);
+        if let Some(timeouts) = info.timeouts {
+            world.log(flow, Kind::TimedOut, u64::from(timeouts), 0, now);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, world: &mut World) -> io::Result<()> {
+        if world.now() < self.stop {
+            return Ok(());
+        }
+        if let State::Open(socket, _) = std::mem::replace(&mut self.state, State::Gone) {
+            world.log(self.ends.flow, Kind::Closed, 0, 0, world.now());
+            rustix::net::shutdown(&socket, Shutdown::Write)?;
+            self.state = State::Closed(socket);
+        }
+        Ok(())
+    }
+}
+
+/// The receiving end of a flow: it takes one connection, and counts what it brings.
+#[derive(Debug)]
+pub struct Receiver {
+    ends: Ends,
+    listener: OwnedFd,
+    connection: Option<Arc<OwnedFd>>,
+    /// What the log says was delivered.
+    told: u64,
+    /// When it writes its next sample.
+    at: Option<Nanos>,
+}
+
+impl Receiver {
+    /// It listens from now on.
+    pub fn new(ends: Ends) -> io::Result<Self> {
+        let listener = net::listener(&ends)?;
+        Ok(Self { ends, listener, connection: None, told: 0, at: None })
+    }
+
+    /// Its listening socket.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.listener
+    }
+
+    /// When it acts next, if nothing else happens.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.at
+    }
+
+    /// Takes a sample.
+    pub fn due(&mut self, world: &mut World) {
+        let Some(connection) = &self.connection else { return };
+        // A connection that cannot be asked brings nothing any more.
+        self.at = None;
+        if let Ok(info) = sys::tcp_info(connection) {
+            if info.received != self.told {
+                self.told = info.received;
+                world.log(self.ends.flow, Kind::Delivered, info.received, 0, world.now());
+            }
+            self.at = Some(next_sample(world.now()));
+        }
+    }
+
+    /// Takes the connection.
+    pub fn ready(&mut self, world: &mut World, token: u64) -> io::Result<()> {
+        let Some(socket) = net::accept(&self.listener)? else { return Ok(()) };
+        world.rewatch(&self.listener, token, EventFlags::empty())?;
+        let (socket, _) = drive(socket, sys::discard)?;
+        self.connection = Some(socket);
+        self.at = Some(next_sample(world.now()));
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Accurate ECN: how the handshake agrees on it, and how marks are counted.
+//!
+//! Source: RFC 9768; where it leaves a choice, Linux 7.3 (`tcp_ecn.h`, `tcp_input.c`).
+//! Idea: the flags AE, CWR and ECE are one field of three bits (ACE). In the handshake it says which
+//! codepoint the peer's SYN arrived with; afterwards it is a counter, from 5, of packets that arrived
+//! marked. An option counts the marked bytes. The sender takes the differences, so a lost
+//! acknowledgement loses no mark.
+//! Invariants: a difference of packets is at most what was delivered where the counter may have
+//! wrapped; no mark is counted twice.
+//!
+//! Left out: the option on SYN and SYN-ACK; its counters of bytes with ECT(0) and ECT(1), which no
+//! control uses (they are there in its length); what detects middleboxes that clear the field or the
+//! option; a reduction for a mark on a SYN; Linux's averages of how many segments acknowledgements
+//! cover. The option is on every segment with room for two of its counters; it gives way to a third
+//! SACK block.
+
+use crate::segment::Flags;
+
+/// What the counter of packets starts from.
+const INITIAL: u64 = 5;
+const MASK: u64 = 7;
+/// The counter of bytes has 24 bits.
+const BYTES_MASK: u32 = 0x00ff_ffff;
+/// Marks that are acknowledged at once (`TCP_ACCECN_ACE_MAX_DELTA`).
+const MOST_PENDING: u8 = 6;
+
+/// The ACE field.
+#[inline]
+pub(crate) fn field(flags: Flags) -> u64 {
+    u64::from(flags.has(Flags::AE)) << 2
+        | u64::from(flags.has(Flags::CWR)) << 1
+        | u64::from(flags.has(Flags::ECE))
+}
+
+/// The flags of an ACE field.
+#[inline]
+pub(crate) fn flags(field: u64) -> Flags {
+    let bit = |at: u64, flag| if field >> at & 1 == 1 { flag } else { Flags::NONE };
+    bit(2, Flags::AE) | bit(1, Flags::CWR) | bit(0, Flags::ECE)
+}
+
+/// Table 2 of RFC 9768: what tells the peer with which codepoint its SYN arrived.
+pub(crate) fn reflection(syn: Flags, ce: bool) -> Flags {
+    flags(if ce {
+        0b110
+    } else if syn.has(Flags::ECT0) {
+        0b100
+    } else if syn.has(Flags::ECT1) {
+        0b011
+    } else {
+        0b010
+    })
+}
+
+/// The receiver's counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MarkCounter {
+    packets: u64,
+    bytes: u64,
+    /// Marked packets since the last acknowledgement left.
+    pending: u8,
+    /// The codepoint of the last data.
+    last: Option<Flags>,
+    last_ce: bool,
+    /// The next bare acknowledgement answers the SYN-ACK.
+    reflects: Option<Flags>,
+}
+
+impl MarkCounter {
+    /// The peer's SYN-ACK arrived so: the handshake's last acknowledgement says it.
+    pub(crate) fn on_syn_ack(&mut self, syn: Flags, ce: bool) {
+        self.reflects = Some(reflection(syn, ce));
+        self.packets += u64::from(ce);
+    }
+
+    /// A segment with `payload` bytes arrived; whether it must be acknowledged at once (RFC 9768,
+    /// section 3.2.2.5.1).
+    pub(crate) fn on_segment(&mut self, flags: Flags, payload: u32, ce: bool) -> bool {
+        if ce {
+            self.packets += 1;
+            self.bytes += u64::from(payload);
+            self.pending = self.pending.saturating_add(1);
+        }
+        if payload == 0 {
+            return false;
+        }
+        let codepoint = if flags.has(Flags::ECT0) {
+            Flags::ECT0
+        } else if flags.has(Flags::ECT1) {
+            Flags::ECT1
+        } else {
+            Flags::NONE
+        };
+        let changed = self.last.is_some_and(|last| last != codepoint) && !ce || ce != self.last_ce;
+        if !ce {
+            self.last = Some(codepoint);
+        }
+        self.last_ce = ce;
+        changed || self.pending >= MOST_PENDING
+    }
+
+    /// The field of a segment that leaves; `bare` if it has no payload.
+    pub(crate) fn stamp(&mut self, bare: bool) -> Flags {
+        self.pending = 0;
+        match self.reflects.take() {
+            Some(reflection) if bare => reflection,
+            _ => flags((self.packets + INITIAL) & MASK),
+        }
+    }
+
+    /// The option's counter of marked bytes.
+    pub(crate) fn option(&self) -> u32 {
+        self.bytes as u32 & BYTES_MASK
+    }
+}
+
+/// What an acknowledgement newly says of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The sender's view of the peer's counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MarkReader {
+    packets: u64,
+    bytes: u32,
+    /// The next field is the handshake's.
+    skips: bool,
+}
+
+impl MarkReader {
+    /// The peer's last segment of the handshake: its field is no counter, but says whether our
+    /// SYN-ACK was marked.
+    pub(crate) fn on_handshake(&mut self, field: u64) {
+        self.skips = true;
+        self.packets += u64::from(field == 0b110);
+    }
+
+    /// The field and the option of an acknowledgement that delivered `delivered` bytes in segments of
+    /// `mss` (RFC 9768, appendix A.2; `tcp_accecn_process`).
+    pub(crate) fn on_ack(
+        &mut self,
+        field: u64,
+        option: Option<u32>,
+        delivered: u64,
+        mss: u64,
+    ) -> Marks {
+        if std::mem::take(&mut self.skips) {
+            return Marks::default();
+        }
+        let least = field.wrapping_sub(self.packets.wrapping_add(INITIAL)) & MASK;
+        let counted = option.map(|bytes| u64::from(bytes.wrapping_sub(self.bytes) & BYTES_MASK));
+        // An older option's difference is negative.
+        let counted = counted.filter(|bytes| bytes >> 23 == 0);
+        if let (Some(bytes), Some(_)) = (option, counted) {
+            self.bytes = bytes;
+        }
+        let segments = delivered.div_ceil(mss);
+        let packets = if segments <= MASK {
+            least
+        } else {
+            // The field may have wrapped: as often as the delivered segments allow, unless the
+            // bytes say that it did not.
+            let most = segments - ((segments - least) & MASK);
+            match counted {
+                Some(0) => least,
+                Some(bytes) if bytes <= least * mss && bytes < most * mss / 2 => least,
+                _ => most,
+            }
+        };
+        self.packets = self.packets.wrapping_add(packets);
+        let bytes = counted.unwrap_or_else(|| packets.saturating_mul(mss).min(delivered));
+        Marks { packets, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u64 = 1000;
+
+    #[test]
+    fn a_field_is_three_flags() {
+        for value in 0..8 {
+            assert_eq!(field(flags(value)), value);
+        }
+        assert_eq!(flags(0b111), Flags::AE | Flags::CWR | Flags::ECE);
+        let of = |codepoint, ce| field(reflection(Flags::SYN | codepoint, ce));
+        assert_eq!(of(Flags::NONE, false), 0b010);
+        assert_eq!(of(Flags::ECT1, false), 0b011);
+        assert_eq!(of(Flags::ECT0, false), 0b100);
+        assert_eq!(of(Flags::ECT0, true), 0b110);
+    }
+
+    #[test]
+    fn the_counter_starts_at_five_and_counts_marks() {
+        let mut receiver = MarkCounter::default();
+        assert_eq!(field(receiver.stamp(true)), 5);
+        assert!(!receiver.on_segment(Flags::ECT0, 1000, false));
+        assert!(receiver.on_segment(Flags::ECT0, 1000, true), "a change");
+        assert!(!receiver.on_segment(Flags::ECT0, 500, true));
+        assert_eq!((field(receiver.stamp(true)), receiver.option()), (7, 1500));
+        assert!(receiver.on_segment(Flags::ECT0, 1000, false), "a change back");
+        assert!(!receiver.on_segment(Flags::ECT0, 0, true), "an acknowledgement");
+        assert_eq!((field(receiver.stamp(true)), receiver.option()), (0, 1500));
+    }
+
+    #[test]
+    fn six_marks_are_acknowledged_at_once() {
+        let mut receiver = MarkCounter::default();
+        let at_once: Vec<_> =
+            (0..8).map(|_| receiver.on_segment(Flags::ECT1, 1000, true)).collect();
+        assert_eq!(at_once, [true, false, false, false, false, true, true, true]);
+    }
+
+    #[test]
+    fn only_a_bare_segment_answers_the_syn_ack() {
+        let mut receiver = MarkCounter::default();
+        receiver.on_syn_ack(Flags::ECT1, false);
+        assert_eq!(field(receiver.stamp(true)), 0b011);
+        assert_eq!(field(receiver.stamp(true)), 5);
+        receiver.on_syn_ack(Flags::ECT1, true);
+        assert_eq!(field(receiver.stamp(false)), 6);
+    }
+
+    #[test]
+    fn a_counter_that_may_have_wrapped_is_read_with_the_bytes() {
+        let ack = |option, delivered| {
+            MarkReader::default().on_ack(5 + 1, option, delivered * MSS, MSS).packets
+        };
+        assert_eq!(ack(None, 7), 1);
+        assert_eq!(ack(None, 20), 17, "the greatest that fits");
+        assert_eq!(ack(Some(0), 20), 1);
+        assert_eq!(ack(Some(1000), 20), 1);
+        assert_eq!(ack(Some(17_000), 20), 17);
+    }
+
+    proptest! {
+        /// With the option, lost acknowledgements lose no mark.
+        #[test]
+        fn lost_acknowledgements_lose_no_mark(
+            marks in prop::collection::vec((any::<bool>(), any::<bool>()), 1..300),
+        ) {
+            let mut receiver = MarkCounter::default();
+            let mut sender = MarkReader::default();
+            let (mut sent, mut read, mut delivered) = (0, 0, 0);
+            let last = marks.len() - 1;
+            for (i, (ce, arrives)) in marks.into_iter().enumerate() {
+                receiver.on_segment(Flags::ECT0, 1000, ce);
+                sent += u64::from(ce) * MSS;
+                delivered += MSS;
+                let (field, option) = (field(receiver.stamp(true)), receiver.option());
+                if arrives || i == last {
+                    read += sender.on_ack(field, Some(option), delivered, MSS).bytes;
+                    delivered = 0;
+                }
+            }
+            prop_assert_eq!(sent, read);
+        }
+    }
+}
