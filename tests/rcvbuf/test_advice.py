@@ -68,8 +68,12 @@ def test_a_burst_too_large_gets_a_size_and_what_allows_it() -> None:
     assert "1.5 MB to 4.1 MB: set SO_RCVBUF to 2097152 (2m)" in text
     assert "sysctl -w net.core.rmem_max=2097152 (it is 212992" in text
     assert "sysctl" not in said(seen(), allowed=4 * MB)
-    # With a tuner the program's own size is what counts.
-    assert advise(seen(size=16 * MB, before=212_992)).size == 212_992
+    # With a tuner the size in force is told, and what it was.
+    tuned = seen(size=16_000_000, before=212_992, peak_occupied=5_600_000)
+    assert (advise(tuned).size, advise(tuned).before) == (16_000_000, 212_992)
+    assert "found a buffer of 16.0 MB (213 kB before) full" in said(tuned)
+    quiet = tuned | {"drops": {"buffer": 0, "memory": 0, "checksum": 0, "other": 0}}
+    assert "held 5.6 MB at most in a buffer of 16.0 MB (213 kB before)" in said(quiet)
 
 
 def test_who_is_too_slow_is_not_told_to_take_more() -> None:

@@ -21,7 +21,7 @@ from sojourn.rcvbuf import metrics
 from sojourn.rcvbuf.view import View
 
 from .test_tuner import DEFAULT, POLICY
-from .tools import MAIN, Server, of, until
+from .tools import MAIN, Server, free_port, of, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +70,7 @@ def test_words_that_cannot_be_used(tmp_path: Path) -> None:
         ([], "Usage"),
         (["--dry-run"], "--pid PID"),
         (["--pid", "1", "--systemd", "x"], "not both"),
+        (["--all", "--port", "9"], "stands alone"),
         (["--pid", str(2**22 + 1), *state], "no process"),
         (["--port", "9", "--policy", "elastik", *state], "did you mean `elastic`"),
         (["--port", "9", "--interval", "2s", *state], "interval"),
@@ -150,6 +151,37 @@ def test_metrics(server: Server, tmp_path: Path) -> None:
                 for one in idle:
                     one.close()
             until(lambda: _let_in(listener.address))
+
+
+def test_all_sockets_of_the_machine_are_exported(tmp_path: Path) -> None:
+    words = ["--all", "--metrics", "127.0.0.1:0", "--interval", "50ms", "--rescan", "100ms"]
+    with (
+        Server("127.0.0.1", free_port()) as server,
+        subprocess.Popen(
+            [*MAIN, "rcvbuf", *words, "--state", str(tmp_path)], stderr=subprocess.PIPE, text=True
+        ) as running,
+    ):
+        assert running.stderr is not None
+        address = running.stderr.readline().strip().removeprefix("metrics at http://")
+        address = address.removesuffix("/metrics")
+        assert address.startswith("127.0.0.1:")
+
+        def exported() -> bool:
+            server.burst(400)
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as page:
+                lines = page.read().decode().splitlines()
+            own = [line for line in lines if f'local="127.0.0.1:{server.port}"' in line]
+            lost = [one for one in own if "drops_total" in one and 'reason="buffer"' in one]
+            return any(
+                f'pid="{server.pid}"' in one and 'unit="' in one and 'container="' in one
+                and float(one.rpartition(" ")[2]) > 0
+                for one in lost
+            )  # fmt: skip
+
+        until(exported, patience=60)
+        running.send_signal(signal.SIGINT)
+        running.communicate()
+        assert server.ask()[0]["size"] == DEFAULT
 
 
 def _let_in(address: str) -> bool:

@@ -256,6 +256,44 @@ def test_does_not_grow_for_wrong_checksums(tmp_path: Path) -> None:
         assert server.ask()[0]["size"] == DEFAULT
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="not installed: the permission for buffers beyond net.core.rmem_max"
+)
+def test_a_first_burst_is_met(server: Server, tmp_path: Path) -> None:
+    """2000 packets at once, before anything was lost: 4.6 MB as the kernel counts."""
+    with rcvbuf.Tuner(pid=server.pid, state=tmp_path) as tuner:
+        until(lambda: (of(tuner.snapshot(), server.inode) or {}).get("size", 0) >= 8 << 20)
+        server.burst(2000)
+        assert server.say("read") == 2000
+    assert server.ask()[0]["size"] == DEFAULT
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not installed: the permission for namespaces")
+def test_everybody_is_watched_in_every_network_namespace(tmp_path: Path) -> None:
+    with (
+        # Ports of their own: those that the kernel gives away are taken on at the second search.
+        Server("127.0.0.1", free_port()) as here,
+        Server("127.0.0.1", free_port(), "--own-network") as there,
+        rcvbuf.Tuner(
+            everybody=True, dry_run=True, interval=0.05, rescan=0.1, state=tmp_path
+        ) as tuner,
+    ):
+
+        def lost() -> Any:
+            here.burst(400)
+            found = [of(tuner.snapshot(), server.inode) for server in (here, there)]
+            first = found[0]
+            return found if all(found) and first and first["drops"]["buffer"] else None
+
+        found = until(lost, patience=60)
+        assert [one["pid"] for one in found] == [here.pid, there.pid]
+        assert {"unit", "container"} <= found[0].keys()
+        assert [one["changes"] for one in found] == [0, 0]
+        assert (here.ask()[0]["size"], there.ask()[0]["size"]) == (DEFAULT, DEFAULT)
+    with pytest.raises(ValueError, match="watched only"):
+        rcvbuf.Tuner(everybody=True, state=tmp_path)
+
+
 def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
     server.say("open")
     budget = 1 << 20

@@ -96,6 +96,7 @@ impl Buffer {
             now,
             size,
             occupied,
+            reserved: 0,
             needed: 0,
             discarded: self.discarded,
             processed: None,

@@ -68,6 +68,11 @@ impl Process {
         read_to_string(self.path("comm")).map(|name| name.trim().to_owned()).unwrap_or_default()
     }
 
+    /// The unit and the container that it runs in.
+    pub fn place(&self) -> procfs::Place {
+        procfs::Place::read(&read_to_string(self.path("cgroup")).unwrap_or_default())
+    }
+
     /// Number of its network namespace.
     ///
     /// # Errors

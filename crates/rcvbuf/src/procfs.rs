@@ -146,6 +146,39 @@ pub fn status<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
+/// Where a process runs, by the name of its control group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Unit of systemd, such as `rsyslog.service`; empty if none.
+    pub unit: String,
+    /// First twelve digits of a container's identifier, as container engines print it; empty if none.
+    pub container: String,
+}
+
+impl Place {
+    /// Reads `/proc/PID/cgroup`. The second version's line, or systemd's own hierarchy, tells the unit.
+    pub fn read(text: &str) -> Self {
+        let paths = || text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        let own = text.lines().find_map(|line| {
+            line.strip_prefix("0::")
+                .or_else(|| line.split_once(":name=systemd:").map(|(_, path)| path))
+        });
+        let is_unit =
+            |part: &&str| [".service", ".scope", ".socket"].iter().any(|kind| part.ends_with(kind));
+        let unit = own.and_then(|path| path.split('/').rfind(is_unit)).unwrap_or_default();
+        let container = paths().flat_map(|path| path.split('/')).find_map(container);
+        Self { unit: unit.to_owned(), container: container.unwrap_or_default().to_owned() }
+    }
+}
+
+/// `<64 digits>`, `docker-<64 digits>.scope`, `cri-containerd-<64 digits>.scope`, ...
+fn container(part: &str) -> Option<&str> {
+    let name = part.strip_suffix(".scope").unwrap_or(part);
+    let digits = name.rsplit('-').next()?;
+    let is_one = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| &digits[..12])
+}
+
 /// Share of the last ten seconds in which somebody waited for memory, 0 to 1, from `pressure/memory`.
 pub fn pressure(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
@@ -209,12 +242,35 @@ mod tests {
         assert_eq!(status("Name:\tx\nCapEff:\t00ff\n", "CapEff"), Some("00ff"));
     }
 
+    #[test]
+    fn places() {
+        let place = |text: &str| {
+            let place = Place::read(text);
+            (place.unit, place.container)
+        };
+        let of = |unit: &str, container: &str| (unit.to_owned(), container.to_owned());
+        let digits = "0123456789abcdef".repeat(4);
+        assert_eq!(place("0::/system.slice/rsyslog.service\n"), of("rsyslog.service", ""));
+        assert_eq!(place("0::/\n"), of("", ""));
+        assert_eq!(
+            place(&format!("0::/system.slice/docker-{digits}.scope\n")),
+            (format!("docker-{digits}.scope"), "0123456789ab".to_owned())
+        );
+        assert_eq!(place(&format!("4:memory:/docker/{digits}\n0::/\n")), of("", "0123456789ab"));
+        assert_eq!(
+            place("1:name=systemd:/user.slice/user@0.service/app.slice/a-1.scope\n0::/x\n"),
+            of("a-1.scope", "")
+        );
+        let pod = format!("0::/kubepods.slice/kubepods-pod7.slice/cri-containerd-{digits}.scope\n");
+        assert_eq!(place(&pod).1, "0123456789ab");
+    }
+
     proptest! {
         #[test]
         fn any_text_is_survived(text in "[ -~\n\t]{0,300}") {
             let _ = (start_time(&text), parent(&text), fdinfo_inode(&text), meminfo(&text, "a"));
             let _ = (sockets(&text).count(), softnet_dropped(&text), device_dropped(&text));
-            let _ = (pressure(&text), socket_inode(&text), address(&text));
+            let _ = (pressure(&text), socket_inode(&text), address(&text), Place::read(&text));
             let mut map = BTreeMap::new();
             add_snmp(&format!("Udp:{text}\nUdp:{text}"), &mut map);
             add_snmp6(&text, &mut map);

@@ -18,6 +18,15 @@ pub enum Who {
     Unit(String),
     /// Whoever has the port.
     Anybody,
+    /// Everybody on this machine, in every network namespace that has a process: to be watched only.
+    Everybody,
+}
+
+impl Who {
+    /// Whether sockets are looked for first, and then their processes.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Anybody | Self::Everybody)
+    }
 }
 
 /// Which sockets are meant.
@@ -51,7 +60,7 @@ fn refused(what: impl Into<String>) -> io::Error {
 impl Finder {
     pub(crate) fn new(who: &Who) -> io::Result<Self> {
         match who {
-            Who::Anybody => Ok(Self::Anybody),
+            Who::Anybody | Who::Everybody => Ok(Self::Anybody),
             Who::Pid(pid) => {
                 let process = Process::open(*pid).map_err(|error| match error.raw_os_error() {
                     Some(3) => refused(format!(

@@ -113,6 +113,7 @@ impl Tracked {
             now,
             size,
             occupied: self.reading.occupied,
+            reserved: 0,
             needed: 0,
             discarded: self.drops.buffer.saturating_mul(PACKET),
             processed: None,

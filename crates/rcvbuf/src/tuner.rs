@@ -31,6 +31,10 @@ pub struct SocketState {
     pub pid: Option<u32>,
     /// Name of that process.
     pub process: String,
+    /// Unit of systemd that the process runs in; empty if none.
+    pub unit: String,
+    /// First digits of the identifier of the container that it runs in; empty if none.
+    pub container: String,
     /// What it holds.
     pub occupied: Bytes,
     /// Most that it held.
@@ -189,9 +193,20 @@ impl Tuner {
         let before = core.spaces.values().map(crate::space::Space::dropped_before);
         let (softnet, device) = before.fold((0, 0), |sum, one| (one.0.max(sum.0), sum.1 + one.1));
         let mut notes = core.notes.clone();
-        // Who looks for a port meets many whom he may not look into, and who are no matter of his.
-        if core.settings.target.who != Who::Anybody {
-            notes.extend(core.holders.refused.values().take(4).cloned());
+        match core.settings.target.who {
+            // Who looks for a port meets many whom he may not look into, and who are no matter of his.
+            Who::Anybody => {}
+            Who::Everybody => {
+                if let Some(one) = core.holders.refused.values().next() {
+                    let text = format!(
+                        "{} processes may not be looked into, so sockets of theirs have no process, unit \
+                         and container; for one, {one}",
+                        core.holders.refused.len()
+                    );
+                    notes.push(Refusal::new(one.missing, text));
+                }
+            }
+            _ => notes.extend(core.holders.refused.values().take(4).cloned()),
         }
         notes.extend(core.spaces.values().filter_map(|space| space.refusal.clone()));
         Snapshot {
@@ -235,12 +250,15 @@ impl Drop for Tuner {
 
 fn state(core: &Core, socket: &crate::tracked::Tracked) -> SocketState {
     let holder = core.holders.holder(socket.reading.inode);
+    let place = holder.map(crate::process::Process::place).unwrap_or_default();
     SocketState {
         inode: socket.reading.inode,
         cookie: socket.cookie,
         local: socket.reading.local,
         pid: holder.map(|process| process.pid),
         process: holder.map(crate::process::Process::name).unwrap_or_default(),
+        unit: place.unit,
+        container: place.container,
         occupied: socket.reading.occupied,
         peak_occupied: socket.peak_occupied,
         size: socket.size,

@@ -5,8 +5,17 @@
 //! an existing name is never replaced. Links are not followed. The sum of what is received has a quota.
 //! A file that is not whole yet is locked by its server: what a killed one left goes with the next.
 //!
-//! A message is a byte 0, the length of the file (8 bytes, all ones if it is not known) and its name;
-//! or a byte 1, an offset (8 bytes) and the bytes that stand there.
+//! What has come of a file whose length is known is kept when its connection ends, until the server does, so that
+//! the next connection can go on where it stopped.
+//!
+//! A message is a kind and a number (8 bytes), and more:
+//!
+//! | kind | number | then | means |
+//! |---|---|---|---|
+//! | 0 | length, all ones if it is not known | name | a file from its beginning |
+//! | 1 | offset | bytes | the bytes that stand there |
+//! | 2 | length | name | how much is kept? The checksum is the offset (8 bytes) and the first bytes of what is kept's SHA-256 |
+//! | 3 | length | offset (8 bytes), name | the rest of a file that is kept |
 
 use crate::packet::{Code, DIGEST, Id};
 use crate::serve::{Handler, random};
@@ -21,11 +30,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A length that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
 /// Bytes of a piece's header.
 pub const PIECE_HEADER: usize = 9;
+/// Unfinished files that are kept for their senders to go on with.
+const KEPT: usize = 64;
+/// Pieces that came before those in front of them, at most.
+const AHEAD: usize = 8192;
+/// A file of which nothing has come for so long may be taken over by another connection.
+const ABANDONED: Duration = Duration::from_secs(2);
 /// Longest name.
 const LONGEST: usize = 200;
 /// How files are called that are not whole yet, around a number of 16 hexadecimal digits.
@@ -37,6 +53,32 @@ pub fn header(name: &str, length: Option<u64>) -> Vec<u8> {
     bytes.extend(length.unwrap_or(UNKNOWN).to_be_bytes());
     bytes.extend(name.as_bytes());
     bytes
+}
+
+/// The message that asks how much of a file is kept.
+pub fn question(name: &str, length: u64) -> Vec<u8> {
+    let mut bytes = vec![2];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(name.as_bytes());
+    bytes
+}
+
+/// The message that goes on with a file that is kept.
+pub fn continuation(name: &str, length: u64, offset: u64) -> Vec<u8> {
+    let mut bytes = vec![3];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(offset.to_be_bytes());
+    bytes.extend(name.as_bytes());
+    bytes
+}
+
+/// What a server answers a [`question`]: the bytes that it keeps, from the beginning, and the first 24
+/// bytes of their SHA-256.
+pub fn kept(answer: [u8; DIGEST]) -> (u64, [u8; DIGEST - 8]) {
+    let (offset, sum) = answer.split_first_chunk::<8>().expect("a checksum is longer");
+    let mut first = [0; DIGEST - 8];
+    first.copy_from_slice(sum);
+    (u64::from_be_bytes(*offset), first)
 }
 
 /// Why a name is not one that may be received.
@@ -69,9 +111,33 @@ struct Partial {
     file: File,
     path: String,
     name: Option<(String, u64)>,
-    /// Where the last piece ends, and the sum of all pieces.
+    /// Where the last piece ends.
     end: u64,
-    sum: u64,
+    /// All bytes below have come; and these stretches above.
+    whole: u64,
+    above: BTreeMap<u64, u64>,
+    touched: Instant,
+}
+
+impl Partial {
+    /// A piece has come. False if there are too many holes.
+    fn cover(&mut self, start: u64, end: u64) -> bool {
+        self.end = self.end.max(end);
+        self.touched = Instant::now();
+        if start > self.whole {
+            let known = self.above.entry(start).or_insert(end);
+            *known = end.max(*known);
+            return self.above.len() <= AHEAD;
+        }
+        self.whole = self.whole.max(end);
+        while let Some(entry) = self.above.first_entry() {
+            if *entry.key() > self.whole {
+                break;
+            }
+            self.whole = self.whole.max(entry.remove());
+        }
+        true
+    }
 }
 
 /// Receives files into a folder.
@@ -80,6 +146,10 @@ pub struct Files {
     quota: u64,
     used: u64,
     partial: BTreeMap<Id, Partial>,
+    /// Unfinished files of ended connections, the oldest first.
+    kept: Vec<Partial>,
+    /// What was asked of them.
+    asked: BTreeMap<Id, (String, u64)>,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
@@ -93,7 +163,8 @@ impl Files {
         let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         sweep(&folder)?;
         let received = Arc::default();
-        Ok(Self { folder, quota, used: 0, partial: BTreeMap::new(), received })
+        let (partial, asked) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { folder, quota, used: 0, partial, kept: Vec::new(), asked, received })
     }
 
     /// Where files that have come are noted; who reads it may take them out.
@@ -107,7 +178,17 @@ impl Files {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let (file, path) = unfinished(&self.folder)?;
-                Ok(entry.insert(Partial { file, path, name: None, end: 0, sum: 0 }))
+                let above = BTreeMap::new();
+                let touched = Instant::now();
+                Ok(entry.insert(Partial {
+                    file,
+                    path,
+                    name: None,
+                    end: 0,
+                    whole: 0,
+                    above,
+                    touched,
+                }))
             }
         }
     }
@@ -124,9 +205,7 @@ impl Files {
                 if number != UNKNOWN && number > self.quota {
                     return Err(Code::Quota);
                 }
-                if rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                    return Err(Code::Exists);
-                }
+                self.check_free(name)?;
                 let partial = self.partial(id).map_err(failed)?;
                 if partial.name.replace((name.to_owned(), number)).is_some() {
                     return Err(Code::Refused);
@@ -138,24 +217,83 @@ impl Files {
                 let end = number.checked_add(length).ok_or(Code::Refused)?;
                 let before = self.partial.get(&id).map_or(0, |partial| partial.end);
                 let more = end.saturating_sub(before);
+                while more > self.quota - self.used && !self.kept.is_empty() {
+                    let oldest = self.kept.remove(0);
+                    self.remove(&oldest);
+                }
                 if more > self.quota - self.used {
                     return Err(Code::Quota);
                 }
                 let partial = self.partial(id).map_err(failed)?;
                 partial.file.write_all_at(rest, number).map_err(failed)?;
-                partial.end = partial.end.max(end);
-                partial.sum += length;
+                let few = partial.cover(number, end);
                 self.used += more;
+                if few { Ok(()) } else { Err(Code::Refused) }
+            }
+            2 => {
+                let name = std::str::from_utf8(rest).map_err(|_| Code::Refused)?;
+                check_name(name).map_err(|_| Code::Refused)?;
+                let asked = (name.to_owned(), number);
+                let again = self.asked.insert(id, asked).is_some();
+                if again || self.partial.contains_key(&id) { Err(Code::Refused) } else { Ok(()) }
+            }
+            3 => {
+                let (offset, name) = rest.split_first_chunk::<8>().ok_or(Code::Refused)?;
+                let name = std::str::from_utf8(name).map_err(|_| Code::Refused)?;
+                self.check_free(name)?;
+                if self.partial.contains_key(&id) {
+                    return Err(Code::Refused);
+                }
+                let place = self.find_kept(name, number).ok_or(Code::Refused)?;
+                if self.kept[place].whole != u64::from_be_bytes(*offset) {
+                    return Err(Code::Refused);
+                }
+                let partial = self.kept.remove(place);
+                self.partial.insert(id, Partial { touched: Instant::now(), ..partial });
                 Ok(())
             }
             _ => Err(Code::Refused),
         }
     }
 
+    fn check_free(&self, name: &str) -> Result<(), Code> {
+        match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Code::Exists),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The place of a file among those that are kept; what a dead client has left is kept first.
+    fn find_kept(&mut self, name: &str, length: u64) -> Option<usize> {
+        let is_it = |partial: &Partial| {
+            partial.name.as_ref().is_some_and(|known| (known.0.as_str(), known.1) == (name, length))
+        };
+        let left = self
+            .partial
+            .iter()
+            .find(|(_, partial)| is_it(partial) && partial.touched.elapsed() > ABANDONED);
+        if let Some((&id, _)) = left {
+            self.keep(id);
+        }
+        self.kept.iter().rposition(is_it)
+    }
+
+    /// How much of what is asked for is kept.
+    fn answer(&mut self, name: &str, length: u64) -> io::Result<[u8; DIGEST]> {
+        let mut answer = [0; DIGEST];
+        if let Some(place) = self.find_kept(name, length) {
+            let partial = &self.kept[place];
+            let sum = digest(&partial.file, partial.whole)?;
+            answer[..8].copy_from_slice(&partial.whole.to_be_bytes());
+            answer[8..].copy_from_slice(&sum[..DIGEST - 8]);
+        }
+        Ok(answer)
+    }
+
     fn complete(&mut self, id: Id) -> Result<Received, Code> {
         let partial = self.partial.get(&id).ok_or(Code::Refused)?;
         let (name, length) = partial.name.clone().ok_or(Code::Refused)?;
-        let whole = partial.sum == partial.end && (length == UNKNOWN || length == partial.end);
+        let whole = partial.whole == partial.end && (length == UNKNOWN || length == partial.end);
         if !whole {
             return Err(Code::Refused);
         }
@@ -178,9 +316,35 @@ impl Files {
 
     fn discard(&mut self, id: Id) {
         if let Some(partial) = self.partial.remove(&id) {
-            self.used -= partial.end;
-            let _ = rustix::fs::unlinkat(&self.folder, partial.path.as_str(), AtFlags::empty());
+            self.remove(&partial);
         }
+    }
+
+    fn remove(&mut self, partial: &Partial) {
+        self.used -= partial.end;
+        let _ = rustix::fs::unlinkat(&self.folder, partial.path.as_str(), AtFlags::empty());
+    }
+
+    /// Keeps what has come of a file without a hole, if it can be gone on with.
+    fn keep(&mut self, id: Id) {
+        let Some(mut partial) = self.partial.remove(&id) else { return };
+        let known = partial.name.as_ref().is_some_and(|(_, length)| *length != UNKNOWN);
+        if !known || partial.whole == 0 || partial.file.set_len(partial.whole).is_err() {
+            return self.remove(&partial);
+        }
+        self.used -= partial.end - partial.whole;
+        partial.end = partial.whole;
+        partial.above.clear();
+        // The former attempt at the same file is of no use any more.
+        if let Some(place) = self.kept.iter().position(|other| other.name == partial.name) {
+            let other = self.kept.remove(place);
+            self.remove(&other);
+        }
+        if self.kept.len() >= KEPT {
+            let oldest = self.kept.remove(0);
+            self.remove(&oldest);
+        }
+        self.kept.push(partial);
     }
 }
 
@@ -194,6 +358,12 @@ impl Handler for Files {
     }
 
     fn finish(&mut self, connection: Id) -> (Code, [u8; DIGEST]) {
+        if let Some((name, length)) = self.asked.remove(&connection) {
+            return match self.answer(&name, length) {
+                Ok(answer) => (Code::Done, answer),
+                Err(_) => (Code::Failed, [0; DIGEST]),
+            };
+        }
         match self.complete(connection) {
             Ok(received) => {
                 let digest = received.digest;
@@ -208,7 +378,8 @@ impl Handler for Files {
     }
 
     fn gone(&mut self, connection: Id) {
-        self.discard(connection);
+        self.asked.remove(&connection);
+        self.keep(connection);
     }
 }
 
@@ -217,6 +388,9 @@ impl Drop for Files {
         let unfinished: Vec<Id> = self.partial.keys().copied().collect();
         for id in unfinished {
             self.discard(id);
+        }
+        for partial in std::mem::take(&mut self.kept) {
+            self.remove(&partial);
         }
     }
 }

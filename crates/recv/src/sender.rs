@@ -1,8 +1,9 @@
 //! The client's side: what is sent when, what is lost, what is sent again.
 //!
 //! No clock, no I/O and no randomness. Each datagram has a number of its own; a fragment that is lost
-//! goes again under a new one. Loss is found by three later datagrams or by 9/8 of the round-trip
-//! time (RFC 9002); a timeout sends a probe and, the second time in a row, starts anew with one datagram.
+//! goes again under a new one. Loss is found as in RFC 9002: by three later datagrams, or by 9/8 of the round-trip
+//! time, for which there is a timer. A timeout sends the oldest fragment under way again; the third in a row
+//! starts anew with one datagram.
 //! The window is that of `sojourn_congestion`, the code that the simulator runs; datagrams
 //! are paced, in bursts of up to a millisecond. A datagram asks for its acknowledgement when an eighth
 //! of the window has been sent since the last that did, or nothing can follow it; the server keeps other
@@ -23,8 +24,12 @@ fn charge(data: &[u8]) -> u64 {
 }
 
 /// Slow start with HyStart++ (RFC 9406), counting bytes.
-const SLOW_START: hystart::Params =
-    hystart::Params { kind: hystart::Kind::PlusPlus, limit: 8, byte_counting: true };
+const SLOW_START: hystart::Params = hystart::Params {
+    kind: hystart::Kind::PlusPlus,
+    limit: 8,
+    byte_counting: true,
+    count: hystart::Count::Bytes,
+};
 /// Messages under way at most: servers keep count of no more.
 const UNDER_WAY: u64 = 4000;
 /// Bytes that leave in one burst at most.
@@ -186,7 +191,14 @@ pub struct Sender {
     total: Option<u64>,
     asked_finish: bool,
     probes: u32,
-    ping: bool,
+    /// Whether a probe is due: a fragment under way, or a ping if there is none.
+    probe: bool,
+    /// The greatest number that was acknowledged.
+    largest: u64,
+    /// When the next datagram that an acknowledgement left out is overdue.
+    overdue: Option<Nanos>,
+    /// Bytes found lost since the last acknowledgement.
+    unreported: Bytes,
     /// When the timer runs out.
     timer: Nanos,
     attempts: u32,
@@ -233,7 +245,10 @@ impl Sender {
             total: None,
             asked_finish: false,
             probes: 0,
-            ping: false,
+            probe: false,
+            largest: 0,
+            overdue: None,
+            unreported: 0,
             timer: 0,
             attempts: 0,
             heard: None,
@@ -380,7 +395,8 @@ impl Sender {
         self.delivered_at = now;
         rate.delivered = self.delivered - rate.prior_delivered;
         rate.total = self.delivered;
-        let lost = self.find_lost(now, largest);
+        self.largest = self.largest.max(largest);
+        let lost = self.find_lost(now) + std::mem::take(&mut self.unreported);
         self.forget_settled();
         let in_recovery = largest < self.recovery;
         let una = self.sent.front().map_or(self.offset, |sent| sent.offset);
@@ -412,21 +428,28 @@ impl Sender {
 
     /// Takes for lost what three later datagrams or the time say is lost; reduces the window once for
     /// each round trip.
-    fn find_lost(&mut self, now: Nanos, largest: u64) -> Bytes {
-        let overdue = now.saturating_sub(self.rtt.reordering());
+    fn find_lost(&mut self, now: Nanos) -> Bytes {
+        let (largest, reordering) = (self.largest, self.rtt.reordering());
         let (mut lost, mut newest) = (0, None);
+        self.overdue = None;
         let before = self.flight;
         for (i, sent) in self.sent.iter_mut().enumerate() {
             let number = self.base + i as u64;
             if number >= largest {
                 break;
             }
-            if sent.fate == Fate::Flying && (number + 3 <= largest || sent.at <= overdue) {
+            if sent.fate == Fate::Settled {
+                continue;
+            }
+            let due = sent.at + reordering;
+            if number + 3 <= largest || due <= now {
                 sent.fate = Fate::Settled;
                 lost += u64::from(sent.bytes);
                 newest = Some(number);
                 self.counters.lost += 1;
                 self.again.extend(sent.fragment);
+            } else {
+                self.overdue = Some(self.overdue.map_or(due, |other| other.min(due)));
             }
         }
         self.flight -= lost;
@@ -458,7 +481,7 @@ impl Sender {
             let wait = (self.burst(pace) - self.tokens) / pace * SECOND as f64;
             self.refilled + wait.max(0.0) as Nanos + 1
         });
-        Some(paced.map_or(self.timer, |paced| paced.min(self.timer)))
+        [paced, self.overdue, Some(self.timer)].into_iter().flatten().min()
     }
 
     /// Bytes a second at which datagrams leave.
@@ -536,14 +559,15 @@ impl Sender {
             State::Hello | State::Opening(_) => return self.poll_opening(now, out),
             State::Open => {}
         }
+        if self.overdue.is_some_and(|at| now >= at) {
+            self.unreported += self.find_lost(now);
+            self.forget_settled();
+        }
         if now >= self.timer {
             self.on_timeout(now);
         }
-        if std::mem::take(&mut self.ping) {
-            self.track(now, None, 0);
-            let number = self.base + self.sent.len() as u64 - 1;
-            Packet::Ping { number }.write(self.id, out);
-            return Some(Part::NONE);
+        if std::mem::take(&mut self.probe) {
+            return Some(self.poll_probe(now, out));
         }
         if now > self.refilled {
             let pace = self.pace();
@@ -627,6 +651,29 @@ impl Sender {
         Some(Part { message, at, length: n })
     }
 
+    /// Writes the head of the oldest fragment under way, whatever the window, or of a ping.
+    fn poll_probe(&mut self, now: Nanos, out: &mut Vec<u8>) -> Part {
+        let oldest = self.sent.iter().filter(|sent| sent.fate == Fate::Flying);
+        let oldest = oldest.filter_map(|sent| sent.fragment).find(|&(message, index)| {
+            self.messages.get(message).is_some_and(|m| m.is_missing(index))
+        });
+        let place = oldest.and_then(|(message, index)| {
+            let length = self.messages.get(message)?.data.len() as u32;
+            Some((message, index, length, fragment(length, self.settings.chunk, index)?))
+        });
+        let number = self.base + self.sent.len() as u64;
+        let Some((message, index, length, (at, n))) = place else {
+            self.track(now, None, 0);
+            Packet::Ping { number }.write(self.id, out);
+            return Part::NONE;
+        };
+        self.counters.repeated += 1;
+        self.track(now, Some((message, index)), n as u32);
+        Packet::Data(Data { number, message, length, index, ask: true, payload: &[] })
+            .write(self.id, out);
+        Part { message, at, length: n }
+    }
+
     /// Keeps count of a datagram that is sent now.
     fn track(&mut self, now: Nanos, fragment: Option<(u64, u32)>, bytes: u32) {
         if self.flight == 0 && bytes > 0 {
@@ -647,7 +694,8 @@ impl Sender {
         self.offset += u64::from(bytes);
     }
 
-    /// Nothing came for too long: a probe; the second time all that flies is taken for lost.
+    /// Nothing came for too long: a probe; the third time in a row, which RFC 9002 calls persistent
+    /// congestion, all that flies is taken for lost.
     fn on_timeout(&mut self, now: Nanos) {
         let wait = self.rtt.timeout(self.settings.timeout);
         self.probes = (self.probes + 1).min(8);
@@ -659,14 +707,14 @@ impl Sender {
         }
         if idle || self.flight == 0 {
             // The receiver has no room, or there is nothing to send: ask, so that neither side forgets.
-            self.ping = true;
+            self.probe = true;
             // If the handler has done all that it was sent, room will not come by itself.
             self.force = !idle && self.processed >= self.messages.first();
             return;
         }
         self.counters.timeouts += 1;
-        self.ping = true;
-        if self.probes < 2 {
+        self.probe = true;
+        if self.probes < 3 {
             return;
         }
         let flight = self.flight;
@@ -679,7 +727,7 @@ impl Sender {
         }
         self.flight = 0;
         self.forget_settled();
-        if self.probes == 2 {
+        if self.probes == 3 {
             let ssthresh = self.control.reduce(&self.window, flight, Cause::Timeout, now);
             self.window.ssthresh = ssthresh;
         }

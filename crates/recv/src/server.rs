@@ -30,6 +30,8 @@ const AHEAD: u64 = 4096;
 pub const DELAY: Nanos = 5 * MILLISECOND;
 /// Acknowledgements that follow a gap at once: a sender takes for lost what three later ones left out.
 const URGENT: u8 = 3;
+/// A client whose message stands still for so long has its room taken while others lack it.
+const STALLED: Nanos = 5 * SECOND;
 /// Shortest and longest payload of a fragment.
 const CHUNKS: std::ops::RangeInclusive<u16> = 512..=65_000;
 
@@ -93,6 +95,8 @@ pub struct Counters {
     pub opened: u64,
     /// Connections forgotten after silence.
     pub timed_out: u64,
+    /// Connections forgotten because others lacked the room of their half messages.
+    pub stalled: u64,
     /// Connections refused.
     pub refused: u64,
 }
@@ -109,6 +113,8 @@ struct Connection {
     address: SocketAddr,
     chunk: u16,
     heard: Nanos,
+    /// When a fragment last came that was not there.
+    advanced: Nanos,
     numbers: Ranges,
     partial: BTreeMap<u64, Partial>,
     /// All messages below have come; and these above.
@@ -168,6 +174,8 @@ pub struct Server {
     finish: VecDeque<Job>,
     counters: Counters,
     swept: Nanos,
+    /// Whether a message found no room since.
+    short: bool,
 }
 
 /// Datagrams to be sent: where to, and their bytes.
@@ -187,6 +195,7 @@ impl Server {
             finish: VecDeque::new(),
             counters: Counters::default(),
             swept: 0,
+            short: false,
         }
     }
 
@@ -339,6 +348,7 @@ impl Server {
                 address: from,
                 chunk,
                 heard: now,
+                advanced: now,
                 numbers: Ranges::default(),
                 partial: BTreeMap::new(),
                 below: 0,
@@ -415,6 +425,7 @@ impl Server {
                 if full || !self.store.reserve(now, charge) {
                     // Not acknowledged; but the sender is told how much there is room for.
                     c.refused = Some((message, index));
+                    self.short |= c.held.saturating_add(charge) <= self.limits.client;
                     return self.set_due(id);
                 }
                 c.held += charge;
@@ -445,6 +456,7 @@ impl Server {
             } else {
                 partial.have[word] |= bit;
                 partial.missing -= 1;
+                c.advanced = now;
                 put(&mut partial.data, at, data.payload);
             }
             at_once |= note(&mut c.numbers, &mut c.newest, &mut c.urgent, data.number);
@@ -583,17 +595,26 @@ impl Server {
         self.finish.push_back(Job::Gone(id));
     }
 
-    /// Forgets connections that are silent for too long; to be called now and then.
+    /// Forgets connections that are silent for too long, and while room is short those whose
+    /// messages stand still; to be called now and then.
     pub fn sweep(&mut self, now: Nanos) {
         if now.saturating_sub(self.swept) < SECOND / 4 {
             return;
         }
         self.swept = now;
-        let old = |c: &Connection| now.saturating_sub(c.heard) > self.limits.idle;
-        let silent: Vec<Id> =
-            self.connections.iter().filter(|(_, c)| old(c)).map(|(&id, _)| id).collect();
-        for id in silent {
-            self.counters.timed_out += 1;
+        let short = std::mem::take(&mut self.short);
+        let mut over = Vec::new();
+        for (&id, c) in &self.connections {
+            if now.saturating_sub(c.heard) > self.limits.idle {
+                self.counters.timed_out += 1;
+            } else if short && !c.partial.is_empty() && now.saturating_sub(c.advanced) > STALLED {
+                self.counters.stalled += 1;
+            } else {
+                continue;
+            }
+            over.push(id);
+        }
+        for id in over {
             self.forget(id);
         }
     }

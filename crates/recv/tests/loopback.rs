@@ -1,7 +1,7 @@
 //! Real sockets over loopback: a server with its threads, a client, files.
 
 use sojourn_buffer::Params;
-use sojourn_recv::files::{Files, PIECE_HEADER, header};
+use sojourn_recv::files::{Files, PIECE_HEADER, continuation, header, kept, question};
 use sojourn_recv::packet::{Code, Id};
 use sojourn_recv::send::{SendError, send};
 use sojourn_recv::sender::{Mode, Settings as Sending};
@@ -114,6 +114,54 @@ fn nothing_lands_elsewhere_and_nothing_is_replaced() {
     left.sort();
     assert_eq!(left, ["dangling", "last", "link", "there"]);
     assert_eq!(std::fs::read_to_string(folder.join("there")).unwrap(), "old");
+}
+
+/// A client that gives up in the middle; the next one sends the rest only.
+#[test]
+fn a_transfer_goes_on_where_it_stopped() {
+    let folder = folder("resume");
+    let files = Files::new(&folder, 20 << 20).unwrap();
+    let running = Running::start(&serving("elastic"), files).unwrap();
+    let body: Vec<u8> = (0..8_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+    let length = body.len() as u64;
+    let ask = |name| {
+        let messages = vec![question(name, length)];
+        kept(send_all(running.address(), Sending::default(), messages).unwrap())
+    };
+    assert_eq!(ask("big"), (0, [0; 24]));
+    let mut messages = file_messages("big", &body).into_iter();
+    let given_up = send(
+        running.address(),
+        Sending { rate: Some(20_000_000), ..Sending::default() },
+        64 << 10,
+        |memory| Ok(messages.next().map(|m| *memory = m).is_some()),
+        |now| now.counters.acknowledged < 2_000_000,
+    );
+    assert!(matches!(given_up, Err(SendError::Stopped)), "{given_up:?}");
+    // The server works off what has come.
+    let (offset, sum) = (0..100)
+        .find_map(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            Some(ask("big")).filter(|(offset, _)| *offset > 0)
+        })
+        .unwrap();
+    assert!((1_000_000..8_000_000).contains(&offset), "{offset}");
+    let expected = <sha2::Sha256 as sha2::Digest>::digest(&body[..offset as usize]);
+    assert_eq!(sum, expected[..24]);
+    assert_eq!(ask("other"), (0, [0; 24]));
+    // Not from elsewhere, and not another file.
+    for wrong in [continuation("big", length, offset + 1), continuation("big", 9, offset)] {
+        let refused = send_all(running.address(), Sending::default(), vec![wrong]);
+        assert!(matches!(refused, Err(SendError::Server(Code::Refused))), "{refused:?}");
+    }
+    let rest = body[offset as usize..].chunks(60_000).zip(0..);
+    let mut messages = vec![continuation("big", length, offset)];
+    messages.extend(rest.map(|(bytes, i)| piece(offset + i * 60_000, bytes)));
+    let digest = send_all(running.address(), Sending::default(), messages).unwrap();
+    assert_eq!(digest[..], <sha2::Sha256 as sha2::Digest>::digest(&body)[..]);
+    assert_eq!(std::fs::read(folder.join("big")).unwrap(), body);
+    drop(running);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
 }
 
 /// A handler that waits until it is let go, and counts.

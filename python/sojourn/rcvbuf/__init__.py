@@ -14,26 +14,32 @@ from typing import Any, Self
 from sojourn._core import AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder
 from sojourn.own.text import alone
 
-__all__ = ["AdaptiveBuffer", "Tuner", "restore", "state_folder"]
+__all__ = ["POLICY", "AdaptiveBuffer", "Tuner", "restore", "state_folder"]
+
+POLICY = "elastic ready 8mb"
+"""The policy of a tuner. A size takes no memory until packets wait, so a first burst of some 3500
+full datagrams is met before anything is known of the server."""
 
 
 class Tuner:
     """Watches the UDP sockets of running programs, and adapts their receive buffers.
 
-    Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), or whoever has a port
-    (`port` alone); `port` beside one of the others takes that port's sockets only. `policy` is one
-    line, as for `BufferPolicy`. Times are seconds, sizes bytes as the kernel counts them.
+    Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), whoever has a port
+    (`port` alone), or everybody on this machine (`everybody`, with `dry_run`); `port` beside one
+    of the others takes that port's sockets only. `policy` is one line, as for `BufferPolicy`. Times
+    are seconds, sizes bytes as the kernel counts them.
 
     A context manager: at its end every socket is as it was.
     """
 
     def __init__(
         self,
-        policy: str = "elastic",
+        policy: str = POLICY,
         *,
         pid: int | None = None,
         unit: str | None = None,
         port: int | None = None,
+        everybody: bool = False,
         interval: float = 0.01,
         rescan: float = 1.0,
         dry_run: bool = False,
@@ -47,6 +53,7 @@ class Tuner:
             pid=pid,
             unit=unit,
             port=port,
+            everybody=everybody,
             interval=interval,
             rescan=rescan,
             dry_run=dry_run,

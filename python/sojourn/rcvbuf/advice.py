@@ -35,7 +35,9 @@ class Advice:
     """Longest time without having caught up in which something was lost."""
     held: int
     size: int | None
-    """What it has without a tuner."""
+    """What it has now."""
+    before: int | None
+    """What it had before a tuner changed it; `None` if none has."""
     needed: tuple[int, int]
     so_rcvbuf: int | None
     """What to give to `setsockopt`, if that would help; the kernel doubles it."""
@@ -54,7 +56,6 @@ def advise(socket: dict[str, Any]) -> Advice:
         verdict = "too_slow"
     elif socket["size"] is None:
         verdict = "unknown"
-    before = socket["before"]
     return Advice(
         local=socket["local"],
         process=socket["process"],
@@ -64,7 +65,8 @@ def advise(socket: dict[str, Any]) -> Advice:
         worst=need["worst"],
         seconds=seconds,
         held=socket["peak_occupied"],
-        size=socket["size"] if before is None else before,
+        size=socket["size"],
+        before=socket["before"],
         needed=(need["least"], need["most"]),
         so_rcvbuf=wanted if verdict == "larger" else None,
     )
@@ -146,6 +148,8 @@ def tell(seen: Seen, allowed: int | None) -> list[str]:
 def _tell(one: Advice) -> list[str]:
     who = f"{one.local} ({one.process or 'nobody known'})"
     size = "of unknown size" if one.size is None else f"of {octets(one.size)}"
+    if one.before is not None and one.before != one.size:
+        size += f" ({octets(one.before)} before)"
     lost = one.drops["buffer"]
     bursts = (
         f"in {one.bursts} bursts, {one.worst} in the worst" if one.bursts > 1 else "in one burst"

@@ -19,7 +19,7 @@ CONNECTIONS = 4
 """Scrapes at a time; more are turned away."""
 PATIENCE = 5.0
 """Seconds that a client may take to ask."""
-LABELS = ("local", "process", "pid", "socket")
+LABELS = ("local", "process", "pid", "unit", "container", "socket")
 
 
 class NoMetrics(RuntimeError):
@@ -91,7 +91,7 @@ def families(snapshot: dict[str, Any]) -> Iterator[Metric]:
 def _labels(one: dict[str, Any]) -> list[str]:
     known = one["cookie"] if one["cookie"] is not None else one["inode"]
     pid = "" if one["pid"] is None else str(one["pid"])
-    return [one["local"], one["process"], pid, str(known)]
+    return [one["local"], one["process"], pid, one["unit"], one["container"], str(known)]
 
 
 def page(snapshot: dict[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ use crate::drops::Split;
 use crate::holders::{Failure, Holders};
 use crate::journal::Journal;
 use crate::memory::Room;
+use crate::process::{self, Process};
 use crate::refusal::{Missing, Refusal};
 use crate::settings::Settings;
 use crate::socket;
@@ -17,6 +18,7 @@ use crate::tracked::Tracked;
 use sojourn_units::{Bytes, MILLISECOND, Nanos, SECOND};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 /// Soonest after one search of all processes that the next begins, when there is a new socket.
@@ -28,6 +30,8 @@ const MOMENT: Nanos = 250 * MILLISECOND;
 /// Looks without a socket after which it is gone: the kernel may leave out one of many that come and go
 /// while it tells, and what is forgotten is not put back.
 const ABSENT: u64 = 3;
+/// Network namespaces looked into at a time.
+const SPACES: usize = 1024;
 /// Under memory pressure the sizes together go down to this part every second.
 const SQUEEZE: (Bytes, Bytes) = (3, 4);
 
@@ -70,6 +74,10 @@ impl Core {
             let what = "say which sockets: a process, a unit or a port";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
+        if settings.target.who == Who::Everybody && !settings.dry_run {
+            let what = "the sockets of a whole machine are watched only";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let journal = if settings.dry_run { None } else { Some(Journal::new(&settings.state)?) };
         let room = settings.places.room(&[], settings.budget, settings.share, 0)?;
         let (most, note) = largest();
@@ -110,7 +118,7 @@ impl Core {
             self.refresh();
         }
         let strange = self.look();
-        if strange {
+        if strange && self.settings.target.who != Who::Everybody {
             // A worker more, or a server that has started again: now is better than in a while.
             self.search_at = self.search_at.min(now + SOON);
         }
@@ -143,7 +151,7 @@ impl Core {
             self.over = true;
             return;
         };
-        let anybody = self.settings.target.who == Who::Anybody;
+        let anybody = self.settings.target.who.is_unknown();
         if anybody {
             self.holders.bury();
         } else {
@@ -157,6 +165,9 @@ impl Core {
         self.strangers.clear();
         self.left_out = 0;
         let fresh = std::mem::take(&mut self.fresh);
+        if anybody {
+            self.search_holders();
+        }
         let ids: Vec<u64> = self.spaces.keys().copied().collect();
         for id in ids {
             self.search_space(id, anybody, &fresh);
@@ -177,6 +188,20 @@ impl Core {
             wanted.insert(own);
             self.spaces.entry(own).or_insert_with(Space::own);
         }
+        if self.settings.target.who == Who::Everybody {
+            for pid in process::all() {
+                let link = format!("/proc/{pid}/ns/net");
+                let Ok(id) = process::namespace_number(Path::new(&link)) else { continue };
+                if wanted.len() < SPACES
+                    && wanted.insert(id)
+                    && id != own
+                    && let Ok(process) = Process::open(pid)
+                {
+                    let space = self.spaces.entry(id).or_insert_with(|| Space::of(&process));
+                    space.look_through(&process);
+                }
+            }
+        }
         if !anybody {
             for process in self.holders.processes() {
                 let Ok(id) = process.network() else { continue };
@@ -195,6 +220,20 @@ impl Core {
         self.spaces.retain(|id, _| wanted.contains(id));
     }
 
+    /// Finds out who has the sockets that nobody is known to have, in all namespaces at once.
+    fn search_holders(&mut self) {
+        let mut all = Vec::new();
+        for space in self.spaces.values_mut() {
+            // Not being told now is being told the next time.
+            let _ = space.read_all(self.settings.target.port, &mut all);
+        }
+        let inodes = all.iter().map(|reading| reading.inode);
+        let lost: BTreeSet<u64> = inodes.filter(|&inode| !self.holders.hold(inode)).collect();
+        if !lost.is_empty() {
+            self.holders.search(&lost);
+        }
+    }
+
     fn search_space(&mut self, id: u64, anybody: bool, fresh: &BTreeSet<u64>) {
         let port = self.settings.target.port;
         let Some(space) = self.spaces.get_mut(&id) else { return };
@@ -203,23 +242,15 @@ impl Core {
             return;
         }
         let tells_sizes = space.tells_sizes();
-        if anybody {
-            let lost: BTreeSet<u64> = all
-                .iter()
-                .map(|reading| reading.inode)
-                .filter(|&inode| !self.holders.hold(inode))
-                .collect();
-            if !lost.is_empty() {
-                self.holders.search(&lost);
-            }
-        }
         let blind = port.is_some() && !self.holders.refused.is_empty();
         for reading in all {
             let inode = reading.inode;
             if self.sockets.contains_key(&inode) {
                 continue;
             }
-            if !(anybody || blind || self.holders.hold(inode)) || reading.local.port() == 0 {
+            // The kernel's own sockets (WireGuard, VXLAN) have no inode.
+            let nameless = inode == 0 || reading.local.port() == 0;
+            if !(anybody || blind || self.holders.hold(inode)) || nameless {
                 self.strangers.insert(inode);
                 continue;
             }
