@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sojourn.doctor import network, parts, sockets
+from sojourn.doctor import network, parts, sockets, virtual
 from sojourn.doctor.finding import GROUPS, Finding, Group
 from sojourn.doctor.libraries import library
 from sojourn.doctor.programs import program
@@ -74,6 +74,7 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
             tool("tshark", "reads captures of packets"),
             ("settings", network.left),
         ],
+        "linux": [("kernels", virtual.kernels), ("build", virtual.build)],
         "buffers": [
             ("receive buffers", sockets.sockets),
             ("systemd", sockets.systemd),

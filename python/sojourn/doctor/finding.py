@@ -11,6 +11,7 @@ Verdict = Literal["yes", "partly", "no"]
 GROUPS = {
     "simulate": "run, compare, study, paper",
     "real-runs": "lab run, compare --real, wire",
+    "linux": "Linux's own network code in virtual time: linux build",
     "buffers": "adapt receive buffers: rcvbuf, udp",
     "balance": "balance servers: lb serve, flows to balancers in lab run",
     "stores": "replicated stores: advise store, lab run with [store], store measure",

@@ -1,0 +1,84 @@
+//! Captures of the kernel's queues: the packets before a queue and after it as a file for Wireshark.
+
+use crate::job::{OUTPUTS, Queue};
+use crate::machine::{Outcome, at};
+use crate::packets::{BATCH, Taken, headers, take, tap, whole};
+use crate::wire::{LARGEST, capture_of};
+use nix::sys::socket::{LinkAddr, MultiHeaders};
+use rustix::fd::OwnedFd;
+use sojourn_plan::Plan;
+use sojourn_wire::capture::{Captured, Outside, Side};
+use std::fs::File;
+use std::io::BufWriter;
+
+/// Bytes of a file that are written at once.
+const WRITTEN: usize = 1 << 20;
+const SIDES: [Side; 2] = [Side::Before, Side::After];
+
+/// A capture of one queue.
+pub struct Capture {
+    /// Sockets before the queue and after it.
+    sockets: [OwnedFd; 2],
+    /// From the wall clock to the run's.
+    shift: u64,
+    headers: MultiHeaders<LinkAddr>,
+    buffers: Vec<Vec<u8>>,
+    /// What is to be written, in no order of time yet.
+    seen: Vec<(u64, Side, Vec<u8>, u32)>,
+    file: Outside<BufWriter<File>>,
+}
+
+impl Capture {
+    /// A capture of a queue whose host's namespace is the present one; none if the plan asks for none.
+    pub fn new(plan: &Plan, queue: &Queue) -> Outcome<Option<Self>> {
+        let (Some(link), Some(arrivals)) = (queue.capture, &queue.arrivals) else {
+            return Ok(None);
+        };
+        let name = &plan.links.get(link).ok_or("a capture of a link that is not there")?.name;
+        let snaplen = plan.observe.snaplen;
+        let path = capture_of(link);
+        let file = BufWriter::with_capacity(WRITTEN, at(path.display(), File::create(&path))?);
+        Ok(Some(Self {
+            sockets: [tap(arrivals)?, tap(&queue.device)?],
+            shift: 0,
+            headers: headers(),
+            buffers: vec![vec![0; snaplen as usize]; BATCH],
+            seen: Vec::new(),
+            file: at(OUTPUTS, Outside::new(name, snaplen, file, LARGEST))?,
+        }))
+    }
+
+    /// The wall clock's time of the run's start, from which on packets are written.
+    pub fn begin(&mut self, wall: u64) {
+        self.shift = wall;
+    }
+
+    /// Writes what was seen since it was asked last, in the order of time.
+    pub fn write(&mut self) -> Outcome<()> {
+        let mut taken = [Taken::default(); BATCH];
+        for (socket, side) in self.sockets.iter().zip(SIDES) {
+            loop {
+                let count = take(socket, &mut self.headers, &mut self.buffers, &mut taken)?;
+                for (one, bytes) in taken[..count].iter().zip(&self.buffers) {
+                    let Some(now) = one.at.checked_sub(self.shift) else { continue };
+                    let kept = bytes.len().min(one.length as usize);
+                    self.seen.push((now, side, bytes[..kept].to_vec(), one.length));
+                }
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+        self.seen.sort_by_key(|&(now, side, ..)| (now, side as usize));
+        for (now, side, bytes, length) in self.seen.drain(..) {
+            at(OUTPUTS, self.file.see(now, side, &bytes, length))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub fn finish(self) -> Outcome<Captured> {
+        self.sockets.iter().try_for_each(|socket| whole(socket, "a capture"))?;
+        at(OUTPUTS, self.file.finish())
+    }
+}

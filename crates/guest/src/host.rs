@@ -1,0 +1,66 @@
+//! The traffic of one host, in a process of its own.
+
+use crate::job::{FILE, Job};
+use crate::machine::{Outcome, at, enter_host};
+use sojourn_endpoint::Endpoint;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// What it says when it listens.
+pub const READY: &str = "ready";
+
+/// Where the log of host `number` is written.
+pub fn log_of(number: usize) -> String {
+    format!("/run/host-{number}")
+}
+
+/// Reads the job.
+pub fn job() -> Outcome<Job> {
+    let text = at(FILE, std::fs::read(FILE))?;
+    at(FILE, serde_json::from_slice(&text))
+}
+
+/// Plays the part of a host: its number is the only word. It says that it is ready, reads the time of
+/// the run's start, and ends with the run.
+pub fn run(words: &[OsString]) -> Outcome<()> {
+    let word = words.first().and_then(|word| word.to_str()).ok_or("which host?")?;
+    let number: usize = at("host", word.parse())?;
+    enter_host(number)?;
+    let job = job()?;
+    let node = job.hosts.get(number).and_then(|host| host.node).ok_or("no such host")?;
+    let mut endpoint = at("sockets", Endpoint::new(&job.plan, job.seed, node, true))?;
+    println!("{READY}");
+    at("output", io::stdout().flush())?;
+    let mut line = String::new();
+    at("input", io::stdin().read_line(&mut line))?;
+    let start: u64 = at("start", line.trim().parse())?;
+    let path = log_of(number);
+    let log = at(&path, File::create(&path))?;
+    // Nothing is written to standard input any more; it ends when the first process does.
+    at("traffic", endpoint.run(start, log, io::stdin()))
+}
+
+/// Becomes a shell in a host, whose number is the only word, at the console.
+pub fn shell(words: &[OsString]) -> Outcome<()> {
+    let word = words.first().and_then(|word| word.to_str()).ok_or("which host?")?;
+    let number: usize = at("shell", word.parse())?;
+    enter_host(number)?;
+    let job = job()?;
+    let node = job.hosts.get(number).and_then(|host| host.node).and_then(|n| job.plan.nodes.get(n));
+    let name = node.ok_or("no such host")?.name.clone();
+    // A session's first terminal is the one that controls it: keys such as Ctrl-C reach its programs.
+    at("shell", rustix::process::setsid())?;
+    let terminal = at(CONSOLE, File::options().read(true).write(true).open(CONSOLE))?;
+    let mut command = Command::new("/bin/sh");
+    let handed = || at(CONSOLE, terminal.try_clone());
+    command.stdin(handed()?).stdout(handed()?).stderr(handed()?);
+    command.env("PATH", "/programs:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/tmp");
+    command.env("PS1", format!("{name}# "));
+    Err(format!("/bin/sh: {}", command.exec()).into())
+}
+
+/// The console as a terminal that can control a session.
+const CONSOLE: &str = "/dev/tty0";

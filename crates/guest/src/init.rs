@@ -1,0 +1,377 @@
+//! The first process of a guest.
+
+use crate::captures::Capture;
+use crate::host::{READY, job, log_of};
+use crate::job::{Done, FILE, Facts, Job, OUTPUTS};
+use crate::machine::{Namespaces, Outcome, at, execute, mount_all, plain_packets, show, sysctl};
+use crate::packets::Journal;
+use crate::programs::Programs;
+use crate::queues::Sampler;
+use crate::wire;
+use rustix::system::{RebootCommand, reboot};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use sojourn_units::{MILLISECOND, SECOND};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// Nanoseconds from the moment when all hosts are ready to the run's start.
+const LEAD: u64 = 100 * MILLISECOND;
+/// Bytes of the journal that are written at once: each write is one of the machine outside.
+const WRITTEN: usize = 1 << 20;
+/// Nanoseconds after which the machine outside is told again that time goes on.
+const TOLD: u64 = 100 * MILLISECOND;
+/// Nanoseconds that hosts may take to write their logs after the run's end.
+const GRACE: u64 = SECOND;
+
+/// Does the guest's work and powers it off.
+pub fn main() -> ! {
+    let outcome =
+        mount_all().and_then(|()| if Path::new(FILE).exists() { play() } else { facts() });
+    if let Err(error) = outcome {
+        let done = Done { error: Some(error.to_string()), start: 0, wall: 0 };
+        if write_json("done.json", &done).is_err() {
+            eprintln!("{error}");
+        }
+    }
+    rustix::fs::sync();
+    // It returns only if it fails; the kernel then stops because its first process ends.
+    let _ = reboot(RebootCommand::PowerOff);
+    std::process::exit(1)
+}
+
+fn write_json(name: &str, what: &impl serde::Serialize) -> Outcome<()> {
+    let path = Path::new(OUTPUTS).join(name);
+    let bytes = at(name, serde_json::to_vec(what))?;
+    at(path.display(), fs::write(&path, bytes))
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
+    tv_sec as u64 * SECOND + tv_nsec as u64
+}
+
+fn sleep_until(at: u64) {
+    let now = nanos(ClockId::Monotonic);
+    if at > now {
+        std::thread::sleep(std::time::Duration::from_nanos(at - now));
+    }
+}
+
+/// Writes what the kernel is.
+fn facts() -> Outcome<()> {
+    let read = |path: &str| at(path, fs::read_to_string(path));
+    let names = |path: &str| -> Outcome<Vec<String>> {
+        let mut found = Vec::new();
+        for entry in at(path, fs::read_dir(path))? {
+            found.push(at(path, entry)?.file_name().to_string_lossy().into_owned());
+        }
+        found.sort();
+        Ok(found)
+    };
+    let module = "/sys/module/tcp_cubic/parameters";
+    let mut cubic = Vec::new();
+    if Path::new(module).exists() {
+        for name in names(module)? {
+            let value = read(&format!("{module}/{name}"))?.trim().to_owned();
+            cubic.push((name, value));
+        }
+    }
+    let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    let mut controls: Vec<_> = controls.split_whitespace().map(str::to_owned).collect();
+    controls.sort();
+    let facts = Facts {
+        release: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        controls,
+        cubic,
+        sysctls: names("/proc/sys/net/ipv4")?,
+    };
+    write_json("facts.json", &facts)
+}
+
+/// A process that takes part in the run: a host's traffic, or the wire.
+struct Player {
+    name: String,
+    process: Child,
+    input: ChildStdin,
+}
+
+fn play() -> Outcome<()> {
+    let job = job()?;
+    job.folders.iter().try_for_each(|folder| show(folder))?;
+    let namespaces = Namespaces::new(job.hosts.len())?;
+    // Its devices are there before they are set up.
+    let mut running = vec!["the guest's first process".to_owned()];
+    tell(&running)?;
+    let mut wire = job.wire.as_ref().map(|_| player("wire", &["wire"])).transpose()?;
+    running.extend(wire.as_ref().map(|_| "the wire".to_owned()));
+    set_up(&job, &namespaces, &running)?;
+    if let Some(host) = job.shell {
+        return shell(host, wire);
+    }
+    let (mut samplers, mut journals) = queues(&job, &namespaces)?;
+    let mut captures = captures(&job, &namespaces)?;
+    let mut players = Vec::new();
+    for (number, host) in job.hosts.iter().enumerate() {
+        if host.plays {
+            let name = format!("host {number}");
+            players.push(player(&name, &["host", &number.to_string()])?);
+            running.push(format!("the traffic of {}", name_of(&job, number)));
+            tell(&running)?;
+        }
+    }
+    let mut hosts = tapped(&job, &namespaces)?;
+    let mut programs = Programs::new(&job, || nanos(ClockId::Monotonic));
+    programs.serve(&namespaces)?;
+    let now = nanos(ClockId::Monotonic);
+    let start = now + LEAD;
+    let wall = nanos(ClockId::Realtime) + LEAD;
+    for player in players.iter_mut().chain(&mut wire) {
+        at(&player.name, writeln!(player.input, "{start}"))?;
+    }
+    for journal in journals.iter_mut().chain(&mut hosts) {
+        journal.begin(wall);
+    }
+    for capture in &mut captures {
+        capture.begin(wall);
+    }
+    let mut packets = output("packets")?;
+    let mut ends = output("ends")?;
+    let samples = "/run/queues";
+    let mut to = BufWriter::new(at(samples, File::create(samples))?);
+    sleep_until(start);
+    let before = statistics(&namespaces, &job)?;
+    write_text("tc-start.json", &before)?;
+    let warm = start + job.plan.warmup;
+    let end = start + job.plan.duration;
+    let mut warmed = job.plan.warmup == 0;
+    let mut next = start;
+    // The machine outside sees by this that time goes on.
+    let mut told = start;
+    loop {
+        programs.wait(start, next, sleep_until)?;
+        for sampler in &mut samplers {
+            sampler.sample(next - start, &mut to)?;
+        }
+        for journal in &mut journals {
+            journal.write(&mut packets)?;
+        }
+        for host in &mut hosts {
+            host.write(&mut ends)?;
+        }
+        captures.iter_mut().try_for_each(Capture::write)?;
+        if !warmed && next >= warm {
+            warmed = true;
+            write_text("tc-warm.json", &statistics(&namespaces, &job)?)?;
+        }
+        if next >= told + TOLD {
+            told = next;
+            write_text("now", (next - start).to_string().as_bytes())?;
+        }
+        if next >= end {
+            break;
+        }
+        next = (next + job.interval).min(end);
+    }
+    write_text("tc-end.json", &statistics(&namespaces, &job)?)?;
+    at(samples, to.flush())?;
+    at("packets", packets.flush())?;
+    at("ends", ends.flush())?;
+    journals.iter().chain(&hosts).try_for_each(Journal::check)?;
+    if !captures.is_empty() {
+        let captured: Outcome<Vec<_>> = captures.into_iter().map(Capture::finish).collect();
+        write_json("captures.json", &captured?)?;
+    }
+    programs.finish(start, sleep_until)?;
+    for player in &mut players {
+        finish(&player.name, &mut player.process, end + GRACE)?;
+    }
+    if let Some(Player { name, mut process, input }) = wire {
+        // With the wire go its devices.
+        write_json("dropped.json", &dropped(&job, &namespaces)?)?;
+        drop(input);
+        finish(&name, &mut process, nanos(ClockId::Monotonic) + GRACE)?;
+        at("wire", fs::copy(wire::OUTCOME, Path::new(OUTPUTS).join("wire")))?;
+    }
+    for (number, _) in job.hosts.iter().enumerate().filter(|(_, host)| host.plays) {
+        let name = format!("host-{number}");
+        at(&name, fs::copy(log_of(number), Path::new(OUTPUTS).join(&name)))?;
+    }
+    at(samples, fs::copy(samples, Path::new(OUTPUTS).join("queues")))?;
+    write_json("done.json", &Done { error: None, start, wall })
+}
+
+/// Who samples the queues, and journals of their packets, by host.
+fn queues(job: &Job, namespaces: &Namespaces) -> Outcome<(Vec<Sampler>, Vec<Journal>)> {
+    let mut by_host: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+    for (number, queue) in job.queues.iter().enumerate() {
+        by_host.entry(queue.host).or_default().push((number, queue));
+    }
+    let mut samplers = Vec::new();
+    let mut journals = Vec::new();
+    for (host, queues) in &by_host {
+        samplers.push(namespaces.within(Some(*host), || Sampler::new(queues))?);
+        journals.push(namespaces.within(Some(*host), || Journal::new(queues))?);
+    }
+    Ok((samplers, journals))
+}
+
+/// Captures of the queues for which the plan asks, in the order of its links.
+fn captures(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Capture>> {
+    let mut queues: Vec<_> = job.queues.iter().filter(|queue| queue.capture.is_some()).collect();
+    queues.sort_by_key(|queue| queue.capture);
+    let mut captures = Vec::new();
+    for queue in queues {
+        captures.extend(namespaces.within(Some(queue.host), || Capture::new(&job.plan, queue))?);
+    }
+    Ok(captures)
+}
+
+/// Journals of what hosts send and take.
+fn tapped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<Journal>> {
+    let journal = |&host: &usize| {
+        let described = &job.hosts[host];
+        let node = described.node.ok_or("packets of a host that is no node")?;
+        namespaces.within(Some(host), || Journal::of_host(node, &described.devices))
+    };
+    job.taps.iter().map(journal).collect()
+}
+
+/// A file of the outputs to be written bit by bit.
+fn output(name: &str) -> Outcome<BufWriter<File>> {
+    let path = Path::new(OUTPUTS).join(name);
+    Ok(BufWriter::with_capacity(WRITTEN, at(path.display(), File::create(&path))?))
+}
+
+fn write_text(name: &str, text: &[u8]) -> Outcome<()> {
+    at(name, fs::write(Path::new(OUTPUTS).join(name), text))
+}
+
+/// Opens a shell in a host, and waits for its end.
+fn shell(host: usize, mut wire: Option<Player>) -> Outcome<()> {
+    let start = nanos(ClockId::Monotonic);
+    if let Some(wire) = &mut wire {
+        at(&wire.name, writeln!(wire.input, "{start}"))?;
+    }
+    let mut command = Command::new("/init");
+    command.arg("shell").arg(host.to_string()).stderr(Stdio::piped());
+    let process = at("shell", command.spawn())?;
+    // What it says here is why there is no shell: the shell itself speaks at the console.
+    let output = at("shell", process.wait_with_output())?;
+    if !output.stderr.is_empty() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
+    }
+    write_json("done.json", &Done { error: None, start, wall: 0 })
+}
+
+/// Writes which processes run, in the order of their starts: if time stands still, the machine outside
+/// sees which of them spins.
+fn tell(running: &[String]) -> Outcome<()> {
+    write_text("running", running.join("\n").as_bytes())
+}
+
+/// What the host with this number is called.
+fn name_of(job: &Job, number: usize) -> String {
+    let node = job.hosts[number].node.and_then(|node| job.plan.nodes.get(node));
+    node.map_or_else(|| format!("h{number}"), |node| node.name.clone())
+}
+
+/// Links, addresses, routes, queue disciplines, sysctls; `running` are the processes there are.
+fn set_up(job: &Job, namespaces: &Namespaces, running: &[String]) -> Outcome<()> {
+    for (number, host) in job.hosts.iter().enumerate() {
+        namespaces.within(Some(number), || {
+            host.sysctls.iter().try_for_each(|(path, value)| sysctl(path, value))
+        })?;
+    }
+    for early in [true, false] {
+        for command in job.commands.iter().filter(|command| command.early == early) {
+            let place = command.host.map(|host| format!(" in {}", name_of(job, host)));
+            let name = format!("`{}`{}", command.words.join(" "), place.unwrap_or_default());
+            tell(&[running, &[name]].concat())?;
+            namespaces.within(command.host, || execute(&command.words, &command.input))?;
+        }
+        if early {
+            for (number, host) in job.hosts.iter().enumerate() {
+                namespaces.within(Some(number), || {
+                    host.devices.iter().try_for_each(|device| plain_packets(device))
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `tc` tells of all disciplines of hosts with queues, as one list of lists.
+fn statistics(namespaces: &Namespaces, job: &Job) -> Outcome<Vec<u8>> {
+    let mut text = b"[".to_vec();
+    let words: Vec<_> =
+        ["/programs/tc", "-s", "-j", "qdisc", "show"].iter().map(|&word| word.to_owned()).collect();
+    let mut hosts: Vec<_> = job.queues.iter().map(|queue| queue.host).collect();
+    hosts.dedup();
+    for (i, host) in hosts.into_iter().enumerate() {
+        if i > 0 {
+            text.push(b',');
+        }
+        text.extend(namespaces.within(Some(host), || execute(&words, ""))?);
+    }
+    text.push(b']');
+    Ok(text)
+}
+
+/// Packets that the device of each host dropped because the wire did not read soon enough.
+fn dropped(job: &Job, namespaces: &Namespaces) -> Outcome<Vec<u64>> {
+    let file = "/proc/self/net/dev";
+    let count = || {
+        let text = at(file, fs::read_to_string(file))?;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(wire::DEVICE));
+        let words = line.ok_or("a host without a device")?.trim_start_matches(':');
+        // Of the half that is sent, what was dropped.
+        let word = words.split_whitespace().nth(11).ok_or("a device without counters")?;
+        at(file, word.parse())
+    };
+    (0..job.hosts.len()).map(|number| namespaces.within(Some(number), count)).collect()
+}
+
+fn player(name: &str, words: &[&str]) -> Outcome<Player> {
+    let mut process = at(
+        name,
+        Command::new("/init")
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn(),
+    )?;
+    let input = process.stdin.take().ok_or("a process without input")?;
+    let output = process.stdout.take().ok_or("a process without output")?;
+    let mut line = String::new();
+    at(name, BufReader::new(output).read_line(&mut line))?;
+    let mut player = Player { name: name.to_owned(), process, input };
+    if line.trim() == READY { Ok(player) } else { Err(failure(name, &mut player.process)) }
+}
+
+/// Waits for a process's end.
+fn finish(name: &str, process: &mut Child, deadline: u64) -> Outcome<()> {
+    loop {
+        match at(name, process.try_wait())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(_) => return Err(failure(name, process)),
+            None if nanos(ClockId::Monotonic) > deadline => {
+                return Err(format!("{name} does not end").into());
+            }
+            None => std::thread::sleep(std::time::Duration::from_nanos(MILLISECOND)),
+        }
+    }
+}
+
+fn failure(name: &str, process: &mut Child) -> Box<dyn std::error::Error> {
+    let mut said = String::new();
+    if let Some(errors) = &mut process.stderr
+        && let Err(error) = errors.read_to_string(&mut said)
+    {
+        return format!("{name}: {error}").into();
+    }
+    format!("{name}: {}", said.trim()).into()
+}

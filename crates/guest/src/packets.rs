@@ -1,0 +1,296 @@
+//! A journal of the packets that come to queues and leave them, or that hosts send and take.
+//!
+//! A packet socket sees what a queue's router takes (packet(7)), another one what leaves behind the
+//! queue. A record has the kernel's time, a key by which the same packet is recognised at both places,
+//! its length, and whether it carries Congestion Experienced. The key leaves out what queues and
+//! routers change: the ECN field, the time to live, and checksums. A host's record also has the beginning
+//! of the packet.
+
+use crate::job::Queue;
+use crate::machine::{Outcome, at};
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockType,
+    recvmmsg, setsockopt, socket, sockopt,
+};
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::io::{IoSliceMut, Write};
+
+/// Packets taken by a system call.
+pub const BATCH: usize = 64;
+/// Bytes of a packet that are read: Ethernet, IPv4 and TCP headers without options.
+const SEEN: usize = 14 + 20 + 20;
+/// Bytes that wait in a socket until they are read; above, the journal would have a gap, which is an
+/// error.
+const ROOM: usize = 64 << 20;
+
+/// A place where packets are seen.
+#[derive(Debug)]
+struct Tap {
+    socket: OwnedFd,
+    /// Number of the queue, and whether packets leave it here; of a host its node.
+    place: u32,
+    /// Whether it is a host's: which way a packet goes is told by the kernel.
+    host: bool,
+}
+
+/// All places, of the queues of one host.
+pub struct Journal {
+    taps: Vec<Tap>,
+    /// From the wall clock to the run's.
+    shift: u64,
+    headers: MultiHeaders<LinkAddr>,
+    buffers: Vec<[u8; SEEN]>,
+}
+
+/// `PACKET_OUTGOING`: the host itself sent the packet.
+const OUTGOING: u8 = libc::PACKET_OUTGOING;
+/// Bits of a record's last word beside the queue's number.
+const LEAVES: u32 = 1 << 16;
+const CONGESTED: u32 = 1 << 17;
+const UDP: u32 = 1 << 18;
+
+impl Journal {
+    /// A journal of these queues, whose host's namespace is the present one.
+    pub fn new(queues: &[(usize, &Queue)]) -> Outcome<Self> {
+        let mut taps = Vec::new();
+        for (number, queue) in queues {
+            let Some(arrivals) = &queue.arrivals else { continue };
+            taps.push(Tap { socket: tap(arrivals)?, place: *number as u32, host: false });
+            let place = *number as u32 | LEAVES;
+            taps.push(Tap { socket: tap(&queue.device)?, place, host: false });
+        }
+        Ok(Self::of(taps))
+    }
+
+    /// A journal of what the host at `node` sends and takes by these devices; its namespace is the present
+    /// one.
+    pub fn of_host(node: usize, devices: &[String]) -> Outcome<Self> {
+        let place = node as u32;
+        let tap = |device: &String| Ok(Tap { socket: tap(device)?, place, host: true });
+        Ok(Self::of(devices.iter().map(tap).collect::<Outcome<_>>()?))
+    }
+
+    fn of(taps: Vec<Tap>) -> Self {
+        Self { taps, shift: 0, headers: headers(), buffers: vec![[0; SEEN]; BATCH] }
+    }
+
+    /// The wall clock's time of the run's start, from which on records count.
+    pub fn begin(&mut self, wall: u64) {
+        self.shift = wall;
+    }
+
+    /// Writes what was seen since it was asked last.
+    pub fn write(&mut self, to: &mut impl Write) -> Outcome<()> {
+        for tap in &self.taps {
+            while drain(tap, self.shift, &mut self.headers, &mut self.buffers, to)? == BATCH {}
+        }
+        Ok(())
+    }
+
+    /// Fails if a packet was not seen because the socket's room was taken.
+    pub fn check(&self) -> Outcome<()> {
+        self.taps.iter().try_for_each(|tap| whole(&tap.socket, "the journal"))
+    }
+}
+
+/// Fails if a socket could not keep a packet of what is written from it.
+pub fn whole(socket: &OwnedFd, what: &str) -> Outcome<()> {
+    match lost(socket)? {
+        0 => Ok(()),
+        lost => Err(format!("{what} misses {lost} packets").into()),
+    }
+}
+
+/// Opens a socket that sees the packets of a device.
+pub fn tap(device: &str) -> Outcome<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    // Without a protocol it sees nothing until it is bound.
+    let socket = at("packet socket", socket(AddressFamily::Packet, SockType::Raw, flags, None))?;
+    at("packet socket", setsockopt(&socket, sockopt::RcvBufForce, &ROOM))?;
+    at("packet socket", setsockopt(&socket, sockopt::ReceiveTimestampns, &true))?;
+    let index = at(device, rustix::net::netdevice::name_to_index(&socket, device))?;
+    at(device, bind(&socket, index))?;
+    Ok(socket)
+}
+
+#[expect(unsafe_code, reason = "addresses of packet sockets, which no library builds")]
+fn bind(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
+    // SAFETY: all of its fields may be zero.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as i32;
+    // SAFETY: the kernel reads one address, as long as the one given here.
+    let status = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Packets that a socket could not keep (`PACKET_STATISTICS`).
+#[expect(unsafe_code, reason = "an option that no library has")]
+fn lost(socket: &OwnedFd) -> Outcome<u32> {
+    let mut counts = [0u32; 2];
+    let mut length = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, to where `counts` stands.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            counts.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if status < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(counts[1])
+}
+
+/// A packet that a socket has seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// The wall clock's time, in nanoseconds.
+    pub at: u64,
+    /// Its whole length in bytes.
+    pub length: u32,
+    /// Whether the host itself sent it.
+    outgoing: bool,
+}
+
+/// Takes up to [`BATCH`] packets from a socket, as far as they fit into the buffers; says how many.
+pub fn take(
+    socket: &OwnedFd,
+    headers: &mut MultiHeaders<LinkAddr>,
+    buffers: &mut [impl AsMut<[u8]>],
+    taken: &mut [Taken; BATCH],
+) -> Outcome<usize> {
+    let mut slices: Vec<[IoSliceMut<'_>; 1]> =
+        buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer.as_mut())]).collect();
+    // MSG_TRUNC tells the whole length of a packet that is read in part.
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+    let messages = match recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), flags, None) {
+        Ok(messages) => messages,
+        Err(nix::errno::Errno::EAGAIN) => return Ok(0),
+        Err(error) => return Err(format!("packet socket: {error}").into()),
+    };
+    let mut count = 0;
+    for message in messages {
+        let time = at("timestamp", message.cmsgs())?.find_map(|one| match one {
+            ControlMessageOwned::ScmTimestampns(time) => Some(time),
+            _ => None,
+        });
+        let time = time.ok_or("a packet without a time")?;
+        taken[count] = Taken {
+            at: time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64,
+            length: message.bytes as u32,
+            outgoing: message.address.is_some_and(|a| a.pkttype() == OUTGOING),
+        };
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// What [`take`] needs for the times of packets.
+pub fn headers() -> MultiHeaders<LinkAddr> {
+    MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(libc::timespec)))
+}
+
+fn drain(
+    tap: &Tap,
+    shift: u64,
+    headers: &mut MultiHeaders<LinkAddr>,
+    buffers: &mut [[u8; SEEN]],
+    to: &mut impl Write,
+) -> Outcome<usize> {
+    let mut taken = [Taken::default(); BATCH];
+    let count = take(&tap.socket, headers, buffers, &mut taken)?;
+    for (Taken { at: nanos, length, outgoing }, packet) in taken[..count].iter().zip(buffers) {
+        let Some((key, mut bits)) = identity(packet) else { continue };
+        if tap.host && *outgoing {
+            bits |= LEAVES;
+        }
+        // What came before the start has no time on the run's clock.
+        let Some(now) = nanos.checked_sub(shift) else { continue };
+        at("journal", to.write_all(&now.to_le_bytes()))?;
+        at("journal", to.write_all(&key.to_le_bytes()))?;
+        at("journal", to.write_all(&length.to_le_bytes()))?;
+        at("journal", to.write_all(&(tap.place | bits).to_le_bytes()))?;
+        if tap.host {
+            at("journal", to.write_all(&packet[14..]))?;
+        }
+    }
+    Ok(count)
+}
+
+/// The key of a packet, and its bits; none of what is not IPv4.
+fn identity(frame: &[u8; SEEN]) -> Option<(u64, u32)> {
+    let ip = &frame[14..];
+    if frame[12..14] != [8, 0] || ip[0] != 0x45 {
+        return None;
+    }
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for &byte in bytes {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    // Length and identification, protocol, addresses.
+    add(&ip[2..6]);
+    add(&ip[9..10]);
+    add(&ip[12..20]);
+    let udp = ip[9] == libc::IPPROTO_UDP as u8;
+    if udp {
+        add(&ip[20..26]);
+        add(&ip[28..36]);
+    } else {
+        add(&ip[20..36]);
+    }
+    let mut bits = 0;
+    if ip[1] & 3 == 3 {
+        bits |= CONGESTED;
+    }
+    if udp {
+        bits |= UDP;
+    }
+    Some((hash, bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(change: impl Fn(&mut [u8; SEEN])) -> [u8; SEEN] {
+        let mut bytes = [0; SEEN];
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            *byte = i as u8;
+        }
+        bytes[12..14].copy_from_slice(&[8, 0]);
+        bytes[14] = 0x45;
+        bytes[15] = 2;
+        bytes[23] = 6;
+        change(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_packet_is_recognised_behind_a_queue() {
+        let before = identity(&frame(|_| ())).unwrap();
+        let behind = identity(&frame(|bytes| {
+            bytes[15] = 3; // marked
+            bytes[22] = 63; // routed
+            bytes[24] = 99; // checksum
+        }));
+        assert_eq!(behind, Some((before.0, CONGESTED)));
+        let another = identity(&frame(|bytes| bytes[39] ^= 1)).unwrap();
+        assert_ne!(another.0, before.0);
+        assert_eq!(identity(&frame(|bytes| bytes[23] = 17)).unwrap().1, UDP);
+        assert_eq!(identity(&frame(|bytes| bytes[13] = 6)), None);
+    }
+}

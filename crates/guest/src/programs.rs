@@ -1,0 +1,326 @@
+//! Programs of the user's own: each in a process group and a mount namespace of its own.
+//!
+//! A thread waits for each program and two read what it writes, so its end has the guest's exact time and
+//! a full pipe delays nothing. Before the run servers are started and waited for, then each program has
+//! its start and its stop: SIGTERM, and SIGKILL after a grace.
+
+use crate::host::job;
+use crate::job::{Job, OUTPUTS, Program};
+use crate::machine::{Namespaces, Outcome, at, enter_host, private_mounts};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use sojourn_units::{MILLISECOND, Nanos, SECOND};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes of each stream that are kept, its last ones.
+const KEPT: usize = 64 << 10;
+/// Nanoseconds that a server may take until it listens.
+const PATIENCE: Nanos = 30 * SECOND;
+/// Nanoseconds from SIGTERM to SIGKILL.
+const GRACE: Nanos = SECOND;
+/// Where the machine outside finds which program a process belongs to, if it spins.
+const NAME: &str = "SOJOURN_PROGRAM";
+
+/// How a program ended: written as a list to `programs.json`, in the order of the job. Times are
+/// nanoseconds since the run's start.
+#[derive(Debug, Serialize)]
+struct End {
+    /// Exit status, or minus the number of the signal that ended it; none if it never started.
+    status: Option<i32>,
+    /// When it was started.
+    started: Option<i64>,
+    /// When it ended.
+    ended: Option<i64>,
+    /// When it was told to stop, if it still ran then.
+    stopped: Option<i64>,
+    /// Whether SIGKILL was needed.
+    killed: bool,
+}
+
+/// A program that was started. Times are those of the monotonic clock.
+struct Running {
+    process: Pid,
+    started: Nanos,
+    ended: Arc<Mutex<Option<(ExitStatus, Nanos)>>>,
+    streams: [Arc<Mutex<VecDeque<u8>>>; 2],
+    stopped: Option<Nanos>,
+    killed: Option<Nanos>,
+}
+
+/// All programs of a run.
+pub struct Programs<'a> {
+    job: &'a Job,
+    now: fn() -> Nanos,
+    running: Vec<Option<Running>>,
+}
+
+/// The lock of what a thread and this one share; a thread that panicked left it whole.
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Programs<'a> {
+    /// Those of the job, none started; `now` is the monotonic clock.
+    pub fn new(job: &'a Job, now: fn() -> Nanos) -> Self {
+        Self { job, now, running: job.programs.iter().map(|_| None).collect() }
+    }
+
+    /// Starts the servers, and waits until all that have a port listen on it.
+    pub fn serve(&mut self, namespaces: &Namespaces) -> Outcome<()> {
+        let servers = |job: &Job| {
+            let all = job.programs.iter().enumerate();
+            all.filter(|(_, p)| p.start.is_none()).map(|(i, _)| i).collect::<Vec<_>>()
+        };
+        let servers = servers(self.job);
+        for &number in &servers {
+            self.start(number)?;
+        }
+        let last = (self.now)() + PATIENCE;
+        for number in servers {
+            let program = &self.job.programs[number];
+            let Some(port) = program.port else { continue };
+            while !namespaces.within(Some(program.host), || listened(port))? {
+                let name = &program.name;
+                if let Some(status) = self.status(number) {
+                    // What it wrote has come when its streams have ended.
+                    pause(MILLISECOND);
+                    let said = self.last_line(number);
+                    return Err(format!(
+                        "{name}: it did not listen on port {port}: {status}{said}"
+                    )
+                    .into());
+                }
+                if (self.now)() > last {
+                    let seconds = PATIENCE / SECOND;
+                    return Err(format!(
+                        "{name}: it does not listen on port {port} after {seconds} s"
+                    )
+                    .into());
+                }
+                pause(MILLISECOND);
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&self, number: usize) -> Option<ExitStatus> {
+        let running = self.running[number].as_ref()?;
+        locked(&running.ended).map(|(status, _)| status)
+    }
+
+    fn last_line(&self, number: usize) -> String {
+        let Some(running) = &self.running[number] else { return String::new() };
+        let bytes: Vec<u8> = locked(&running.streams[1]).iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        text.trim().lines().last().map_or_else(String::new, |line| format!(": {line}"))
+    }
+
+    fn start(&mut self, number: usize) -> Outcome<()> {
+        let program = &self.job.programs[number];
+        let mut command = Command::new("/init");
+        command.arg("program").arg(number.to_string()).stdin(Stdio::null());
+        let mut child =
+            at(&program.name, command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn())?;
+        let process = Pid::from_child(&child);
+        let streams = [
+            child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+            child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        ]
+        .map(|stream| {
+            let kept = Arc::new(Mutex::new(VecDeque::new()));
+            if let Some(stream) = stream {
+                let to = Arc::clone(&kept);
+                std::thread::spawn(move || keep(stream, &to));
+            }
+            kept
+        });
+        let ended = Arc::new(Mutex::new(None));
+        let (noted, now) = (Arc::clone(&ended), self.now);
+        std::thread::spawn(move || {
+            if let Ok(status) = child.wait() {
+                *locked(&noted) = Some((status, now()));
+            }
+        });
+        let started = now();
+        self.running[number] =
+            Some(Running { process, started, ended, streams, stopped: None, killed: None });
+        Ok(())
+    }
+
+    /// When something is to be done next, after the run's `start`.
+    fn due(&self, start: Nanos) -> Option<Nanos> {
+        let programs = self.job.programs.iter().zip(&self.running);
+        let due = programs.filter_map(|(program, running)| match running {
+            None => program.start.map(|at| start + at),
+            Some(running) if locked(&running.ended).is_some() => None,
+            Some(Running { stopped: None, .. }) => Some(start + program.stop),
+            Some(Running { stopped: Some(at), killed: None, .. }) => Some(at + GRACE),
+            Some(_) => None,
+        });
+        due.min()
+    }
+
+    /// Starts and stops what is due until `until`, sleeps meanwhile, and returns then.
+    pub fn wait(&mut self, start: Nanos, until: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
+        while let Some(due) = self.due(start).filter(|&due| due <= until) {
+            sleep(due);
+            self.act(start)?;
+        }
+        sleep(until);
+        Ok(())
+    }
+
+    fn act(&mut self, start: Nanos) -> Outcome<()> {
+        let now = (self.now)();
+        for (number, program) in self.job.programs.iter().enumerate() {
+            match &mut self.running[number] {
+                None if program.start.is_some_and(|at| start + at <= now) => self.start(number)?,
+                Some(running) if locked(&running.ended).is_none() => match running.stopped {
+                    None if start + program.stop <= now => {
+                        running.stopped = Some(now);
+                        signal(running.process, Signal::TERM);
+                    }
+                    Some(at) if running.killed.is_none() && at + GRACE <= now => {
+                        running.killed = Some(now);
+                        signal(running.process, Signal::KILL);
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all that still run, and writes how each ended and what it wrote last.
+    pub fn finish(&mut self, start: Nanos, sleep: impl Fn(Nanos)) -> Outcome<()> {
+        if self.job.programs.is_empty() {
+            return Ok(());
+        }
+        while let Some(due) = self.due(start) {
+            // A program that ends meanwhile is not waited for.
+            sleep(due.min((self.now)() + MILLISECOND));
+            self.act(start)?;
+        }
+        // What they left behind in their groups, and the end of those that were killed.
+        for running in self.running.iter().flatten() {
+            signal(running.process, Signal::KILL);
+        }
+        pause(10 * MILLISECOND);
+        let mut all = Vec::new();
+        for (number, running) in self.running.iter().enumerate() {
+            all.push(written(number, running.as_ref(), start)?);
+        }
+        let path = Path::new(OUTPUTS).join("programs.json");
+        at(path.display(), fs::write(&path, at("programs", serde_json::to_vec(&all))?))
+    }
+}
+
+/// Writes the last bytes of a program's streams, and says how it ended.
+fn written(number: usize, running: Option<&Running>, start: Nanos) -> Outcome<End> {
+    let Some(running) = running else {
+        return Ok(End { status: None, started: None, ended: None, stopped: None, killed: false });
+    };
+    for (suffix, stream) in ["out", "err"].iter().zip(&running.streams) {
+        let bytes: Vec<u8> = locked(stream).iter().copied().collect();
+        if !bytes.is_empty() {
+            let path = Path::new(OUTPUTS).join(format!("program-{number}.{suffix}"));
+            at(path.display(), fs::write(&path, bytes))?;
+        }
+    }
+    let since = |at: Nanos| at as i64 - start as i64;
+    let end = *locked(&running.ended);
+    let code = |status: ExitStatus| status.code().or_else(|| status.signal().map(|n| -n));
+    Ok(End {
+        status: end.and_then(|(status, _)| code(status)),
+        started: Some(since(running.started)),
+        ended: end.map(|(_, at)| since(at)),
+        stopped: running.stopped.map(since),
+        killed: running.killed.is_some(),
+    })
+}
+
+/// Signals a program and what it started; those that have ended do not mind.
+fn signal(group: Pid, signal: Signal) {
+    let _ = kill_process_group(group, signal);
+}
+
+fn pause(nanos: Nanos) {
+    std::thread::sleep(Duration::from_nanos(nanos));
+}
+
+/// Keeps the last bytes of a stream until its end.
+fn keep(mut stream: impl Read, to: &Mutex<VecDeque<u8>>) {
+    let mut buffer = vec![0; KEPT];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut kept = locked(to);
+        kept.extend(&buffer[..count]);
+        let over = kept.len().saturating_sub(KEPT);
+        kept.drain(..over);
+    }
+}
+
+/// Whether somebody in the present namespace listens on a TCP port, or has bound a UDP port.
+fn listened(port: u16) -> Outcome<bool> {
+    // TCP_LISTEN, and TCP_CLOSE for a bound UDP socket (include/net/tcp_states.h).
+    for (name, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
+        let path = format!("/proc/thread-self/net/{name}");
+        if !Path::new(&path).exists() {
+            continue; // no IPv6 here
+        }
+        let text = at(&path, fs::read_to_string(&path))?;
+        let wanted = format!(":{port:04X}");
+        let found = text.lines().skip(1).any(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let (local, of) = (fields.next(), fields.nth(1));
+            of == Some(state) && local.is_some_and(|address| address.ends_with(&wanted))
+        });
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Becomes the program of the job whose number is the only word.
+pub fn run(words: &[OsString]) -> Outcome<()> {
+    let word = words.first().and_then(|word| word.to_str()).ok_or("which program?")?;
+    let number: usize = at("program", word.parse())?;
+    let job = job()?;
+    let program = job.programs.get(number).ok_or("no such program")?;
+    at("program", rustix::process::setsid())?;
+    enter_host(program.host)?;
+    private_mounts(&program.folder, &job.folders)?;
+    let (first, rest) = program.words.split_first().ok_or("a program without words")?;
+    let mut command = command(program, first, rest);
+    Err(format!("{first}: {}", command.exec()).into())
+}
+
+fn command(program: &Program, first: &str, rest: &[String]) -> Command {
+    let mut command = Command::new(first);
+    command.args(rest).current_dir(&program.folder).env_clear();
+    command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+    command.env(NAME, &program.name);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bytes_are_kept() {
+        let text: Vec<u8> = (0..KEPT + 1000).map(|i| (i / 1000) as u8).collect();
+        let kept = Mutex::default();
+        keep(&text[..], &kept);
+        assert_eq!(locked(&kept).iter().copied().collect::<Vec<_>>(), text[1000..]);
+    }
+}

@@ -1,0 +1,42 @@
+"""Kernels that run in virtual time, and what builds them."""
+
+from __future__ import annotations
+
+from sojourn.doctor import programs
+from sojourn.doctor.finding import Finding
+from sojourn.lab.errors import LabError
+from sojourn.linux import guest, needs
+from sojourn.linux import kernels as there
+
+
+def kernels() -> list[Finding]:
+    """Kernels that were built or installed, and the first process of their guests."""
+    found = []
+    for folder in there.folders():
+        name = f"kernel {folder.name}"
+        try:
+            kernel = there.read(folder)
+        except LabError as error:
+            text, _, remedy = str(error).rpartition("; ")
+            found.append(Finding(name, "no", text, remedy, needed=False))
+            continue
+        if kernel is not None:
+            repeats = "runs repeat" if kernel.repeats else "runs do NOT repeat"
+            text = f"Linux {kernel.release}, HZ {kernel.hz}: {repeats}"
+            found.append(Finding(name, "yes", text))
+    if not any(finding.state == "yes" for finding in found):
+        found.append(Finding("kernel", "no", "none was built yet", there.REMEDY))
+    try:
+        guest.init()
+    except LabError as error:
+        found.append(Finding("guests", "no", str(error).partition("; ")[0], "make setup"))
+    return found
+
+
+def build() -> Finding:
+    """Whether a kernel can be built here."""
+    missing = needs.lacking()
+    if not missing:
+        return Finding("build tools", "yes", "kernels can be built here", needed=False)
+    text = f"not installed: {', '.join(missing)}"
+    return Finding("build tools", "no", text, programs.install(missing), needed=False)

@@ -1,0 +1,145 @@
+"""The engines by name: what each is, how to make it, and what it cannot do.
+
+An engine is made when it is chosen: its modules are imported then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from sojourn import _core
+
+SIM, WIRE, KERNEL, LINUX, LINUX_WIRE = "sim", "wire", "kernel", "linux", "linux-wire"
+
+
+class EngineError(ValueError):
+    """An engine that does not exist, or that cannot be asked for like this."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An engine that can be chosen."""
+
+    name: str
+    """Also as asked for: `linux:NAME` is the engine `linux` with a kernel by its name."""
+    help: str
+    """What it is, in a few words."""
+    cannot: str
+    """What it cannot do, in a few words; empty if there is nothing to know."""
+    make: Callable[..., Any]
+    """Makes it, a `sojourn.scenario.engine.Engine`, with the keywords that are its own."""
+    real_time: bool = False
+    """Whether a run takes as long as its scenario says."""
+    virtual: bool = False
+    """Whether it runs Linux in virtual time: a kernel can be chosen."""
+
+
+def _late(module: str, name: str) -> Callable[..., Any]:
+    def make(**options: Any) -> Any:
+        return getattr(import_module(module), name)(**options)
+
+    return make
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            SIM,
+            "the simulator",
+            "no programs of one's own",
+            _late("sojourn.scenario.engine", "core"),
+        ),
+        Kind(
+            LINUX,
+            "Linux's own network code in virtual time",
+            "no stores, balancers or policies of one's own; links are ours where the kernel's "
+            "cannot be as asked",
+            _late("sojourn.linux.engine", "LinuxEngine"),
+            virtual=True,
+        ),
+        Kind(
+            LINUX_WIRE,
+            "Linux's own TCP over our links, in virtual time",
+            "no stores, balancers or policies of one's own",
+            partial(_late("sojourn.linux.engine", "LinuxEngine"), wire=True),
+            virtual=True,
+        ),
+        Kind(
+            WIRE,
+            "real programs over our links, in real time",
+            "one run at a time",
+            _late("sojourn.lab.engine", "WireEngine"),
+            real_time=True,
+        ),
+        Kind(
+            KERNEL,
+            "real programs over the kernel's links, in real time",
+            "one run at a time; no stores, balancers, shared media or impairments beyond a delay; "
+            "sojourn times are not measured",
+            _late("sojourn.lab.kernel.engine", "KernelEngine"),
+            real_time=True,
+        ),
+    )
+}
+"""All engines; the simulator, which can run every plan but programs of one's own, comes first."""
+VIRTUAL = tuple(kind.name for kind in KINDS.values() if kind.virtual)
+"""Engines that run Linux in virtual time."""
+LABORATORY = (WIRE, KERNEL, *VIRTUAL)
+"""Engines that run Linux's own code."""
+
+
+def find(name: str, among: Sequence[str] = tuple(KINDS)) -> Kind:
+    """Return the engine of this name, one of `among`; an error lists them.
+
+    `linux:NAME` is the engine `linux` with the kernel of that name.
+    """
+    engine, colon, kernel = name.partition(":")
+    if engine in among:
+        kind = KINDS[engine]
+        if not colon:
+            return kind
+        if not kind.virtual:
+            raise EngineError(
+                f"`{name}`: {engine} has no kernels to choose from; {' and '.join(VIRTUAL)} have"
+            )
+        return replace(kind, name=name, make=partial(kind.make, kernel=kernel))
+    near = _core.nearest(engine, list(among))
+    hint = f"did you mean `{near}`? There are" if near else "there are"
+    raise EngineError(f"no engine `{name}`: {hint} {', '.join(among)}")
+
+
+def chosen(text: str, among: Sequence[str] = tuple(KINDS)) -> list[Kind]:
+    """Return the engines of a list such as `sim,linux`, each once."""
+    names = [name.strip() for name in text.split(",")]
+    kinds = [find(name, among) for name in names]
+    if len(set(names)) < len(names):
+        raise EngineError(f"an engine stands twice in `{text}`")
+    return kinds
+
+
+def told(among: Sequence[str] = tuple(KINDS)) -> str:
+    """Return the engines and what they are, for a help text."""
+    listed = "; ".join(f"`{name}`: {KINDS[name].help}" for name in among)
+    if not set(among) & set(VIRTUAL):
+        return listed
+    return f"{listed}. `linux:NAME` selects a kernel from `sojourn linux list`"
+
+
+def able(plans: Iterable[str]) -> list[str]:
+    """Return the engines that can run all of these plans here."""
+    listed = list(dict.fromkeys(plans))
+    found = []
+    for kind in KINDS.values():
+        try:
+            check = getattr(kind.make(), "check", lambda _plan, _seed: None)
+            for plan in listed:
+                check(plan, 1)
+        except (RuntimeError, ValueError, OSError):
+            continue
+        found.append(kind.name)
+    return found

@@ -1,0 +1,470 @@
+"""Kernels for virtual time made from source.
+
+A build has stages, each of which is whole or made again: the source in a folder of its own, its
+configuration, the kernel's object files (`make` goes on where it stopped), the programs that set
+the network up, a boot that asks the kernel what it has. The kernel's folder appears last and whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sojourn.lab.errors import LabError
+from sojourn.linux import commands, guest, kernels, needs, patches, sources
+from sojourn.linux.sources import Archive, Tell, Tree
+from sojourn.scenario.engine import Stopped
+
+CHOICES = (100, 250, 1000)
+"""Values of HZ that distributions use; 100 is that of User-Mode Linux."""
+WORK, DOWNLOADS = ".work", ".downloads"
+"""Folders beside the kernels of what is not done yet."""
+LICENCES = (
+    "COPYING", "LICENSES/preferred/GPL-2.0", "LICENSES/exceptions/Linux-syscall-note",
+)  # fmt: skip
+"""Files of a source that say its licence; the first names the others."""
+STEPS = 1000
+"""Files that are compiled for a kernel, about."""
+BOOT = 300.0
+"""Seconds that the boot may take; it takes a tenth of one on an idle machine."""
+PATIENCE = 3.0
+"""Seconds to wait for what a killed build has started, which ends with it."""
+
+Stage = Callable[[str], Tell]
+"""Is told that a stage begins, and returns what is told how far that is."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be built."""
+
+    source: str | None = None
+    """A folder, an archive, or a pinned release; by default the pinned one."""
+    hz: int = 100
+    without: Sequence[str] = ()
+    """Patches that are not to be applied."""
+    name: str | None = None
+    """Of the kernel, by default made from its release and HZ."""
+    mirror: str = sources.MIRROR
+    keep: bool = False
+    """Whether source and object files stay."""
+    jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A kernel, and whether it was there before."""
+
+    kernel: kernels.Kernel
+    new: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """The list of options of a kernel's configuration."""
+
+    on: tuple[str, ...]
+    off: tuple[str, ...]
+    required: frozenset[str]
+    optional: frozenset[str]
+    """Those that some releases do not have, without harm."""
+
+    def lines(self, hz: int, *, static: bool) -> str:
+        """The list as lines of a configuration."""
+        made = [f"CONFIG_{name}=y" for name in self.on]
+        made += [f"# CONFIG_{name} is not set" for name in self.off]
+        made += ["CONFIG_STATIC_LINK=y" if static else "# CONFIG_STATIC_LINK is not set"]
+        return "\n".join([*made, f"CONFIG_HZ={hz}", ""])
+
+
+def options() -> Options:
+    """Return the options of kernels for virtual time."""
+    text = (resources.files(__package__) / "data" / "config").read_text("utf-8")
+    words = [
+        word for line in text.splitlines() if not line.startswith("#") for word in line.split()
+    ]
+    return Options(
+        tuple(word.lstrip("*?") for word in words if not word.startswith("!")),
+        tuple(word[1:] for word in words if word.startswith("!")),
+        frozenset(word[1:] for word in words if word.startswith("*")),
+        frozenset(word[1:] for word in words if word.startswith("?")),
+    )
+
+
+def unfinished() -> int:
+    """Return the bytes of downloads and builds that are not done, or were kept."""
+    return sum(
+        path.lstat().st_size
+        for name in (WORK, DOWNLOADS)
+        for folder, _, names in os.walk(kernels.place() / name)
+        for path in (Path(folder) / file for file in names)
+    )
+
+
+def remove_unfinished() -> None:
+    """Remove downloads, and source and object files of all builds."""
+    if not kernels.place().is_dir():
+        return
+    with _alone(kernels.place()):
+        for name in (WORK, DOWNLOADS):
+            shutil.rmtree(kernels.place() / name, ignore_errors=True)
+
+
+def build(wanted: Wanted, stage: Stage, note: Callable[[str], object]) -> Made:
+    """Build a kernel; `note` hears what is to be known of the result.
+
+    An interrupted build goes on where it stopped. Raises `LabError`.
+    """
+    unknown = [name for name in wanted.without if name not in patches.NAMES]
+    if unknown:
+        raise LabError(
+            f"there is no patch {', '.join(unknown)}: there are {', '.join(patches.NAMES)}"
+        )
+    place = kernels.place()
+    guest.init()
+    place.mkdir(parents=True, exist_ok=True)
+    with _alone(place):
+        return _Build(wanted, place, stage, note).make()
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """One build at a time."""
+    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    end = time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise LabError(
+                        f"another build runs in {place}; wait for its end, or stop it: the same "
+                        "command goes on where it stopped"
+                    ) from None
+                time.sleep(0.1)
+        yield
+    finally:
+        os.close(lock)
+
+
+class _Build:
+    """One build, in a folder that an equal one finds again."""
+
+    def __init__(
+        self, wanted: Wanted, place: Path, stage: Stage, note: Callable[[str], object]
+    ) -> None:
+        self.wanted = wanted
+        self.place = place
+        self.stage = stage
+        self.note = note
+        self.options = options()
+        self.downloads = place / DOWNLOADS
+
+    def make(self) -> Made:
+        """Run all stages, from where an earlier build stopped."""
+        wanted = self.wanted
+        pin = sources.pins()[sources.IPROUTE2]
+        source = sources.resolve(wanted.source, self.downloads)
+        if isinstance(source, Archive):
+            # Before anything is fetched.
+            all_ = [name for name in patches.NAMES if name not in wanted.without]
+            if kernel := self._there(self._identity(source.sha256, all_, pin.sha256)):
+                return Made(kernel, new=False)
+        key = json.dumps([source.key, wanted.hz, sorted(wanted.without)])
+        self.work = self.place / WORK / hashlib.sha256(key.encode()).hexdigest()[:16]
+        self.tree, self.objects = self.work / "source", self.work / "objects"
+        self.log = self.work / "log"
+        needs.require(self.place, begun=self.tree.is_dir())
+        self.work.mkdir(parents=True, exist_ok=True)
+        applied, digest = self._source(source)
+        identity = self._identity(digest, applied, pin.sha256)
+        if kernel := self._there(identity):
+            self._clean()
+            return Made(kernel, new=False)
+        self._traced()
+        static = self._compile()
+        programs = self._programs(
+            sources.fetch(pin, self.downloads, wanted.mirror, self.stage("fetching iproute2"))
+        )
+        described = {
+            "hz": wanted.hz,
+            "build": identity,
+            "patches": applied,
+            "sources": [
+                source.described() | {"content": digest},
+                {"file": pin.name, "sha256": pin.sha256, "addresses": pin.addresses()},
+            ],
+            "compiler": needs.compiler(),
+            "library": needs.c_library(),
+            "static": static,
+        }
+        kernel = self._complete(described, programs)
+        self._clean()
+        return Made(kernel, new=True)
+
+    def _there(self, identity: str) -> kernels.Kernel | None:
+        """Return the kernel that would come out, if it is there already."""
+        for folder in kernels.folders():
+            with suppress(LabError):  # a damaged one is none
+                kernel = kernels.read(folder)
+                if (
+                    kernel is not None
+                    and kernel.build == identity
+                    and self.wanted.name in (None, kernel.name)
+                ):
+                    return kernel
+        return None
+
+    def _identity(self, source: str, applied: Sequence[str], programs: str) -> str:
+        """Return the hash of what decides what comes out."""
+        parts = {
+            "source": source,
+            "options": self.options.lines(self.wanted.hz, static=True),
+            "patches": {name: patches.text(name) for name in applied},
+            "compiler": needs.compiler(),
+            "iproute2": programs,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def _source(self, source: Archive | Tree) -> tuple[list[str], str]:
+        """Have the patched source in its folder; return the patches, and the source's hash."""
+        if isinstance(source, Tree):
+            tell = self.stage(f"copying {source.path}")
+            if source.modified:
+                self.note(f"{source.path} has changes that are not committed: they are built too")
+            changed, applied = self._patched(source.path)
+            return applied, sources.copy(source, self.tree, changed, tell)
+        done = self.work / "patches.json"
+        if not self.tree.is_dir():
+            half = self.work / "source.half"
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir()
+            if source.pin is not None:
+                tell = self.stage("fetching the source")
+                sources.fetch(source.pin, self.downloads, self.wanted.mirror, tell)
+            sources.unpack(source.path, half, self.stage(f"unpacking {source.path.name}"))
+            if not (half / "arch" / "um" / "Makefile").is_file():
+                raise LabError(f"{source.path} has no source of Linux (no arch/um/Makefile)")
+            changed, applied = self._patched(half)
+            for name, text in changed.items():
+                (half / name).write_text(text, "utf-8")
+            done.write_text(json.dumps(applied), "utf-8")
+            half.rename(self.tree)
+        return json.loads(done.read_text("utf-8")), source.sha256
+
+    def _patched(self, tree: Path) -> tuple[dict[str, str], list[str]]:
+        """Return the files that the patches change, and the names of those that apply."""
+        changed: dict[str, str] = {}
+        applied = []
+
+        def read(path: str) -> str:
+            return changed.get(path) or (tree / path).read_text("utf-8")
+
+        for name in (name for name in patches.NAMES if name not in self.wanted.without):
+            try:
+                changed |= patches.apply(patches.text(name), read)
+                applied.append(name)
+            except patches.DoesNotApply as error:
+                self.note(f"the patch {name} does not apply: {error}")
+        if patches.SEEDED not in applied:
+            self.note("equal runs of this kernel will NOT have equal results")
+        return changed, applied
+
+    def _traced(self) -> None:
+        if needs.confined_by_ptrace(self.tree) and not needs.traceable():
+            raise LabError(
+                "this release has no seccomp mode of User-Mode Linux (6.16 and later have), and "
+                "its ptrace mode stops on processors with AMX, as this one is: build a later one"
+            )
+
+    # The kernel
+
+    def _make(self, *words: str, line: Callable[[str], object] | None = None) -> None:
+        jobs = self.wanted.jobs or len(os.sched_getaffinity(0))
+        temporary = self.work / "tmp"
+        temporary.mkdir(exist_ok=True)
+        command = ["make", f"-j{jobs}", "ARCH=um", f"O={self.objects}", *words]
+        commands.run(command, self.tree, self.log / "kernel", commands.environment(temporary), line)
+
+    def _configure(self, *, static: bool) -> None:
+        self.objects.mkdir(exist_ok=True)
+        config, stamp = self.objects / ".config", self.work / "configured"
+        lines = self.options.lines(self.wanted.hz, static=static)
+        if not stamp.exists() or stamp.read_text("utf-8") != lines:
+            stamp.unlink(missing_ok=True)
+            self._make("allnoconfig")
+            with config.open("a", encoding="utf-8") as file:
+                file.write(lines)
+            self._make("olddefconfig")
+            stamp.write_text(lines, "utf-8")
+        made = set(config.read_text("utf-8").splitlines())
+        lacking = [name for name in self.options.on if f"CONFIG_{name}=y" not in made]
+        if required := sorted(self.options.required.intersection(lacking)):
+            raise LabError(
+                f"this source cannot be built for virtual time: it has no {', '.join(required)}"
+            )
+        if f"CONFIG_HZ={self.wanted.hz}" not in made:
+            raise LabError(
+                f"HZ cannot be chosen without the patch {patches.HZ}, which was left out or does "
+                "not apply; use --hz 100"
+            )
+        if missed := [name for name in lacking if name not in self.options.optional]:
+            self.note(f"this source has no {', '.join(missed)}: the kernel goes without")
+
+    def _compile(self) -> bool:
+        """Compile and link the kernel; return whether it is a static program."""
+        tell = self.stage("configuring")
+        static = True
+        self._configure(static=True)
+        tell = self.stage("compiling")
+        before = done = sum(1 for _ in self.objects.rglob(".*.o.cmd"))
+
+        def line(text: str) -> None:
+            nonlocal done
+            if text.startswith(("  CC ", "  AS ")):
+                done += 1
+                tell(f"{done} files", min((done - before) / max(STEPS - before, 1), 0.99))
+
+        tell(f"{done} files", 0.0)
+        try:
+            self._make("linux", line=line)
+        except commands.Failed:
+            # Where the static C library does not suit it, it is linked as other programs are.
+            static = False
+            self._configure(static=False)
+            self._make("linux", line=line)
+        return static
+
+    # The programs of its guests
+
+    def _programs(self, archive: Path) -> Path:
+        """Return the folder in which `ip` and `tc` are made."""
+        folder = self.work / "iproute2"
+        if (
+            all((folder / name / name).is_file() for name in ("ip", "tc"))
+            and (folder / "done").exists()
+        ):
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        tell = self.stage("compiling ip and tc")
+        sources.unpack(archive, folder, tell)
+        environment = commands.environment(self.work / "tmp") | {"PKG_CONFIG": "false"}
+        log = self.log / "iproute2"
+        # No libraries but C's: a guest has none.
+        commands.run(["./configure"], folder, log, environment)
+        config = folder / "config.mk"
+        told = [
+            "PKG_CONFIG:=false" if line.startswith("PKG_CONFIG") else line
+            for line in config.read_text("utf-8").splitlines()
+        ]
+        config.write_text("\n".join([*told, ""]), "utf-8")
+        jobs = self.wanted.jobs or len(os.sched_getaffinity(0))
+        done = 0
+
+        def line(text: str) -> None:
+            nonlocal done
+            done += text.startswith("    CC ")
+            tell(f"{done} files", min(done / 170, 0.99))
+
+        words = ["make", f"-j{jobs}", "SHARED_LIBS=n", "SUBDIRS=lib ip tc", "LDFLAGS=-static"]
+        commands.run(words, folder, log, environment, line)
+        (folder / "done").touch()
+        return folder
+
+    # The result
+
+    def _complete(self, described: dict[str, Any], programs: Path) -> kernels.Kernel:
+        """Boot the kernel, describe it, and put it into its place."""
+        self.stage("booting it once")
+        result = self.work / "result"
+        shutil.rmtree(result, ignore_errors=True)
+        (result / "patches").mkdir(parents=True)
+        for path, name in (
+            (self.objects / "linux", "linux"),
+            (programs / "ip" / "ip", "ip"),
+            (programs / "tc" / "tc", "tc"),
+        ):
+            commands.run(
+                ["strip", "-o", str(result / name), str(path)],
+                self.work,
+                self.log / "strip",
+                commands.environment(self.work / "tmp"),
+            )
+        shutil.copy(self.objects / ".config", result / "config")
+        texts = [self.tree / name for name in LICENCES]
+        (result / "COPYING").write_text(
+            "\n".join(path.read_text("utf-8") for path in texts if path.is_file()), "utf-8"
+        )
+        shutil.copy(programs / "COPYING", result / "COPYING.iproute2")
+        for name in described["patches"]:
+            (result / "patches" / f"{name}.patch").write_text(patches.text(name), "utf-8")
+        facts = boot(result, described)
+        release = facts.pop("release")
+        described = {"release": release, **described, "facts": facts}
+        with (result / kernels.DESCRIPTION).open("w", encoding="utf-8") as file:
+            json.dump(described, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        target = self._target(release, described["build"])
+        result.rename(target)
+        kernel = kernels.read(target)
+        assert kernel is not None, "it was described"
+        return kernel
+
+    def _target(self, release: str, identity: str) -> Path:
+        """Return the folder of the kernel, where there is none yet."""
+        name = self.wanted.name or f"{release}-hz{self.wanted.hz}"
+        target = self.place / name
+        if (target / kernels.DESCRIPTION).exists():
+            if self.wanted.name is not None:
+                raise LabError(f"there is a kernel {name}; sojourn linux remove {name}")
+            self.note(f"there is another kernel {name}: this one is told apart by its hash")
+            target = self.place / f"{name}-{identity[:8]}"
+        shutil.rmtree(target, ignore_errors=True)  # what a removal has left
+        return target
+
+    def _clean(self) -> None:
+        if self.wanted.keep:
+            self.note(f"source and object files are in {self.work}")
+            return
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.rmtree(self.downloads, ignore_errors=True)
+        if not any((self.place / WORK).iterdir()):
+            (self.place / WORK).rmdir()
+
+
+def boot(folder: Path, described: dict[str, Any]) -> dict[str, Any]:
+    """Boot the kernel in a folder without a job; return what it says of itself."""
+    kernel = kernels.Kernel(
+        folder, folder.name, "", described["hz"], described["build"],
+        tuple(described["patches"]), {},
+    )  # fmt: skip
+    end = time.monotonic() + BOOT
+    try:
+        with guest.Guest(kernel, seed=1) as started:
+            started.start({})
+            output = started.wait(lambda _now: time.monotonic() < end)
+    except Stopped:
+        what = f"the kernel was built, but does not finish its start in {BOOT:g} s"
+        raise LabError(what) from None
+    except LabError as error:
+        raise LabError(f"the kernel was built, but does not run here: {error}") from error
+    if "facts.json" not in output.files:
+        told = output.files.get("done.json", b"").decode("utf-8", errors="replace")
+        raise LabError(f"the kernel was built, but its first process failed: {told}")
+    facts: dict[str, Any] = json.loads(output.files["facts.json"])
+    return facts

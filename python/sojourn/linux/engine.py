@@ -1,0 +1,237 @@
+"""An engine of Linux's own network code in virtual time.
+
+A run is one guest: hosts in network namespaces, the kernel's TCP, and as links the kernel's queue
+disciplines and `netem`, or our own wire where the plan asks for what the kernel's links have not.
+The guest's processor is infinitely fast, so it answers what Linux's algorithms do, not what a
+machine manages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sojourn import _core
+from sojourn.lab.errors import LabError
+from sojourn.lab.findings import UNSEEN, with_findings
+from sojourn.lab.kernel import qdiscs
+from sojourn.lab.kernel.engine import SYSCTLS
+from sojourn.lab.programs import command, endpoint, stack
+from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.lineup import Collected
+from sojourn.lab.programs.plan import Run, mtu, read
+from sojourn.lab.programs.results import FlowResult
+from sojourn.lab.run import LabRecord
+from sojourn.lab.validity import Doubt, doubts, programs_doubts
+from sojourn.lab.wire.wiring import Outcome
+from sojourn.linux import kernels, layout, observed, programs, wired
+from sojourn.linux.guest import MEMORY, Guest, Output, init
+from sojourn.plans import store_in
+from sojourn.scenario.engine import RunProgress
+from sojourn.study.machine import cores, free_memory
+
+INTERVAL = 10_000_000
+"""Nanoseconds between samples of queues."""
+APPS = ("bulk", *(app for app in endpoint.APPS if app != "external"), command.APP)
+"""Applications that guests play."""
+LIMITS = (
+    "one processor, infinitely fast: no softirq or NAPI budget, no interrupt moderation, no "
+    "scheduling, no ring of a network card, no byte queue limits"
+)
+"""What the engine cannot say; every result has it."""
+REAL = "its programs need a real clock: `--engine wire`"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can be made."""
+
+    run: Run
+    settings: stack.Settings
+    links: Sequence[qdiscs.Link] | None
+    """The kernel's; `None` if they are ours."""
+    why: list[str] = field(default_factory=list)
+    """What keeps the plan from the kernel's links, if they are ours for that."""
+
+    def job(self) -> dict[str, Any]:
+        """Return what the guest is told."""
+        length = mtu([*self.run.flows, *self.run.probes])
+        if self.links is None:
+            made = wired.job(self.run, self.settings.hosts, SYSCTLS, length)
+        else:
+            hosts = self.settings.hosts
+            made = layout.job(self.run, self.links, hosts, SYSCTLS, length, INTERVAL)
+        programs.add(self.run, made)
+        return made
+
+
+class LinuxEngine:
+    """Runs plans in guests of one kernel, several side by side.
+
+    Links are the kernel's where it has what the plan asks for, else ours; with `wire`, always ours.
+    """
+
+    limits = LIMITS
+    """What its results cannot say."""
+
+    def __init__(self, kernel: kernels.Kernel | str | None = None, *, wire: bool = False) -> None:
+        self.name: Literal["linux", "linux-wire"] = "linux-wire" if wire else "linux"
+        self.untold = () if wire else tuple(_core.unobserved())
+        """Metrics that it does not measure."""
+        self.kernel = kernel if isinstance(kernel, kernels.Kernel) else kernels.find(kernel)
+        self.made = 0
+        """Runs made so far."""
+        self.doubtful: list[list[str]] = []
+        """What speaks against those of them that are not valid."""
+        self._init = hashlib.sha256(init().read_bytes()).hexdigest()
+
+    @property
+    def slots(self) -> int:
+        """Runs at a time: as many as there are processors, and as fit into the free memory."""
+        return max(1, min(cores(), free_memory() // programs.MEMORY))
+
+    def fingerprint(self) -> str:
+        """Return a hash of what decides results: the engine, the kernel, and the traffic."""
+        parts = (_core.fingerprint(), self.name, self.kernel.build, self._init)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    def version(self) -> str:
+        """Return the version, for people."""
+        return f"{_core.version()} (Linux {self.kernel.release}, HZ {self.kernel.hz}, virtual time)"
+
+    def check(self, plan_json: str, seed: int) -> None:
+        """Raise `NotPossible` with all that keeps the engine from running a plan."""
+        self.prepared(plan_json, seed)
+
+    def prepared(self, plan_json: str, seed: int) -> Prepared:
+        """Return a run that can be made, or raise `NotPossible` with all that is against it."""
+        run = read(plan_json, seed)
+        problems: list[Problem] = []
+        links: Sequence[qdiscs.Link] | None = None
+        why: list[str] = []
+        if self.name == "linux":
+            try:
+                links = qdiscs.links(run.plan, captures=True)
+                why = layout.beyond(links)
+            except NotPossible as error:
+                why = [": ".join(filter(None, (p.place, p.asked))) for p in error.problems]
+            if why:
+                links = None
+        if links is None:
+            problems += wired.problems(run.plan)
+        try:
+            settings = self._settings(run)
+        except NotPossible as error:
+            problems += error.problems
+        problems += programs.problems(run)
+        if problems:
+            raise NotPossible(problems)
+        return Prepared(run, settings, links, why)
+
+    def simulate(self, plan_json: str, seed: int, progress: RunProgress | None = None) -> LabRecord:
+        """Run a plan with a seed.
+
+        Raises `NotPossible` before anything is started, `LabError` if the guest fails, and
+        `Stopped` if `progress` ends it: a guest that is stopped leaves nothing behind.
+        """
+        prepared = self.prepared(plan_json, seed)
+        duration = prepared.run.duration
+        told = prepared.job()
+        memory = programs.MEMORY if told.get("programs") else MEMORY
+        with Guest(self.kernel, seed, memory) as guest:
+            read = programs.folders(prepared.run)
+            guest.start({"job.json": json.dumps(told).encode()}, read)
+            output = guest.wait(
+                None
+                if progress is None
+                else lambda now: progress(min(now / duration, 1.0), 0) is not False
+            )
+        record = self._record(prepared, told, output)
+        self.made += 1
+        if record.doubts:
+            self.doubtful.append(record.doubts)
+        return record
+
+    def _settings(self, run: Run) -> stack.Settings:
+        problems = []
+        if store_in(run.plan):
+            problems.append(Problem("", "a store", REAL))
+        if run.plan.get("balancers"):
+            problems.append(
+                Problem("", "a balancer", "its switch needs a real clock: --engine wire")
+            )
+        settings = stack.Settings(
+            [node["name"] for node in run.plan["nodes"]], self.kernel.abilities()
+        )
+        for flow in run.flows:
+            if flow.app not in APPS:
+                has = f"this engine plays {', '.join(APPS)}"
+                problems.append(Problem(flow.label, flow.app, has))
+            elif flow.app == command.APP:
+                command.demand(flow, settings)
+            else:
+                settings.add(flow, flow.sender, [(flow.sender, flow.receiver)])
+        problems += settings.problems
+        if problems:
+            raise NotPossible(problems)
+        return settings
+
+    def _record(self, prepared: Prepared, told: Mapping[str, Any], output: Output) -> LabRecord:
+        run, files = prepared.run, output.files
+        done = json.loads(files.get("done.json", b"{}"))
+        if done.get("error") or "start" not in done:
+            raise LabError(f"the guest failed: {done.get('error', 'it did not say why')}")
+        logs = [content for name, content in sorted(files.items()) if name.startswith("host-")]
+        report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, run.duration))
+        played, groups = endpoint.read_report(run, report)
+        played |= programs.collect(run, files)
+        flows = tuple(
+            played.get(flow.flow, FlowResult(flow.flow, flow.name, flow.number))
+            for flow in run.flows
+        )
+        errors = [f"{flow.name}.{flow.number}: {flow.error}" for flow in flows if flow.error]
+        collected = Collected(flows, groups, (), (), tuple(errors))
+        if prepared.links is None:
+            outcome, against, captures = _wired(run, told, files, collected)
+        else:
+            outcome, captures = observed.observed(run, prepared.links, files, collected)
+            against = programs_doubts(run.plan, collected, preferred=True)
+        made = with_findings(outcome.tables, run.plan, flows, groups, UNSEEN)
+        real = {
+            "engine": self.name,
+            "valid": not against,
+            "doubts": [doubt.as_dict() for doubt in against],
+            "kernel": self.kernel.release,
+            "linux": self.kernel.as_dict(),
+            "limits": LIMITS,
+            "repeats": self.kernel.repeats,
+            "programs": {},
+            "own_programs": command.told(flows),
+            "privilege": "user",
+            "links": "kernel" if prepared.links is not None else "wire",
+            "links_why": prepared.why,
+            "health": {**outcome.health, "processor_seconds": round(output.seconds, 2)},
+            "commands": [
+                f"{command['words'][0].rpartition('/')[2]} {line}"
+                for command in told["commands"]
+                for line in command["input"].splitlines()
+            ],
+            "agreements": outcome.agreements,
+            "captures": outcome.captures,
+        }
+        # The journal has time, place, event and packet; without one the next best thing is hashed.
+        seen = files.get("packets") or files.get("wire") or files.get("ends") or b"".join(logs)
+        trace = hashlib.sha256(seen).hexdigest()[:32]
+        kept = programs.outputs(run, files)
+        return LabRecord(outcome, real, made, kept, trace_hash=trace, captures=captures)
+
+
+def _wired(
+    run: Run, told: Mapping[str, Any], files: Mapping[str, bytes], collected: Collected
+) -> tuple[Outcome, list[Doubt], Sequence[bytes]]:
+    """What the wire measured, what speaks against it, and its captures."""
+    outcome, lost, captures = wired.found(run, told, files)
+    return outcome, doubts(run.plan, outcome.health, lost, collected, preferred=True), captures

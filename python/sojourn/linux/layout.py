@@ -1,0 +1,232 @@
+"""A plan's hosts and links as commands of `ip` and `tc`, and the job of a guest.
+
+Each direction of a link is a namespace of its own: a router whose far port has the discipline, then
+a bridge whose far port has `netem`.
+
+The discipline is the child of `cbs`, which takes a packet from it when the one before has been
+transmitted, and also asks an empty one, as a network card does. Other shapers do not: `htb` does
+not ask a discipline without packets, so RED's average never decays in an idle period and FQ-CoDel's
+empty flows stay on its lists; `tbf` takes each packet one transmission time early.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sojourn.lab.kernel.qdiscs import CHILD, IN_FLIGHT, Link, next_links
+from sojourn.lab.programs.plan import Run, address
+from sojourn.lab.programs.stack import HostSettings
+
+QUEUE = 0x10_0000
+"""Handle `10:` of the discipline below `htb`."""
+ROUTER = 2
+"""Which of a link's addresses is that of its router's near port."""
+PORT = 10_000_000_000
+"""Bit/s of a veth device as `cbs` sees it: the rate of a link lies below."""
+UNIT = 1000
+"""Bit/s in which `cbs` takes rates."""
+DEEPEST = -1_000_000
+"""Bytes of credit that `cbs` may owe, beyond those of any packet."""
+AHEAD = 1.002
+"""The delay line's rate over the link's: it adds a packet's own transmission time, and no queue.
+`cbs` counts in whole bytes, so a packet may leave earlier by a byte's time or two."""
+
+
+def sysctl(name: str) -> str:
+    """Return the path of a sysctl below /proc/sys."""
+    return name.replace(".", "/")
+
+
+def job(
+    run: Run,
+    links: Sequence[Link],
+    settings: Mapping[int, HostSettings],
+    quiet: Mapping[str, int],
+    mtu: int,
+    interval: int,
+) -> dict[str, Any]:
+    """Return the job of a run over these links; `quiet` are sysctls of every host."""
+    made = _Layout(run, links, mtu)
+    for link in links:
+        made.add_link(link)
+    made.add_routes(settings)
+    commands = [batch(None, "ip", made.veths, early=True)]
+    for host, described in enumerate(made.hosts):
+        commands += [batch(host, "ip", described.ip), batch(host, "tc", described.tc)]
+    return {
+        "seed": run.seed,
+        "plan": json.loads(run.probed_json),
+        "hosts": [
+            {
+                "node": host.node,
+                "plays": host.plays,
+                "sysctls": sysctls(quiet, None if host.node is None else settings.get(host.node)),
+                "devices": host.devices,
+            }
+            for host in made.hosts
+        ],
+        "commands": [command for command in commands if command["input"]],
+        "wire": None,
+        "taps": [number for number, host in enumerate(made.hosts) if host.plays],
+        "queues": made.queues,
+        "interval": interval,
+        "folders": [],
+    }
+
+
+@dataclass
+class _Host:
+    """A namespace in the making."""
+
+    node: int | None
+    plays: bool
+    devices: list[str] = field(default_factory=list)
+    ip: list[str] = field(default_factory=list)
+    """Commands of `ip` in it."""
+    tc: list[str] = field(default_factory=list)
+
+
+class _Layout:
+    """Namespaces, devices and routes of a run in the making."""
+
+    def __init__(self, run: Run, links: Sequence[Link], mtu: int) -> None:
+        self.links = list(links)
+        self.mtu = mtu
+        self.captured = set(run.plan["observe"]["capture"])
+        spoken = [*run.flows, *run.probes]
+        self.ends = {f.sender for f in spoken} | {f.receiver for f in spoken}
+        nodes = sorted({n for link in links for n in (link.sender, link.receiver)})
+        self.hosts = [_Host(node, node in self.ends) for node in nodes]
+        self.number = {node: i for i, node in enumerate(nodes)}
+        for node in nodes:
+            self.hosts[self.number[node]].ip.append(f"address add {address(node)}/32 dev lo")
+        self.veths: list[str] = []
+        self.queues: list[dict[str, Any]] = []
+        self.lines: dict[int, int] = {}
+        """The host of a link's queue and delay line, by the link's number."""
+
+    def add_link(self, link: Link) -> None:
+        """Add a direction of a link: its namespace, with a router and a bridge."""
+        stages = stages_of(link)
+        sender, receiver = self.number[link.sender], self.number[link.receiver]
+        chain = [(sender, link.device)]
+        if stages:
+            line = self.lines[link.number] = len(self.hosts)
+            self.hosts.append(_Host(None, plays=False))
+            for stage, commands in enumerate(stages):
+                chain += [(line, link.near(stage)), (line, link.far(stage))]
+                self._add_stage(link, stage, self.hosts[line])
+                self.hosts[line].tc += [command.removeprefix("tc ") for command in commands]
+        chain.append((receiver, link.device))
+        for (one, device), (other, its) in zip(chain[::2], chain[1::2], strict=True):
+            self.veths.append(
+                f"link add {device} mtu {self.mtu} netns h{one} type veth"
+                f" peer name {its} mtu {self.mtu} netns h{other}"
+            )
+        for end, host in enumerate((sender, receiver)):
+            self.hosts[host].ip.append(f"link set dev {link.device} address {link.mac(end)}")
+        for host, device in chain:
+            self.hosts[host].devices.append(device)
+            self.hosts[host].ip.append(f"link set dev {device} up")
+        if link.queued:
+            self.hosts[line].ip.append(f"route add default dev {link.far(0)}")
+
+    def _add_stage(self, link: Link, stage: int, line: _Host) -> None:
+        near, far = link.near(stage), link.far(stage)
+        if link.queued and stage == 0:
+            # A router: what it takes from the sender counts no more as waiting there. TCP would
+            # send little while its packets wait in a queue that a bridge fills (small queues).
+            line.ip.append(f"link set dev {near} address {link.mac(ROUTER)}")
+            self.queues.append(
+                {
+                    "host": self.lines[link.number],
+                    "device": far,
+                    "handle": QUEUE,
+                    "arrivals": near,
+                    "capture": link.number if link.number in self.captured else None,
+                }
+            )
+            return
+        bridge = f"b{link.number}.{stage}"
+        line.ip += [
+            f"link add {bridge} mtu {self.mtu} type bridge",
+            f"link set dev {near} master {bridge}",
+            f"link set dev {far} master {bridge}",
+            f"link set dev {bridge} up",
+        ]
+
+    def add_routes(self, settings: Mapping[int, HostSettings]) -> None:
+        """Add each host's routes to all that it speaks to, with the attributes asked for."""
+        for goal in sorted(self.ends):
+            for node, link in next_links(self.links, goal).items():
+                words = []
+                if (told := settings.get(node)) is not None and (route := told.routes.get(goal)):
+                    words = route.words()
+                there = f"route add {address(goal)}/32 dev {link.device} src {address(node)}"
+                nearest = link.mac(ROUTER if link.queued else 1)
+                self.hosts[self.number[node]].ip += [
+                    _neighbour(goal, nearest, link.device),
+                    " ".join((there, *words)),
+                ]
+                if link.queued:
+                    line = self.hosts[self.lines[link.number]]
+                    line.ip.append(_neighbour(goal, link.mac(1), link.far(0)))
+
+
+def _neighbour(goal: int, mac: str, device: str) -> str:
+    return f"neighbour add {address(goal)} lladdr {mac} nud permanent dev {device}"
+
+
+def beyond(links: Sequence[Link]) -> list[str]:
+    """Return what keeps links from being the kernel's."""
+    found = []
+    for link in links:
+        if link.rate is not None and (link.rate % UNIT or not 0 < link.rate < PORT):
+            found.append(f"{link.name}: a rate of {link.rate} bit/s")
+        if link.rate is not None and link.overhead:
+            found.append(f"{link.name}: overhead")
+    return found
+
+
+def stages_of(link: Link) -> list[list[str]]:
+    """Return what the far ports of the router and of the bridge are told."""
+    made = []
+    far = link.far(0)
+    if link.rate is not None and link.queue is not None:
+        slopes = f"idleslope {link.rate // UNIT} sendslope {(link.rate - PORT) // UNIT}"
+        allowed = f"hicredit 0 locredit {DEEPEST}"
+        made.append(
+            [
+                f"tc qdisc replace dev {far} root handle 1: cbs {slopes} {allowed}",
+                f"tc qdisc replace dev {far} parent 1:1 handle {CHILD} {link.queue}",
+            ]
+        )
+    if link.delay is not None or link.rate is not None:
+        words = link.delay or f"netem limit {IN_FLIGHT}"
+        if link.rate is not None:
+            words += f" rate {round(link.rate * AHEAD)}bit"
+        made.append([f"tc qdisc replace dev {link.far(len(made))} root handle 1: {words}"])
+    return made
+
+
+def batch(
+    host: int | None, program: str, lines: Sequence[str], *, early: bool = False
+) -> dict[str, Any]:
+    """Return a command of a job: a program that reads its own commands from standard input."""
+    return {
+        "host": host,
+        "words": [f"/programs/{program}", "-batch", "-"],
+        "input": "".join(f"{line}\n" for line in lines),
+        "early": early,
+    }
+
+
+def sysctls(quiet: Mapping[str, int], settings: HostSettings | None) -> list[tuple[str, str]]:
+    """Return a host's sysctls as paths and values: those of every host, and its own."""
+    wanted = {name: str(value) for name, value in quiet.items()}
+    if settings is not None:
+        wanted |= settings.sysctls
+    return [(sysctl(name), value) for name, value in wanted.items()]

@@ -1,0 +1,117 @@
+"""What a build needs of this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from sojourn.lab.errors import LabError, Unavailable
+from sojourn.lab.machine import needs, packages
+
+PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "strip")
+STATIC = "libc.a"
+"""The C library to link into programs: a guest has no other files."""
+ROOM = 1_500_000_000
+"""Bytes that a build takes from nothing; all but the kernel go at its end."""
+ROOM_LEFT = 500_000_000
+"""Bytes of them that object files take."""
+
+
+def lacking() -> list[str]:
+    """Return the programs and libraries that are missing."""
+    found = []
+    for name in PROGRAMS:
+        try:
+            needs.find_program(name)
+        except Unavailable:
+            found.append(name)
+    if "gcc" not in found and not _links():
+        found.append(STATIC)
+    return found
+
+
+def _links() -> bool:
+    """Whether a static program can be made."""
+    with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
+        done = subprocess.run(
+            ["gcc", "-static", "-x", "c", "-", "-o", "program"],  # noqa: S607 - whose PATH says
+            cwd=folder,
+            input=b"int main(void) { return 0; }\n",
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode == 0
+
+
+def require(place: Path, *, begun: bool) -> None:
+    """Raise `Unavailable` unless a kernel can be built in `place`; `begun`: its source is there."""
+    system = f"{platform.system()} on {platform.machine()}"
+    if system != "Linux on x86_64":
+        raise Unavailable(f"this is {system}", "User-Mode Linux needs Linux on x86_64")
+    if missing := lacking():
+        of = packages.family() or packages.DEBIAN
+        raise Unavailable(
+            f"a kernel cannot be built here; not installed: {', '.join(missing)}",
+            f"on {of.called}: {packages.install(missing, of)}",
+        )
+    if re.search(r"[\s:]", str(place)):
+        raise LabError(
+            f"{place}: a kernel cannot be built below a folder with a space or colon in its name; "
+            "set XDG_CACHE_HOME to another"
+        )
+    free = shutil.disk_usage(place).free
+    wanted = ROOM_LEFT if begun else ROOM
+    if free < wanted:
+        raise Unavailable(
+            f"{place} has {free / 1e9:.1f} GB free; a build takes {wanted / 1e9:.1f} GB, most of "
+            "it for its duration",
+            "make room, or set XDG_CACHE_HOME to another place",
+        )
+
+
+def compiler() -> str:
+    """Return what the compiler calls itself."""
+    try:
+        done = subprocess.run(
+            ["gcc", "--version"],  # noqa: S607 - as above
+            capture_output=True,
+            check=True,
+            text=True,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except OSError:
+        return "none"
+    return done.stdout.partition("\n")[0]
+
+
+def c_library() -> str:
+    """Return the version of the C library, which becomes a part of the programs."""
+    wanted = "-f", "${source:Package} ${source:Version}", "libc6-dev"
+    for command in (["dpkg-query", "-W", *wanted], ["ldd", "--version"]):
+        try:
+            done = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return done.stdout.partition("\n")[0]
+    return "unknown"
+
+
+def confined_by_ptrace(source: Path) -> bool:
+    """Whether a kernel of this source traces its programs, as all did before `seccomp=on`."""
+    folder = source / "arch" / "um"
+    return not any(
+        "seccomp=" in path.read_text("utf-8", errors="replace") for path in folder.rglob("*.c")
+    )
+
+
+def traceable(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether such a kernel runs on this processor: with AMX its registers are too many."""
+    try:
+        return re.search(r"\bamx_tile\b", cpuinfo.read_text("ascii", errors="replace")) is None
+    except OSError:
+        return True

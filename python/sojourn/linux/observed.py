@@ -1,0 +1,116 @@
+"""What a guest saw of the kernel's links, and of flows at their hosts: the tables of a record."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+
+from sojourn import _core
+from sojourn.lab.kernel import qdiscs, reasons, tables
+from sojourn.lab.programs.lineup import Collected
+from sojourn.lab.programs.plan import Run
+from sojourn.lab.wire.wiring import Outcome
+from sojourn.scenario.engine import Column
+
+_SAMPLE = struct.Struct("<7Q")
+_SAMPLED = ("queue_", "backlog_")
+"""Metrics that come of the queues' counters, not of the packets seen."""
+_UNSEEN = ("events",)
+"""Metrics of which packets tell nothing, where the table has zeros."""
+
+
+def observed(
+    run: Run, links: Sequence[qdiscs.Link], files: Mapping[str, bytes], collected: Collected
+) -> tuple[Outcome, Sequence[bytes]]:
+    """Return the tables of a run over the kernel's links, and its captures."""
+    queued = [link for link in links if link.queued]
+    numbers = [link.number for link in queued]
+    samples: dict[int, list[qdiscs.Sample]] = {number: [] for number in numbers}
+    for time, queue, octets, packets, drops, length, backlog in _SAMPLE.iter_unpack(
+        files["queues"]
+    ):
+        samples[numbers[queue]].append(qdiscs.Sample(time, octets, packets, drops, length, backlog))
+    counted = {link.number: _counted(link, files) for link in queued}
+    ended = [samples[number][-1].length for number in numbers]
+    seen, distributions, series = _core.observe_queues(
+        run.plan_json, files["packets"], numbers, ended, run.duration
+    )
+    ends = _core.observe_flows(run.plan_json, files["ends"], run.duration)
+    queues = {
+        number: row | _decided(row, counted[number])
+        for number, row in zip(numbers, _rows(seen, (*_SAMPLED, "drops_")), strict=True)
+    }
+    flows, groups, total = (_rows(table, _UNSEEN) for table in ends[:3])
+    known = tables.Observed(queues, flows, groups, total[0], [*_whole(series), *_whole(ends[4])])
+    marks = {number: None if one is None else one.marks for number, one in counted.items()}
+    made = tables.tables(
+        run, links, samples, marks, collected.flows, collected.groups, run.duration, known
+    )
+    made["distributions"] = _joined(distributions, ends[3])
+    sent = sum(s[-1].packets for s in samples.values() if s)
+    found = {name: list(columns) for name, columns in made.items()}
+    captured = json.loads(files.get("captures.json", b"[]"))
+    wanted = run.plan["observe"]["capture"]
+    captures = [files[f"capture-{number}"] for number in wanted]
+    return Outcome(sent, True, run.duration, {}, [], captured, found), captures
+
+
+def _counted(link: qdiscs.Link, files: Mapping[str, bytes]) -> reasons.Counters | None:
+    """What a queue's discipline counted in the time measured."""
+
+    def read(name: str) -> reasons.Counters | None:
+        listed = [one for host in json.loads(files[name]) for one in host]
+        return reasons.read(listed, qdiscs.CHILD, link.far(0))
+
+    before = read("tc-warm.json" if "tc-warm.json" in files else "tc-start.json")
+    after = read("tc-end.json")
+    return None if before is None or after is None else after.since(before)
+
+
+def _decided(row: tables.Row, counted: reasons.Counters | None) -> tables.Row:
+    """The drops of a queue: the discipline tells when it dropped, packets only when they came."""
+    if counted is None:
+        return {}
+    decided = counted.drops + row["departures"]
+    loss = {"loss": counted.drops / decided} if decided else {}
+    return {"drops": counted.drops, **loss, **reasons.split(counted)}
+
+
+def _whole(table: Sequence[Column]) -> list[tuple[str, tuple[float, ...]]]:
+    """Return the columns of numbers of a table."""
+    return [
+        (name, struct.unpack(f"<{len(data) // 8}{'d' if dtype == 'f8' else 'q'}", data))
+        for name, _, dtype, data in table
+        if not isinstance(data, list)
+    ]
+
+
+def _rows(table: Sequence[Column], without: tuple[str, ...]) -> list[tables.Row]:
+    """Return the rows of a table: numbers that are known, but for those that begin so."""
+    rows: list[tables.Row] = []
+    for name, values in _whole(table):
+        rows = rows or [{} for _ in values]
+        if name.startswith(without):
+            continue
+        for row, value in zip(rows, values, strict=True):
+            if value == value:
+                row[name] = value
+    return rows
+
+
+def _joined(table: Sequence[Column], more: Sequence[Column]) -> list[Column]:
+    """Return two tables with the same columns as one."""
+    if not table or not more:
+        return [*(table or more)]
+    made: list[Column] = []
+    for (name, unit, dtype, data), (_, _, _, added) in zip(table, more, strict=True):
+        both: list[str] | bytes
+        if isinstance(data, list):
+            assert isinstance(added, list)
+            both = [*data, *added]
+        else:
+            assert isinstance(added, bytes)
+            both = data + added
+        made.append((name, unit, dtype, both))
+    return made

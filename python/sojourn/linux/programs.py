@@ -1,0 +1,124 @@
+"""Programs of the user's own in a guest: where they are found, and how they ended.
+
+A guest sees some folders of this machine, read-only, and the folders of the programs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn.lab.programs import command
+from sojourn.lab.programs.command import Command
+from sojourn.lab.programs.errors import Problem
+from sojourn.lab.programs.plan import Run
+from sojourn.lab.programs.results import CommandResult
+from sojourn.linux.guest import SHOWN
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ENVIRONMENT = {
+    "PATH": PATH,
+    "HOME": "/tmp",  # noqa: S108 - the guest's, each program's own
+    "TMPDIR": "/tmp",  # noqa: S108
+    "LANG": "C",
+    **command.ENVIRONMENT,
+}
+"""The whole environment of a program: the same on every machine."""
+MEMORY = 512
+"""Mebibytes of a guest with programs of the user's own."""
+HIDDEN = ("/", "/tmp", "/run", "/out", "/proc", "/sys", "/dev")  # noqa: S108
+"""Folders that are the guest's own."""
+ALLOWED = (
+    f"a guest sees {', '.join(SHOWN)} and the scenario's folder, and looks for programs in {PATH}"
+)
+
+
+def problems(run: Run) -> list[Problem]:
+    """Return what keeps a run's programs from being started."""
+    found = command.problems(run, seen, ALLOWED)
+    for folder in sorted({one.folder for one in command.commands(run)}):
+        if str(folder) in HIDDEN:
+            has = "a guest has this folder itself: put the scenario into another one"
+            found.append(Problem("", str(folder), has))
+    return found
+
+
+def seen(word: str, folder: Path) -> str | None:
+    """Return the path of a program as a guest sees it."""
+    if "/" not in word:
+        found = shutil.which(word, path=PATH)
+    else:
+        path = folder / word
+        found = str(path) if path.is_file() and os.access(path, os.X_OK) else None
+    if found is None:
+        return None
+    folders = [Path(name).resolve() for name in (*SHOWN, folder) if Path(name).exists()]
+    there = Path(found).resolve()
+    return found if any(there.is_relative_to(each) for each in folders) else None
+
+
+def folders(run: Run) -> tuple[str, ...]:
+    """Return the folders of this machine that a guest shows for a run."""
+    own = {str(one.folder) for one in command.commands(run)}
+    return (*SHOWN, *sorted(own)) if own else ()
+
+
+def add(run: Run, job: dict[str, Any]) -> None:
+    """Add a run's programs to the job of its guest."""
+    listed = command.commands(run)
+    if not listed:
+        return
+    hosts = {host["node"]: i for i, host in enumerate(job["hosts"]) if host["node"] is not None}
+    job["programs"] = [_described(one, hosts[one.node]) for one in listed]
+    job["folders"] = list(SHOWN)
+
+
+def _described(one: Command, host: int) -> dict[str, Any]:
+    return {
+        "name": one.told,
+        "host": host,
+        "words": [seen(one.words[0], one.folder) or one.words[0], *one.words[1:]],
+        "folder": str(one.folder),
+        "environment": list({**ENVIRONMENT, "PWD": str(one.folder)}.items()),
+        "start": one.start,
+        "stop": one.flow.stop,
+        "port": one.flow.port if one.listens else None,
+    }
+
+
+def collect(run: Run, files: Mapping[str, bytes]) -> dict[int, CommandResult]:
+    """Return what became of the programs of each flow, by the flow's number."""
+    listed = command.commands(run)
+    if not listed:
+        return {}
+    ends = []
+    for number, (one, end) in enumerate(
+        zip(listed, json.loads(files["programs.json"]), strict=True)
+    ):
+        streams = [files.get(f"program-{number}.{suffix}", b"") for suffix in ("out", "err")]
+        ends.append((one, command.end_of(one, *_times(end), *streams, killed=end["killed"])))
+    return command.results(run, ends)
+
+
+def _times(end: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int | None]:
+    return end["status"], end["started"], end["ended"], end["stopped"]
+
+
+def outputs(run: Run, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what a run's programs wrote as the file that is kept with it, if there are any."""
+    listed = command.commands(run)
+    if not listed:
+        return {}
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, one in enumerate(listed):
+            for suffix in ("out", "err"):
+                if text := files.get(f"program-{number}.{suffix}"):
+                    archive.writestr(zipfile.ZipInfo(f"{one.name}.{suffix}"), text)
+    return {"programs.zip": memory.getvalue()}

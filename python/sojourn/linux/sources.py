@@ -1,0 +1,370 @@
+"""Sources of kernels: pinned packages of Debian, archives, and folders of users.
+
+A folder of a user is only read. What is built from is a copy of the files that a kernel of
+User-Mode Linux needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tarfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from sojourn.lab import downloads
+from sojourn.lab.errors import LabError, Unavailable
+
+MIRROR = "https://deb.debian.org/debian"
+ARCHIVE = "https://snapshot.debian.org/file"
+"""Where every file that Debian ever had is found by its SHA-1."""
+DEFAULT = "7.3"
+IPROUTE2 = "iproute2"
+
+Tell = Callable[[str, float], None]
+"""Is told how far it is, in words and as a fraction."""
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BULKY = (
+    r"arch/(?!um/|x86/)[^/]+/.*|sound/.*"
+    r"|drivers/(gpu|media|staging|infiniband|accel|scsi|iio|net/(ethernet|wireless|dsa))/.*"
+    r"|tools/(testing|perf|power)/.*|Documentation/.*"
+)
+_NOT_NEEDED = re.compile(rf"(?!.*(Kconfig|Makefile|Kbuild)[^/]*$)({_BULKY})|\.git(/.*)?")
+"""Files that no kernel of User-Mode Linux is made from: half of all."""
+_BUILT = (".config", "include/config/auto.conf", "vmlinux.o", "scripts/basic/fixdep")
+"""Files that a build leaves in the source's own folder."""
+
+
+def needed(path: str) -> bool:
+    """Whether a file of a source is needed, by its path."""
+    return _NOT_NEEDED.fullmatch(path) is None
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A file of Debian's pool."""
+
+    path: str
+    sha256: str
+    sha1: str
+
+    @property
+    def name(self) -> str:
+        """Its name without folders."""
+        return self.path.rpartition("/")[2]
+
+    def addresses(self, mirror: str = MIRROR) -> list[str]:
+        """Where it is to be had: Debian's mirrors keep the newest version only."""
+        return [f"{mirror.rstrip('/')}/pool/{self.path}", f"{ARCHIVE}/{self.sha1}"]
+
+
+def pins() -> dict[str, Pin]:
+    """Return what is pinned, by name."""
+    text = (resources.files(__package__) / "data" / "sources.json").read_text("utf-8")
+    return {name: Pin(**told) for name, told in json.loads(text).items()}
+
+
+def fetch(pin: Pin, folder: Path, mirror: str, tell: Tell) -> Path:
+    """Return a pinned file in `folder`, fetched unless it is there."""
+    if not mirror.startswith(downloads.SCHEMES):
+        raise LabError(f"{mirror}: a mirror is https://..., http://... or file://...")
+    path = folder / pin.name
+    if downloads.matches(path, pin.sha256):
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def progress(done: int, total: int) -> None:
+        tell(f"{done / 1e6:.0f} of {total / 1e6:.0f} MB", done / total if total else 0.0)
+
+    try:
+        downloads.fetch(pin.addresses(mirror), path, pin.sha256, progress)
+    except LabError as error:
+        raise Unavailable(
+            f"the source cannot be fetched: {error}",
+            "with a network, the same command goes on where it stopped; or name another mirror "
+            "(--mirror), or a source that you have: the folder or the archive of a kernel, as "
+            "https://www.kernel.org and distributions have them",
+        ) from error
+    return path
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A source in one file: a tarball, or a package of Debian that has one."""
+
+    path: Path
+    sha256: str
+    pin: Pin | None = None
+
+    @property
+    def key(self) -> str:
+        """What the same source has again."""
+        return self.sha256
+
+    def described(self) -> dict[str, Any]:
+        """It as plain data."""
+        told: dict[str, Any] = {"file": self.path.name, "sha256": self.sha256}
+        return told | ({"addresses": self.pin.addresses()} if self.pin else {})
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder of a user's, which is never written to."""
+
+    path: Path
+    commit: str = ""
+    """Of git, if it is a repository."""
+    modified: bool = False
+    """Whether its files are other than the commit's."""
+    files: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def key(self) -> str:
+        """What the same folder has again."""
+        return hashlib.sha256(os.fsencode(self.path)).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """It as plain data."""
+        told: dict[str, Any] = {"folder": str(self.path)}
+        return told | ({"commit": self.commit, "modified": self.modified} if self.commit else {})
+
+
+def resolve(words: str | None, folder: Path) -> Archive | Tree:
+    """Return the source that is meant: a folder, a file, or a pinned one by its name.
+
+    A pinned one has yet to be fetched into `folder`.
+    """
+    known = pins()
+    releases = [name for name in known if name != IPROUTE2]
+    path = Path(words or DEFAULT).expanduser()
+    if path.is_dir():
+        return tree(path.resolve())
+    if path.is_file():
+        return Archive(path.resolve(), downloads.digest(path))
+    if (name := words or DEFAULT) in releases:
+        pin = known[name]
+        return Archive(folder / pin.name, pin.sha256, pin)
+    raise LabError(
+        f"{words} is no folder and no file, and no release that is pinned: those are "
+        f"{', '.join(releases)}"
+    )
+
+
+def tree(path: Path) -> Tree:
+    """Return a folder as a source; raises `LabError` if it is none that can be built from."""
+    if not (path / "arch" / "um" / "Makefile").is_file():
+        raise LabError(f"{path} is no source of Linux: it has no arch/um/Makefile")
+    listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed is not None and (path / ".git").exists():
+        commit = (_git(path, "rev-parse", "HEAD") or b"").decode("ascii").strip()
+        modified = bool(_git(path, "status", "--porcelain", "--untracked-files=no"))
+        files = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    else:
+        commit, modified = "", False
+        built = [name for name in _BUILT if (path / name).exists()]
+        if built:
+            # Files that a build has made would be taken for sources of ours.
+            raise LabError(
+                f"{path} was built in place (it has {built[0]}): run `make mrproper` there, or "
+                "give the archive it is from"
+            )
+        files = [
+            str((Path(folder) / name).relative_to(path))
+            for folder, _, names in os.walk(path)
+            for name in names
+        ]
+    wanted = sorted(name for name in files if needed(name) and os.path.lexists(path / name))
+    return Tree(path, commit, modified, wanted)
+
+
+def _git(path: Path, *words: str) -> bytes | None:
+    command = ["git", "-C", str(path), "--no-optional-locks", *words]
+    try:
+        return subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def unpack(archive: Path, into: Path, tell: Tell) -> None:
+    """Unpack what is needed of an archive into a new folder, without the folder around all."""
+    into = into.resolve()
+    size = archive.stat().st_size
+    with archive.open("rb") as file:
+        count = 0
+        try:
+            with _members(file) as members:
+                for member, content in members:
+                    count += _write(member, content, into)
+                    if count % 500 == 0:
+                        read = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+                        tell(f"{count} files", min(read / size, 1.0))
+        except (tarfile.TarError, EOFError, ValueError, _lzma_error()) as error:
+            raise LabError(f"{archive} cannot be unpacked: {error}") from error
+
+
+def _lzma_error() -> type[Exception]:
+    try:
+        import lzma
+    except ImportError:  # a Python without it
+        return ValueError
+    return lzma.LZMAError
+
+
+Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
+
+
+@contextmanager
+def _members(file: IO[bytes]) -> Iterator[Members]:
+    """The members of an archive in turn; of a package, those of the archive in it."""
+    if file.read(8) == b"!<arch>\n":
+        while head := file.read(60):
+            length = int(head[48:58])
+            if head.startswith(b"data.tar"):
+                break
+            file.seek(length + length % 2, os.SEEK_CUR)
+        with _tar(file) as outer:
+            for member in outer:
+                inner = outer.extractfile(member)
+                if inner is not None and re.search(r"/linux-source-[^/]*\.tar\.\w+$", member.name):
+                    with _tar(inner) as tar:
+                        yield _contents(tar)
+                    return
+        raise ValueError("it is no package of a kernel's source (linux-source-*)")
+    file.seek(0)
+    with _tar(file) as tar:
+        yield _contents(tar)
+
+
+@contextmanager
+def _tar(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
+    """A tarball from where a file stands."""
+    peeked = file.read(4)
+    joined = cast("IO[bytes]", _Joined(peeked, file))
+    if peeked != _ZSTD:
+        with tarfile.open(fileobj=joined, mode="r|*") as tar:
+            yield tar
+        return
+    # Not every Python can.
+    with subprocess.Popen(
+        ["zstd", "-dcq"],  # noqa: S607 - whose PATH says
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        feeder = threading.Thread(target=_feed, args=(joined, process.stdin), daemon=True)
+        feeder.start()
+        try:
+            with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+                yield tar
+        finally:
+            process.kill()
+            feeder.join()
+
+
+def _feed(source: IO[bytes], sink: IO[bytes]) -> None:
+    try:
+        with sink:
+            shutil.copyfileobj(source, sink)
+    except (OSError, ValueError):  # it reads no more
+        pass
+
+
+class _Joined:
+    """Bytes that were read already, and what follows them."""
+
+    def __init__(self, first: bytes, rest: IO[bytes]) -> None:
+        self._first = first
+        self._rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        first, self._first = self._first, b""
+        return first + self._rest.read(size if size < 0 else max(size - len(first), 0))
+
+
+def _contents(tar: tarfile.TarFile) -> Members:
+    for member in tar:
+        yield member, tar.extractfile(member) if member.isreg() else None
+
+
+def _write(member: tarfile.TarInfo, content: IO[bytes] | None, into: Path) -> int:
+    """Write a member, if it is needed and within the folder; return how many files that made."""
+    parts = [part for part in PurePosixPath(member.name).parts if part != "."][1:]
+    if not parts or ".." in parts or not needed("/".join(parts)):
+        return 0
+    path = into.joinpath(*parts)
+    if path.parent.resolve() != path.parent:  # through a link of the archive
+        return 0
+    if content is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.read())
+        path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    elif member.issym() and _within(parts, member.linkname):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(member.linkname)
+    else:
+        return 0
+    return 1
+
+
+def _within(parts: list[str], target: str) -> bool:
+    """Whether a link points to somewhere in the folder."""
+    reached = os.path.normpath("/".join([*parts[:-1], target]))
+    return not target.startswith("/") and not reached.startswith("..")
+
+
+def copy(source: Tree, into: Path, changed: Mapping[str, str], tell: Tell) -> str:
+    """Make `into` a copy of a tree with these files changed; return the hash of the tree.
+
+    What is there and equal stays as it is, so that an interrupted build goes on.
+    """
+    hasher = hashlib.sha256()
+    there = {
+        str((Path(folder) / name).relative_to(into))
+        for folder, _, names in os.walk(into)
+        for name in names
+    }
+    for number, name in enumerate(source.files):
+        if number % 500 == 0:
+            tell(f"{number} files", number / len(source.files))
+        path, target = source.path / name, into / name
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            content = os.fsencode(path.readlink())
+        elif stat.S_ISREG(mode):
+            content = path.read_bytes()
+        else:
+            continue
+        runs = bool(mode & 0o100)
+        hasher.update(
+            f"{name}\0{stat.S_IFMT(mode)} {runs} {len(content)}\n".encode(errors="surrogateescape")
+        )
+        hasher.update(content)
+        there.discard(name)
+        if name in changed:
+            content = changed[name].encode()
+        if stat.S_ISLNK(mode):
+            if not target.is_symlink() or os.fsencode(target.readlink()) != content:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)
+                target.symlink_to(os.fsdecode(content))
+        elif target.is_symlink() or not target.is_file() or target.read_bytes() != content:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            target.write_bytes(content)
+        if stat.S_ISREG(mode):
+            target.chmod(0o755 if runs else 0o644)
+    for name in there:
+        (into / name).unlink()
+    return hasher.hexdigest()

@@ -1,0 +1,84 @@
+"""A guest whose links are our own: the job of its hosts, and what came of it.
+
+The guest's first process runs the wire (`crates/wire`) between TUN devices, one in each host.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sojourn.lab.programs.errors import Problem
+from sojourn.lab.programs.plan import Run, address
+from sojourn.lab.programs.stack import HostSettings
+from sojourn.lab.wire.wiring import Outcome, read_outcome
+from sojourn.linux import layout
+
+DEVICE = "eth0"
+"""As in `crates/guest/src/wire.rs`."""
+QUEUE = 20_000
+"""Packets that a host's device may hold for the wire: the queues of the scenario are the wire's."""
+INTERVAL = 100_000_000
+"""Nanoseconds between two looks of the guest's first process: it has no queues to sample."""
+
+
+def problems(plan: Mapping[str, Any]) -> list[Problem]:
+    """Return what keeps our links out of a guest."""
+    return [
+        Problem(link["name"], "a queue of one's own", "no Python runs in a guest: `--engine wire`")
+        for link in plan["links"]
+        if link["params"]["queue"]["name"] == "external"
+    ]
+
+
+def job(
+    run: Run, settings: Mapping[int, HostSettings], quiet: Mapping[str, int], mtu: int
+) -> dict[str, Any]:
+    """Return the job of a run over our links; `quiet` are sysctls of every host."""
+    spoken = [*run.flows, *run.probes]
+    nodes = sorted({f.sender for f in spoken} | {f.receiver for f in spoken})
+    commands = []
+    for host, node in enumerate(nodes):
+        lines = [
+            f"address add {address(node)}/32 dev {DEVICE}",
+            f"link set dev {DEVICE} mtu {mtu} txqueuelen {QUEUE} up",
+        ]
+        routes = told.routes if (told := settings.get(node)) is not None else {}
+        for goal in nodes:
+            if goal != node:
+                words = route.words() if (route := routes.get(goal)) is not None else []
+                there = f"route add {address(goal)}/32 dev {DEVICE} src {address(node)}"
+                lines.append(" ".join((there, *words)))
+        commands.append(layout.batch(host, "ip", lines))
+    return {
+        "seed": run.seed,
+        "plan": json.loads(run.probed_json),
+        "hosts": [
+            {
+                "node": node,
+                "plays": True,
+                "sysctls": layout.sysctls(quiet, settings.get(node)),
+                "devices": [],
+            }
+            for node in nodes
+        ],
+        "commands": commands,
+        "wire": {"mtu": mtu, "journals": [], "captures": run.plan["observe"]["capture"]},
+        "queues": [],
+        "interval": INTERVAL,
+        "folders": [],
+    }
+
+
+def found(
+    run: Run, told: Mapping[str, Any], files: Mapping[str, bytes]
+) -> tuple[Outcome, dict[str, int], Sequence[bytes]]:
+    """Return what the wire measured, packets lost before it by host, and the captures."""
+    outcome = read_outcome(io.BytesIO(files["wire"]))
+    counts = json.loads(files["dropped.json"])
+    names = [run.plan["nodes"][host["node"]]["name"] for host in told["hosts"]]
+    lost = {name: count for name, count in zip(names, counts, strict=True) if count > 0}
+    captures = [files[f"capture-{link}"] for link in run.plan["observe"]["capture"]]
+    return outcome, lost, captures

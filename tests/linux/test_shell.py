@@ -1,0 +1,63 @@
+"""A shell in a host of a scenario, at a terminal."""
+
+import os
+import pty
+import select
+import sys
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from tests.cli.test_commands import sojourn
+from tests.conftest import ROOT
+
+HOME = str(ROOT / "examples" / "home.toml")
+
+
+def at_a_terminal(*arguments: str, typed: Sequence[str]) -> tuple[int, str]:
+    """What a command shows at a terminal where each line is typed when it asks for one."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "sojourn.cli", *arguments])
+    shown, waiting = b"", list(typed)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # all who had it open are gone
+                break
+        if waiting and shown.endswith(b"# "):
+            os.write(terminal, waiting.pop(0).encode() + b"\n")
+            shown += b"\n"
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("engine", ["linux", "linux-wire"])
+def test_time_is_the_guest_s_and_links_are_up(engine: str) -> None:
+    typed = [
+        "sleep 1000; cut -d. -f1 /proc/uptime",
+        "ip route get 10.0.0.1",
+        "touch /etc/x",
+        "exit",
+    ]
+    status, shown = at_a_terminal(
+        "linux", "shell", HOME, "--host", "isp", "--engine", engine, typed=typed
+    )
+    assert status == 0, shown
+    assert "isp# " in shown
+    uptime = max(int(line) for line in shown.splitlines() if line.isdigit())
+    assert uptime >= 1000
+    assert "src 10.0.0.2" in shown
+    assert "Read-only file system" in shown
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_host_that_is_not_there_is_answered_with_those_that_are() -> None:
+    result = sojourn("linux", "shell", HOME, "--host", "hme")
+    assert result.status == 2
+    assert "no host `hme`: there are home, isp" in result.err
