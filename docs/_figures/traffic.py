@@ -121,7 +121,7 @@ def draw(name: str) -> tuple[Figure, str]:
 def _call() -> tuple[Figure, str]:
     """Quality over delay, for some losses."""
     told = _LINE.format(capture="", flow='app = "voip codec {codec}"').replace("60s", "30s")
-    delays = (5, 50, 100, 150, 200, 250, 300, 400)
+    delays = (5, 50, 100, 150, 200, 250, 300, 400, 500, 600)
     with style.styled():
         figure = style.figure(WIDTH, 2.6)
         axes = figure.add_subplot()
@@ -140,7 +140,7 @@ def _call() -> tuple[Figure, str]:
         axes.set_xlabel("One-way delay of the line (ms)")
         axes.set_ylabel("Mean opinion score")
         axes.set_ylim(1, 4.5)
-        axes.set_xlim(0, 410)
+        axes.set_xlim(0, 610)
         style.legend_above(figure, axes)
     caption = (
         "How a call sounds over a line with a given delay and random loss: simulated calls of "

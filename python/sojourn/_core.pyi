@@ -33,6 +33,7 @@ __all__ = [
     "WireOutcome",
     "WordError",
     "app_carriers",
+    "check",
     "describe",
     "endpoint_report",
     "fingerprint",
@@ -42,6 +43,11 @@ __all__ = [
     "load_capture",
     "names",
     "nearest",
+    "netem_description",
+    "netem_warnings",
+    "not_modelled",
+    "observe_flows",
+    "observe_queues",
     "own_tcp",
     "parse_app",
     "parse_balancer",
@@ -58,6 +64,7 @@ __all__ = [
     "parse_tcp",
     "plan_flows",
     "policy_values",
+    "queue_description",
     "queue_to_tc",
     "queue_warnings",
     "rcvbuf_restore",
@@ -67,7 +74,9 @@ __all__ = [
     "split_words",
     "summarize",
     "udp_clients",
+    "udp_kept",
     "udp_send",
+    "unobserved",
     "validate_plan",
     "verify",
     "verify_own",
@@ -400,6 +409,11 @@ class WebSession:
 
 def web_sessions(plan_json: str, seed: int, node: int, /) -> list[WebSession]: ...
 def summarize(values: list[int], /) -> str: ...
+def unobserved() -> list[str]: ...
+def observe_queues(
+    plan_json: str, journal: bytes, links: list[int], queued: list[int], end: int, /
+) -> list[list[Column]]: ...
+def observe_flows(plan_json: str, journal: bytes, end: int, /) -> list[list[Column]]: ...
 def endpoint_report(plan_json: str, seed: int, logs: list[bytes], end: int, /) -> str: ...
 
 @final
@@ -434,6 +448,7 @@ class RcvbufTuner:
         pid: int | None = None,
         unit: str | None = None,
         port: int | None = None,
+        everybody: bool = False,
         interval: float = 0.01,
         rescan: float = 1.0,
         dry_run: bool = False,
@@ -465,12 +480,14 @@ class AdaptiveBuffer:
     ) -> None: ...
 
 def udp_clients(params: str, /) -> str: ...
+def udp_kept(to: str, name: str, length: int, /) -> tuple[int, str]: ...
 def udp_send(
     to: str,
     name: str,
     read: Callable[[int], bytes],
     *,
     length: int | None = None,
+    offset: int = 0,
     mode: str = "windowed",
     congestion: str = "cubic",
     piece: int = 65536,
@@ -482,8 +499,12 @@ def parse_queue(text: str, /, mtu: int = 1514, hz: int = 1000, rate: int | None 
 def queue_warnings(
     text: str, /, mtu: int = 1514, hz: int = 1000, rate: int | None = None
 ) -> list[str]: ...
+def queue_description(text: str, /) -> str: ...
+def not_modelled(name: str, /) -> str | None: ...
 def queue_to_tc(params_json: str, /) -> str: ...
 def parse_netem(text: str, /) -> str: ...
+def netem_description(text: str, /) -> str: ...
+def netem_warnings(text: str, /) -> list[str]: ...
 def parse_medium(text: str, /) -> str: ...
 def parse_span(text: str, /) -> str: ...
 def parse_tcp(text: str, /) -> str: ...
@@ -510,6 +531,7 @@ def format_quantity(kind: Literal["time", "rate", "size", "packets"], value: int
 def nearest(word: str, candidates: list[str], /) -> str | None: ...
 def describe() -> str: ...
 def plan_flows(plan_json: str, seed: int, /) -> str: ...
+def check(plan_json: str, seed: int, /) -> None: ...
 def validate_plan(plan_json: str, /) -> None: ...
 def simulate(
     plan_json: str,

@@ -1,6 +1,6 @@
 //! The wire's decisions: loss, duplication, corruption, reordering, jitter.
 
-use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder};
+use crate::params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, WireRate};
 use sojourn_random::{Key, Stream, normal};
 use sojourn_units::Nanos;
 
@@ -80,6 +80,34 @@ struct Gemodel {
     good_loss: u32,
 }
 
+/// The thresholds of the chain of four states, and the state, as netem numbers it.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    p13: u32,
+    p31: u32,
+    p32: u32,
+    p23: u32,
+    p14: u32,
+}
+
+impl Chain {
+    /// The state after one in which `draw` is drawn. As in netem, one draw decides between two ways
+    /// out: the second one begins where the first one's part ends.
+    fn step(&self, state: u8, draw: u32) -> u8 {
+        let within = |from: u32, size: u32| size > 0 && draw > from && draw - from <= size;
+        match state {
+            1 if self.p14 > 0 && draw <= self.p14 => 4,
+            1 if within(self.p14, self.p13) => 3,
+            2 if self.p23 > 0 && draw <= self.p23 => 3,
+            2 => 2,
+            3 if self.p32 > 0 && draw <= self.p32 => 2,
+            3 if within(self.p32, self.p31) => 1,
+            3 => 3,
+            _ => 1,
+        }
+    }
+}
+
 /// The wire's memory. Each purpose has its own stream, so that turning one impairment on does not
 /// move another's.
 #[derive(Clone, Debug)]
@@ -87,6 +115,9 @@ pub struct Impair {
     loss: Event,
     gemodel: Option<Gemodel>,
     bad: bool,
+    chain: Option<Chain>,
+    /// The chain's state, 1 to 4.
+    state: u8,
     duplicate: Event,
     corrupt: Event,
     bits: Stream,
@@ -95,6 +126,13 @@ pub struct Impair {
     since_reorder: u32,
     jitter: Option<Jitter>,
     jitter_draws: Correlated,
+    /// Whether packets are marked instead of lost.
+    pub ecn: bool,
+    /// Packets that may be on the wire.
+    pub limit: Option<u32>,
+    rate: Option<WireRate>,
+    /// When the transmitter on the wire has sent all it was given.
+    free: Nanos,
 }
 
 /// How long a packet stays on the wire.
@@ -112,6 +150,8 @@ impl Impair {
             loss: Event::new(key.stream("loss")),
             gemodel: None,
             bad: false,
+            chain: None,
+            state: 1,
             duplicate: Event::new(key.stream("duplicate")),
             corrupt: Event::new(key.stream("corrupt")),
             bits: key.stream("corrupt bits"),
@@ -120,6 +160,10 @@ impl Impair {
             since_reorder: 0,
             jitter: None,
             jitter_draws: Correlated::new(key.stream("jitter")),
+            ecn: false,
+            limit: None,
+            rate: None,
+            free: 0,
         };
         impair.set(impairments);
         impair
@@ -128,6 +172,7 @@ impl Impair {
     /// Changes what happens from now on; draws and memory go on.
     pub fn set(&mut self, impairments: &Impairments) {
         self.gemodel = None;
+        self.chain = None;
         self.loss.set(Chance::default());
         match impairments.loss {
             Loss::None => {}
@@ -142,7 +187,14 @@ impl Impair {
                     good_loss: threshold(good_loss),
                 });
             }
+            Loss::State { p13, p31, p32, p23, p14 } => {
+                let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(threshold);
+                self.chain = Some(Chain { p13, p31, p32, p23, p14 });
+            }
         }
+        self.ecn = impairments.ecn;
+        self.limit = impairments.limit;
+        self.rate = impairments.rate;
         self.duplicate.set(impairments.duplicate);
         self.corrupt.set(impairments.corrupt);
         let none = Reorder { probability: 0.0, correlation: 0.0, gap: 0 };
@@ -154,6 +206,10 @@ impl Impair {
     }
 
     pub fn loses(&mut self) -> bool {
+        if let Some(chain) = self.chain {
+            self.state = chain.step(self.state, self.loss.draws.draw());
+            return self.state > 2;
+        }
         let Some(model) = self.gemodel else { return self.loss.happens() };
         // Both draws are made for every packet, so that a change of parameters keeps streams in step.
         let (turn, fate) = (self.loss.draws.draw(), self.loss.draws.draw());
@@ -186,6 +242,14 @@ impl Impair {
         Passage::Delayed(self.delay(delay))
     }
 
+    /// When a packet of `bytes` that comes to the wire at `now` and takes `delay` arrives: with a
+    /// transmitter on the wire, behind all those before it.
+    pub fn arrival(&mut self, now: Nanos, delay: Nanos, bytes: u32) -> Nanos {
+        let Some(rate) = self.rate else { return now + delay };
+        self.free = self.free.max(now + delay) + rate.transmission_time(bytes);
+        self.free
+    }
+
     fn delay(&mut self, delay: Nanos) -> Nanos {
         let Some(jitter) = self.jitter else { return delay };
         let draw = self.jitter_draws.draw();
@@ -195,7 +259,7 @@ impl Impair {
 }
 
 /// The deviation in units of the span that `draw` stands for.
-fn deviation(distribution: JitterDistribution, draw: u32) -> f64 {
+pub fn deviation(distribution: JitterDistribution, draw: u32) -> f64 {
     let u = (f64::from(draw) + 0.5) / 4_294_967_296.0;
     let pareto = || (4.0 / 3.0 * (libm::pow(1.0 - u, -1.0 / 3.0) - 1.5)).min(CUT);
     let normal = || normal::quantile(u).clamp(-CUT, CUT);

@@ -49,7 +49,7 @@ pub struct Ledger {
     pub offered: Count,
     /// Dropped by the queue, by reason.
     pub dropped: [Count; DropReason::ALL.len()],
-    /// Marked by the queue.
+    /// Marked by the queue, or on the wire in place of a loss.
     pub marked: Count,
     /// Left the queue for the wire, or for the transmit ring.
     pub departed: Count,

@@ -46,8 +46,10 @@
 //! # Wire
 //! Impairments happen on the wire, after the queue: a lost packet has used the link. They are decided
 //! when a packet's transmission starts, in the order of netem: duplication, loss, corruption, then
-//! reordering or jitter. A copy is subject to everything but duplication. Packets on the wire never
-//! count as queued.
+//! the limit, and reordering, jitter or the wire's own rate. A copy is subject to everything but
+//! duplication. Packets on the wire never count as queued; those that find the limit reached when
+//! their transmission ends are lost. With slots, packets that are due arrive together in the next
+//! one.
 
 mod capacity;
 pub mod csma;
@@ -58,6 +60,7 @@ mod link;
 pub mod netem;
 mod observer;
 mod params;
+mod slots;
 mod trace;
 
 pub use capacity::Capacity;
@@ -67,5 +70,7 @@ pub use link::station::Station;
 pub use link::{Link, StreamDraws};
 pub use netem::Netem;
 pub use observer::{Corrupt, Event, Observer};
-pub use params::{Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder};
+pub use params::{
+    Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
+};
 pub use trace::Trace;

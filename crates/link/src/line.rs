@@ -1,5 +1,6 @@
 //! The delay line: packets on the wire, by their time of arrival.
 
+use crate::slots::Slots;
 use sojourn_units::{NEVER, Nanos};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -42,6 +43,7 @@ pub struct DelayLine<P> {
     tail: Nanos,
     ring: VecDeque<(Nanos, P)>,
     heap: Option<Heap<P>>,
+    slots: Option<Box<Slots>>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +54,8 @@ struct Heap<P> {
 
 impl<P> DelayLine<P> {
     pub fn new(reorders: bool) -> Self {
-        let mut line = Self { head: NEVER, tail: 0, ring: VecDeque::new(), heap: None };
+        let mut line =
+            Self { head: NEVER, tail: 0, ring: VecDeque::new(), heap: None, slots: None };
         line.set_reorders(reorders);
         line
     }
@@ -73,7 +76,58 @@ impl<P> DelayLine<P> {
         }
     }
 
-    /// When the next packet arrives, or [`NEVER`].
+    /// Has packets arrive in slots from now on, or no longer.
+    /// Packets that wait for a slot when there are none any more arrive at `now`.
+    pub fn set_slots(&mut self, slots: Option<Slots>, now: Nanos) {
+        self.slots = slots.map(Box::new);
+        if self.slots.is_none() {
+            self.ring.iter_mut().for_each(|(at, _)| *at = (*at).max(now));
+            if let Some(heap) = &mut self.heap {
+                let late = std::mem::take(&mut heap.packets).into_iter();
+                let raised =
+                    late.map(|Reverse(one)| Reverse(InFlight { at: one.at.max(now), ..one }));
+                heap.packets = raised.collect();
+            }
+        }
+        self.head = self.first();
+    }
+
+    /// The slots that packets arrive in, if they do.
+    pub fn slots(&self) -> Option<&Slots> {
+        self.slots.as_deref()
+    }
+
+    /// With slots, a packet has come to the wire at `at`, where the next arrival is looked for.
+    pub fn entered(&mut self, at: Nanos) {
+        if let Some(slots) = &mut self.slots {
+            slots.look_at(at);
+            self.head = self.first();
+        }
+    }
+
+    /// When the first packet is due, were there no slots.
+    fn earliest(&self) -> Nanos {
+        match &self.heap {
+            Some(heap) => heap.packets.peek().map_or(NEVER, |Reverse(next)| next.at),
+            None => self.ring.front().map_or(NEVER, |(at, _)| *at),
+        }
+    }
+
+    /// When something happens next.
+    fn first(&self) -> Nanos {
+        let earliest = self.earliest();
+        self.slots.as_ref().map_or(earliest, |slots| slots.next(earliest))
+    }
+
+    /// Packets that are still on the wire at `at`, if none came to it.
+    pub fn len_at(&self, at: Nanos) -> usize {
+        match &self.heap {
+            Some(heap) => heap.packets.iter().filter(|Reverse(packet)| packet.at > at).count(),
+            None => self.ring.len() - self.ring.partition_point(|(due, _)| *due <= at),
+        }
+    }
+
+    /// When the next packet arrives, or [`NEVER`]; with slots, when to look for it.
     #[inline]
     pub fn head(&self) -> Nanos {
         self.head
@@ -88,7 +142,9 @@ impl<P> DelayLine<P> {
         } else {
             let at = at.max(self.tail);
             self.tail = at;
-            self.head = self.head.min(at);
+            if self.slots.is_none() {
+                self.head = self.head.min(at);
+            }
             self.ring.push_back((at, packet));
         }
     }
@@ -98,15 +154,17 @@ impl<P> DelayLine<P> {
     fn push_unordered(&mut self, at: Nanos, packet: P) {
         if let Some(heap) = &mut self.heap {
             heap.push(at, packet);
-            self.head = self.head.min(at);
+            if self.slots.is_none() {
+                self.head = self.head.min(at);
+            }
         }
     }
 
-    /// Takes the packet that arrives next.
+    /// Takes the packet that arrives at [`DelayLine::head`]; with slots there may be none.
     #[inline]
-    pub fn pop(&mut self) -> Option<P> {
-        if self.heap.is_some() {
-            self.pop_unordered()
+    pub fn pop(&mut self, length: impl FnOnce(&P) -> u32) -> Option<P> {
+        if self.heap.is_some() || self.slots.is_some() {
+            self.pop_unordered(length)
         } else {
             let next = self.ring.pop_front().map(|(_, packet)| packet);
             self.head = self.ring.front().map_or(NEVER, |(at, _)| *at);
@@ -115,11 +173,23 @@ impl<P> DelayLine<P> {
     }
 
     #[inline(never)]
-    fn pop_unordered(&mut self) -> Option<P> {
-        let heap = self.heap.as_mut()?;
-        let next = heap.packets.pop().map(|Reverse(next)| next.packet);
-        self.head = heap.packets.peek().map_or(NEVER, |Reverse(next)| next.at);
+    fn pop_unordered(&mut self, length: impl FnOnce(&P) -> u32) -> Option<P> {
+        let (now, earliest) = (self.head, self.earliest());
+        let open = self.slots.as_mut().is_none_or(|slots| slots.open(now, earliest));
+        let next = if open { self.take() } else { None };
+        let more = self.earliest() != NEVER;
+        if let (Some(slots), Some(packet)) = (&mut self.slots, &next) {
+            slots.used(now, length(packet), more);
+        }
+        self.head = self.first();
         next
+    }
+
+    fn take(&mut self) -> Option<P> {
+        match &mut self.heap {
+            Some(heap) => heap.packets.pop().map(|Reverse(next)| next.packet),
+            None => self.ring.pop_front().map(|(_, packet)| packet),
+        }
     }
 
     /// Packets on the wire.

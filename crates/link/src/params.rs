@@ -2,7 +2,7 @@
 
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
-use sojourn_units::{Nanos, Rate, choices};
+use sojourn_units::{Nanos, Rate, SECOND, choices};
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,18 @@ impl Params {
             Loss::Gemodel { p, r, bad_loss, good_loss } => {
                 probabilities.extend([p, r, bad_loss, good_loss]);
             }
+            Loss::State { p13, p31, p32, p23, p14 } => {
+                probabilities.extend([p13, p31, p32, p23, p14]);
+            }
+        }
+        if i.limit == Some(0) {
+            return Err("the limit of packets on the wire must be above 0".to_owned());
+        }
+        if i.slot.is_some_and(|slot| slot.packets == Some(0) || slot.bytes == Some(0)) {
+            return Err("a slot must let packets and bytes through".to_owned());
+        }
+        if i.slot.is_some_and(|slot| slot.delay > LONGEST || slot.spread > LONGEST) {
+            return Err("slots must be below 73 years apart".to_owned());
         }
         if let Some(Reorder { probability, correlation, gap }) = i.reorder {
             probabilities.extend([probability, correlation]);
@@ -86,6 +98,73 @@ pub struct Impairments {
     pub reorder: Option<Reorder>,
     /// Jitter never changes the order: a packet waits for its predecessors. Netem has no such word.
     pub keep_order: bool,
+    /// A packet that would be lost by `loss` is marked instead, if it can be.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
+    /// Packets that may be on the wire; those beyond are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// A second transmitter, behind the delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<WireRate>,
+    /// Packets arrive in slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
+}
+
+/// A transmitter on the wire: a packet that the delay has let through waits for those before it, and
+/// then for its own transmission (`packet_time_ns` of `sch_netem.c`). No jitter reorders behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireRate {
+    /// Its rate.
+    pub rate: Rate,
+    /// Bytes that each packet occupies beyond its own length (may be negative).
+    #[serde(default)]
+    pub overhead: i32,
+    /// Payload of a cell in bytes, if packets are carried in cells.
+    #[serde(default)]
+    pub cell: u32,
+    /// Bytes that each cell occupies beyond its payload (may be negative).
+    #[serde(default)]
+    pub cell_overhead: i32,
+}
+
+impl WireRate {
+    /// Time that a packet of `bytes` takes, rounded down as in the kernel.
+    pub fn transmission_time(&self, bytes: u32) -> Nanos {
+        let length = (i64::from(bytes) + i64::from(self.overhead)).max(0) as u64;
+        let occupied = match u64::from(self.cell) {
+            0 => length,
+            cell => {
+                let each = (i64::from(self.cell) + i64::from(self.cell_overhead)).max(0) as u64;
+                length.div_ceil(cell) * each
+            }
+        };
+        let time = u128::from(occupied) * 8 * u128::from(SECOND) / u128::from(self.rate.bits());
+        Nanos::try_from(time).unwrap_or(LONGEST).min(LONGEST)
+    }
+}
+
+/// Slots: packets gather, and those that are due arrive together when the next slot comes, up to
+/// `packets` and `bytes` a slot (`get_slot_next` of `sch_netem.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slot {
+    /// Time to the next slot: the least, or the mean of a distribution.
+    pub delay: Nanos,
+    /// What is added at most, or the unit of the distribution.
+    #[serde(default)]
+    pub spread: Nanos,
+    /// The distribution; without one, times are uniform between `delay` and `delay + spread`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<JitterDistribution>,
+    /// Packets of a slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u32>,
+    /// Bytes of a slot: the packet that uses the last of them is still in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u32>,
 }
 
 impl Impairments {
@@ -96,7 +175,8 @@ impl Impairments {
 
     /// Whether packets may overtake each other.
     pub fn reorders(&self) -> bool {
-        !self.keep_order && (self.jitter.is_some() || self.reorder.is_some())
+        let jitter = self.jitter.is_some() && self.rate.is_none();
+        !self.keep_order && (jitter || self.reorder.is_some())
     }
 }
 
@@ -142,6 +222,22 @@ pub enum Loss {
         bad_loss: f64,
         /// Probability of a loss in the good state, netem's 1-k.
         good_loss: f64,
+    },
+    /// Salsano's chain of four states, a step a packet: 1 good, 2 good within a burst of losses, 3 a
+    /// loss within a burst, 4 a single loss, which returns to 1. The packet's fate is that of the
+    /// state after the step. The loss ratio in the long run is (p13/p31 + p14) x, where
+    /// x = 1 / (1 + p13/p31 (1 + p32/p23) + p14).
+    State {
+        /// Probability of a burst's beginning.
+        p13: f64,
+        /// Probability of its end.
+        p31: f64,
+        /// Probability that packets pass within the burst.
+        p32: f64,
+        /// Probability that losses go on.
+        p23: f64,
+        /// Probability of a single loss.
+        p14: f64,
     },
 }
 

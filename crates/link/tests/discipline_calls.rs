@@ -50,6 +50,9 @@ impl View for Witness {
     fn enqueued_at(&self, n: usize) -> Option<Nanos> {
         self.queue.get(n).map(|(at, _)| *at)
     }
+    fn left_at(&self) -> Option<Nanos> {
+        None
+    }
 }
 
 impl Discipline<Frame> for Witness {

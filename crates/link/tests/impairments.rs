@@ -2,6 +2,7 @@
 
 use crate::common::{Frame, Log, drain, link, params};
 use sojourn_link::Event;
+use sojourn_queue::Ecn;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos};
 
 /// Sends `count` packets, one each millisecond, over an infinitely fast link.
@@ -203,4 +204,181 @@ fn the_queue_holds_no_packet_of_the_wire() {
     assert_eq!((link.in_flight(), link.backlog().packets), (1000, 0));
     drain(&mut link, &mut log);
     assert_eq!(log.delivered().len(), 1000);
+}
+
+/// The long-run ratio of Salsano's four states, from their balance equations.
+#[test]
+fn the_four_states_have_their_stationary_ratio_and_bursts() {
+    let n = 400_000;
+    let [p13, p31, p32, p23, p14] = [0.02, 0.25, 0.1, 0.5, 0.01];
+    let good = 1.0 / (1.0 + p13 / p31 * (1.0 + p32 / p23) + p14);
+    let expected = good * (p13 / p31 + p14);
+    let losses = lost(&send("loss state 2% 25% 10% 50% 1%", 5, n));
+    let ratio = losses.len() as f64 / f64::from(n);
+    // Bursts last 1/p31 losses: their number, not the packets', narrows the interval.
+    let widened = margin(expected, n) * (2.0f64 / p31).sqrt();
+    assert!((ratio - expected).abs() < widened, "{ratio} for {expected} +- {widened}");
+
+    // Two states: bursts of mean length 1/p31. Only single losses: never two together.
+    let losses = lost(&send("loss state 1% 20%", 6, n));
+    let bursts = 1 + losses.windows(2).filter(|w| w[1] != w[0] + 1).count();
+    let mean = losses.len() as f64 / bursts as f64;
+    assert!((mean - 5.0).abs() < 3.3 * 4.5 / (bursts as f64).sqrt(), "{mean} from {bursts}");
+    let ratio = losses.len() as f64 / f64::from(n);
+    assert!((ratio - 0.01 / 0.21).abs() < 0.004, "{ratio}");
+    let single = lost(&send("loss state 0% 100% 0% 100% 20%", 7, n));
+    assert!(single.windows(2).all(|w| w[1] > w[0] + 1));
+    let ratio = single.len() as f64 / f64::from(n);
+    assert!((ratio - 0.2 / 1.2).abs() < margin(0.2 / 1.2, n), "{ratio}");
+}
+
+#[test]
+fn ecn_marks_instead_of_losing() {
+    let mut log = Log::default();
+    let mut link = link(&params(0, "loss 100% ecn", "pfifo limit 10"), 1);
+    for number in 0..10 {
+        let mut frame = Frame::new(number, 100);
+        frame.ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        link.offer(EPOCH + Nanos::from(number) * MILLISECOND, frame, &mut log);
+    }
+    drain(&mut link, &mut log);
+    assert_eq!(lost(&log), [1, 3, 5, 7, 9]);
+    let marked = log.times(|what| matches!(what, Event::Marked(_)));
+    assert_eq!(marked.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
+    assert_eq!(log.delivered().len(), 5);
+}
+
+/// Arrivals, in ns after the first offer, of packets offered `every` ns.
+fn arrivals(netem: &str, every: Nanos, bytes: &[u32]) -> Vec<(u32, Nanos)> {
+    let mut log = Log::default();
+    let mut link = link(&params(0, netem, "pfifo limit 10"), 1);
+    for (number, bytes) in (0..).zip(bytes) {
+        link.offer(EPOCH + Nanos::from(number) * every, Frame::new(number, *bytes), &mut log);
+    }
+    drain(&mut link, &mut log);
+    log.delivered().iter().map(|(number, at)| (*number, at - EPOCH)).collect()
+}
+
+/// `netem_enqueue`: the delay, less what the last packet still waits, then `packet_time_ns`.
+#[test]
+fn the_wires_rate_is_netems_arithmetic() {
+    fn netem(
+        delay: i64,
+        rate: i64,
+        overhead: i64,
+        cell: i64,
+        cell_overhead: i64,
+        every: i64,
+        lengths: &[u32],
+    ) -> Vec<(u32, Nanos)> {
+        let mut last: Option<i64> = None;
+        let mut all = Vec::new();
+        for (number, length) in (0..).zip(lengths) {
+            let (mut now, mut delay) = (i64::from(number) * every, delay);
+            if let Some(last) = last.filter(|last| *last > now) {
+                delay = (delay - (last - now)).max(0);
+                now = last;
+            }
+            let mut length = i64::from(*length) + overhead;
+            if cell > 0 {
+                let mut cells = length / cell;
+                cells += i64::from(length > cells * cell);
+                length = cells * (cell + cell_overhead);
+            }
+            let sent = now + delay + length * 1_000_000_000 / (rate / 8);
+            last = Some(sent);
+            all.push((number, sent as Nanos));
+        }
+        all
+    }
+    let lengths = [1500, 40, 1500, 1500, 700, 48, 47, 49, 1500, 1500];
+    for every in [0, 300_000, 5_000_000] {
+        assert_eq!(
+            arrivals("delay 10ms rate 8mbit", every as Nanos, &lengths),
+            netem(10_000_000, 8_000_000, 0, 0, 0, every, &lengths)
+        );
+        assert_eq!(
+            arrivals("rate 1mbit 20 48 5", every as Nanos, &lengths),
+            netem(0, 1_000_000, 20, 48, 5, every, &lengths)
+        );
+    }
+}
+
+#[test]
+fn jitter_before_a_rate_does_not_reorder() {
+    let numbers = |netem: &str| -> Vec<u32> {
+        arrivals(netem, 100_000, &vec![100; 5000]).iter().map(|(number, _)| *number).collect()
+    };
+    let sorted: Vec<u32> = (0..5000).collect();
+    assert_eq!(numbers("delay 20ms 10ms rate 100mbit limit 9999"), sorted);
+    assert_eq!(numbers("delay 20ms 10ms keeporder"), sorted);
+    assert_ne!(numbers("delay 20ms 10ms"), sorted);
+}
+
+#[test]
+fn packets_beyond_the_limit_are_lost() {
+    // Ten on the wire for 10 ms, then ten more.
+    let log = send("delay 10ms limit 5", 1, 20);
+    assert_eq!(lost(&log), [5, 6, 7, 8, 9, 15, 16, 17, 18, 19]);
+    // A bottleneck of 100 packets a second that holds three packets.
+    let log = send("rate 80kbit limit 3", 1, 30);
+    let arrived: Vec<_> = log.delivered().iter().map(|(number, _)| *number).collect();
+    assert_eq!(arrived, [0, 1, 2, 10, 20]);
+    // Where the link has a rate of its own, the wire is looked at when the transmission ends.
+    let mut log = Log::default();
+    let mut link = link(&params(8_000_000, "delay 3ms limit 3", "pfifo limit 100"), 1);
+    for number in 0..20 {
+        link.offer(EPOCH, Frame::new(number, 1000), &mut log);
+    }
+    drain(&mut link, &mut log);
+    assert!(lost(&log).is_empty());
+}
+
+/// `netem_dequeue` and `get_slot_next`, run by hand: packets come each millisecond. The one at 1 ms finds
+/// that the slot of 0 ms is over, and the next one is 10 ms from then.
+#[test]
+fn packets_gather_for_their_slot() {
+    const MS: Nanos = MILLISECOND;
+    let slots = |netem: &str| -> Vec<(u32, Nanos)> {
+        arrivals(netem, MS, &[100; 25]).iter().map(|(n, at)| (*n, at / MS)).collect()
+    };
+    // The first packet finds the slot that is open from the beginning.
+    let open = slots("slot 10ms packets 1");
+    assert_eq!(open[..4], [(0, 0), (1, 10), (2, 20), (3, 30)]);
+    let five = slots("slot 10ms packets 5");
+    let times: Vec<Nanos> = five.iter().map(|(_, at)| *at).collect();
+    assert_eq!(times[..7], [0, 11, 11, 11, 11, 11, 21]);
+    assert_eq!(five.iter().map(|(n, _)| *n).collect::<Vec<_>>(), (0..25).collect::<Vec<_>>());
+    // 250 bytes let three packets of 100 through: the last of them uses the rest.
+    let bytes = slots("slot 10ms bytes 250");
+    assert_eq!(bytes[0], (0, 0));
+    let times: Vec<_> = bytes[1..7].iter().map(|(_, at)| *at).collect();
+    assert_eq!(times, [11, 11, 11, 21, 21, 21]);
+    // Nothing is lost or left, whatever the times between slots are.
+    for netem in [
+        "slot 1ms 30ms",
+        "delay 5ms 3ms slot 2ms 4ms packets 2",
+        "slot distribution pareto 5ms 2ms",
+        "rate 1mbit slot 3ms",
+    ] {
+        assert_eq!(slots(netem).len(), 25, "{netem}");
+    }
+}
+
+#[test]
+fn packets_that_wait_for_a_slot_arrive_when_there_are_none_any_more() {
+    for netem in ["slot 10ms", "delay 1ms 1ms slot 10ms"] {
+        let mut log = Log::default();
+        let mut link = link(&params(0, netem, "pfifo limit 10"), 1);
+        for number in 0..5 {
+            let at = EPOCH + Nanos::from(number) * MILLISECOND;
+            link.offer(at, Frame::new(number, 100), &mut log);
+        }
+        let end = EPOCH + 8 * MILLISECOND;
+        link.set_wire(end, &params(0, "", "pfifo limit 10"), &mut log);
+        drain(&mut link, &mut log);
+        let late = log.delivered().iter().filter(|(_, at)| *at == end).count();
+        assert!(late >= 3, "{netem}: {late}");
+        assert!(log.delivered().windows(2).all(|w| w[0].1 <= w[1].1));
+    }
 }

@@ -271,11 +271,14 @@ pub const METRICS: &[Metric] = metrics! {
         "packet_delay_p50" "s" "median one-way delay of packets" "Median of the time of a packet with data from host to host."
         "packet_delay_p95" "s" "95th percentile of the one-way delay of packets" "95th percentile of the time of a packet with data from host to host."
         "packet_delay_p99" "s" "99th percentile of the one-way delay of packets" "99th percentile of the time of a packet with data from host to host."
-        "rtt" "s" "round-trip time" "Round-trip time samples of the TCP senders, as a distribution." { form: Form::Distribution }
-        "rtt_mean" "s" "mean round-trip time" "Mean of the TCP senders' round-trip time samples."
+        "rtt" "s" "round-trip time" "Round-trip time samples of the TCP senders, of the last segment that each acknowledgement is of, as a distribution." { form: Form::Distribution }
+        "rtt_mean" "s" "mean round-trip time" "Mean of the TCP senders' round-trip time samples, of the last segment that each acknowledgement is of: without the wait for a delayed acknowledgement."
         "rtt_p50" "s" "median round-trip time" "Median of the TCP senders' round-trip time samples."
         "rtt_p95" "s" "95th percentile of the round-trip time" "95th percentile of the TCP senders' round-trip time samples."
         "rtt_p99" "s" "99th percentile of the round-trip time" "99th percentile of the TCP senders' round-trip time samples."
+        "srtt_mean" "s" "mean smoothed round-trip time" "Mean of the TCP senders' smoothed round-trip times at each acknowledgement, of the first segment that it is of: with the wait for a delayed acknowledgement, as Linux's `ss` and TCP_INFO state it."
+        "srtt_p50" "s" "median smoothed round-trip time" "Median of the TCP senders' smoothed round-trip times at each acknowledgement."
+        "srtt_p95" "s" "95th percentile of the smoothed round-trip time" "95th percentile of the TCP senders' smoothed round-trip times at each acknowledgement."
     }
     "flow" Neutral Operator COUNT {
         "sent" "1" "packets sent" "Packets that the senders handed to the network; for TCP, packets with data." { sum: true, also_of: &["run"] }
@@ -408,6 +411,12 @@ pub const METRICS: &[Metric] = metrics! {
     }
     "store" Lower StoreClient COUNT {
         "unconverged" "1" "records that differ at the end" "Records that at the end not all of their replicas have in the newest version." { rare: true }
+    }
+    "store" Lower StoreClient POINTS {
+        "stale_0ms" "1" "probability of a stale read at once" "Probability that a read at the moment of a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_10ms" "1" "probability of a stale read 10 ms later" "Probability that a read 10 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_100ms" "1" "probability of a stale read 100 ms later" "Probability that a read 100 ms after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
+        "stale_1s" "1" "probability of a stale read 1 s later" "Probability that a read 1 s after a write's acknowledgement misses it: replicas drawn at random, as many as the read level wants (t-visibility, Bailis et al., VLDB 2012)." { percent: true, rare: true }
     }
     "store" Neutral Operator COUNT {
         "coordinated" "1" "requests coordinated" "Requests that a node coordinated, those before the warm-up's end too."

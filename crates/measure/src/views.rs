@@ -132,11 +132,12 @@ pub const VIEWS: &[View] = views! {
     "compare.group" if "page_mean" { "page_p95" "page_mean" }
     "compare.group" if "fct_mean" { "fct_mean" "fct_p95" }
     "compare.series" { "last_sojourn" "throughput" }
-    // What those feel whom a group of flows serves; a group is of the first kind that fits.
+    // The metric that a group's users notice first comes first; a group is of the first kind that fits.
+    // `compare` asks by default about the first kind that a scenario has.
     "felt" if "mos" { "mos" "delay_p99" }
-    "felt" if "jitter" { "delay_p99" }
     "felt" if "page_mean" { "page_p95" }
     "felt" if "fct_mean" { "fct_p95" }
+    "felt" if "jitter" { "delay_p99" }
     "study" {
         "sojourn_mean" "sojourn_p95" "sojourn_p99" "sojourn_sd" "goodput" "utilisation" "loss"
         "udp_loss" "consecutive_loss_mean" "jain"

@@ -9,6 +9,8 @@ use sojourn_units::{EPOCH, Nanos};
 pub struct Tally {
     /// Application payload delivered once and in order.
     pub bytes: u64,
+    /// Of these the payload of datagrams, where a flow of TCP has some too.
+    pub datagrams: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
@@ -29,6 +31,7 @@ impl Tally {
     /// Adds what another connection did.
     pub fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
+        self.datagrams += other.datagrams;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
         self.recoveries += other.recoveries;
@@ -43,6 +46,7 @@ impl Tally {
     pub fn since(&self, before: &Self) -> Self {
         Self {
             bytes: self.bytes - before.bytes,
+            datagrams: self.datagrams - before.datagrams,
             retransmissions: self.retransmissions - before.retransmissions,
             timeouts: self.timeouts - before.timeouts,
             recoveries: self.recoveries - before.recoveries,
@@ -61,8 +65,10 @@ pub struct GroupProbe {
     pub delay: Histogram,
     /// Delays of packets with data, where `delay` is that of writes.
     pub packet_delay: Option<Box<Histogram>>,
-    /// Round-trip time samples.
+    /// Round-trip time samples, each of the last segment acknowledged.
     pub rtt: Histogram,
+    /// Smoothed round-trip times, of the first segment acknowledged.
+    pub srtt: Histogram,
     /// Flow completion times.
     pub fct: Histogram,
     /// Page load times.
@@ -83,6 +89,7 @@ impl GroupProbe {
             delay: Histogram::new(),
             packet_delay: writes.then(Default::default),
             rtt: Histogram::new(),
+            srtt: Histogram::new(),
             fct: Histogram::new(),
             page: Histogram::new(),
             active: TimeWeighted::new(EPOCH, 0),
@@ -98,6 +105,7 @@ impl GroupProbe {
             delay.clear();
         }
         self.rtt.clear();
+        self.srtt.clear();
         self.fct.clear();
         self.page.clear();
         self.active.restart(now);

@@ -95,8 +95,8 @@ pub fn flow_row(plan: &Plan, flow: &FlowLine, span: Nanos) -> Row {
 /// What flows and groups have in common.
 fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     let sum = |of: fn(&Counted) -> u64| flows.iter().map(of).sum::<u64>();
-    let tcp = sum(|f| if f.tcp { f.bytes } else { 0 });
-    let udp = sum(|f| if f.tcp { 0 } else { f.bytes });
+    let tcp = sum(|f| if f.tcp { f.bytes - f.tally.datagrams } else { 0 });
+    let udp = sum(|f| if f.tcp { f.tally.datagrams } else { f.bytes });
     row.integer("bytes", tcp + udp);
     row.real("goodput", rate(tcp, span));
     row.real("udp_goodput", rate(udp, span));
@@ -139,6 +139,8 @@ pub fn group_row(
     row.quantiles(packets, &PACKET_DELAYS);
     row.real("rtt_mean", probe.rtt.moments().mean() / SECOND as f64);
     row.quantiles(&probe.rtt, &[("rtt_p50", 0.5), ("rtt_p95", 0.95), ("rtt_p99", 0.99)]);
+    row.real("srtt_mean", probe.srtt.moments().mean() / SECOND as f64);
+    row.quantiles(&probe.srtt, &[("srtt_p50", 0.5), ("srtt_p95", 0.95)]);
     row.real("active_mean", probe.active.mean(now));
     completion_metrics(&mut row, group, probe);
     let mean = |of: fn(&Counted) -> f64| {

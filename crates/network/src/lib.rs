@@ -14,6 +14,7 @@ pub mod flow_report;
 pub mod journal;
 mod link_report;
 mod network;
+pub mod observed;
 mod port;
 mod probe;
 mod record;

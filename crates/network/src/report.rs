@@ -117,15 +117,18 @@ impl<T, W> Network<T, W> {
             bins.link(&plan.observe.bottleneck.name, &probe);
         }
         for (group, probe) in plan.groups.iter().zip(groups) {
-            bins.times(&group.name, "delay", &probe.delay);
-            if let Some(delay) = &probe.packet_delay {
-                bins.times(&group.name, "packet_delay", delay);
-            }
-            bins.times(&group.name, "rtt", &probe.rtt);
-            bins.times(&group.name, "fct", &probe.fct);
-            bins.times(&group.name, "page", &probe.page);
+            bins.group(&group.name, probe);
         }
         bins.into_table()
+    }
+}
+
+impl GroupProbe {
+    /// Appends the group's distributions to a table of them; the group is called `name`.
+    pub fn append_distributions(&self, name: &str, to: &mut Table) {
+        let mut bins = Bins::default();
+        bins.group(name, self);
+        bins.append(to);
     }
 }
 
@@ -133,14 +136,7 @@ impl<T, W> Network<T, W> {
 pub fn append_times(table: &mut Table, place: &str, metric: &str, histogram: &Histogram) {
     let mut bins = Bins::default();
     bins.times(place, metric, histogram);
-    for (column, added) in table.columns.iter_mut().zip(bins.into_table().columns) {
-        match (&mut column.values, added.values) {
-            (Values::Text(v), Values::Text(more)) => v.extend(more),
-            (Values::Real(v), Values::Real(more)) => v.extend(more),
-            (Values::Integer(v), Values::Integer(more)) => v.extend(more),
-            _ => unreachable!("both are tables of distributions"),
-        }
-    }
+    bins.append(table);
 }
 
 #[derive(Default)]
@@ -172,6 +168,33 @@ impl Bins {
         let scale = 1.0 / SECOND as f64;
         for bin in histogram.bins() {
             self.add(place, metric, bin.low as f64 * scale, bin.high as f64 * scale, bin.count);
+        }
+    }
+
+    fn group(&mut self, name: &str, probe: &GroupProbe) {
+        self.times(name, "delay", &probe.delay);
+        if let Some(delay) = &probe.packet_delay {
+            self.times(name, "packet_delay", delay);
+        }
+        self.times(name, "rtt", &probe.rtt);
+        self.times(name, "fct", &probe.fct);
+        self.times(name, "page", &probe.page);
+    }
+
+    /// Appends them to a table of distributions.
+    fn append(self, table: &mut Table) {
+        let added = self.into_table();
+        if table.columns.is_empty() {
+            *table = added;
+            return;
+        }
+        for (column, added) in table.columns.iter_mut().zip(added.columns) {
+            match (&mut column.values, added.values) {
+                (Values::Text(v), Values::Text(more)) => v.extend(more),
+                (Values::Real(v), Values::Real(more)) => v.extend(more),
+                (Values::Integer(v), Values::Integer(more)) => v.extend(more),
+                _ => unreachable!("both are tables of distributions"),
+            }
         }
     }
 

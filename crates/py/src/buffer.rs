@@ -106,6 +106,7 @@ impl BufferPolicy {
             now,
             size: size.unwrap_or(self.size),
             occupied,
+            reserved: 0,
             needed,
             discarded,
             processed,

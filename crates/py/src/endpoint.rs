@@ -37,12 +37,12 @@ pub(crate) struct Endpoint {
 #[cfg(target_os = "linux")]
 #[pymethods]
 impl Endpoint {
-    /// The part of node `node`; raises `OSError` if a socket cannot be had.
+    /// The part of node `node`, without endless transfers; raises `OSError` if a socket cannot be had.
     #[new]
     #[pyo3(signature = (plan_json, seed, node, /))]
     fn new(py: Python<'_>, plan_json: &str, seed: u64, node: usize) -> PyResult<Self> {
         let (plan, faults) = bound(py, plan_json)?;
-        Ok(Self { inner: sojourn_endpoint::Endpoint::new(&plan, seed, node)?, faults })
+        Ok(Self { inner: sojourn_endpoint::Endpoint::new(&plan, seed, node, false)?, faults })
     }
 
     fn __len__(&self) -> usize {

@@ -24,6 +24,7 @@ struct Planned<'a> {
     app: &'static str,
     payload: u32,
     tcp: Option<&'a sojourn_tcp::Params>,
+    command: Option<&'a sojourn_traffic::command::Params>,
 }
 
 /// The flows of a plan's run with a seed, group by group, as JSON.
@@ -32,7 +33,8 @@ struct Planned<'a> {
 /// `number` there; its nodes `from` and `to`; the `servers` of a Web session; `start`, drawn as the
 /// simulator draws it, and `null` if it never starts; `stop`, when its application ends at the
 /// latest; `dscp`; the name of its `app`; the longest UDP `payload` that this
-/// may send; and the parameters of `tcp`, `null` over UDP.
+/// may send; the parameters of `tcp`, `null` over UDP; and those of a `command`, `null` of other
+/// applications.
 #[pyfunction]
 #[pyo3(signature = (plan_json, seed, /))]
 pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
@@ -58,6 +60,10 @@ pub(crate) fn plan_flows(plan_json: &str, seed: u64) -> PyResult<String> {
                 tcp: match &group.transport {
                     Transport::Tcp(params) => Some(params),
                     Transport::Udp => None,
+                },
+                command: match &group.app {
+                    App::Command(params) => Some(params),
+                    _ => None,
                 },
             });
         }

@@ -10,6 +10,7 @@ mod endpoint;
 mod errors;
 mod fingerprint;
 mod flows;
+mod observed;
 mod own;
 mod parse;
 mod rcvbuf;
@@ -41,6 +42,8 @@ mod _core {
     #[pymodule_export]
     use crate::flows::plan_flows;
     #[pymodule_export]
+    use crate::observed::{observe_flows, observe_queues, unobserved};
+    #[pymodule_export]
     use crate::own::balancer::{BalancerFlow, BalancerServer};
     #[pymodule_export]
     use crate::own::bench::QueueBench;
@@ -58,20 +61,21 @@ mod _core {
     use crate::own::{own_tcp, parse_own, policy_values};
     #[pymodule_export]
     use crate::parse::{
-        app_carriers, format_quantity, load_capture, names, nearest, parse_app, parse_dscp,
-        parse_medium, parse_moments, parse_netem, parse_quantity, parse_queue, parse_span,
-        parse_starts, parse_tcp, queue_to_tc, queue_warnings, split_words, workloads,
+        app_carriers, format_quantity, load_capture, names, nearest, netem_description,
+        netem_warnings, not_modelled, parse_app, parse_dscp, parse_medium, parse_moments,
+        parse_netem, parse_quantity, parse_queue, parse_span, parse_starts, parse_tcp,
+        queue_description, queue_to_tc, queue_warnings, split_words, workloads,
     };
     #[pymodule_export]
     use crate::rcvbuf::{AdaptiveBuffer, RcvbufTuner, rcvbuf_restore, rcvbuf_state_folder};
     #[pymodule_export]
-    use crate::simulate::{Record, limits, simulate, simulate_server, validate_plan};
+    use crate::simulate::{Record, check, limits, simulate, simulate_server, validate_plan};
     #[pymodule_export]
     use crate::stats::summarize;
     #[pymodule_export]
     use crate::store::StoreParts;
     #[pymodule_export]
-    use crate::udp::{UdpServer, udp_clients, udp_send};
+    use crate::udp::{UdpServer, udp_clients, udp_kept, udp_send};
     #[pymodule_export]
     use crate::verify::{verify, verify_own};
     #[pymodule_export]

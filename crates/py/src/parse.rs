@@ -118,6 +118,20 @@ pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
+/// The description in `text` alone, without the line of `tc` around it.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn queue_description(py: Python<'_>, text: &str) -> PyResult<String> {
+    sojourn_queue::Params::description(text).map_err(|e| word_error(py, text, &e))
+}
+
+/// Says that a discipline of Linux is not modelled; None of other names.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+pub(crate) fn not_modelled(name: &str) -> Option<String> {
+    sojourn_queue::not_modelled(name)
+}
+
 /// The kernel's words for a queue's parameters.
 #[pyfunction]
 #[pyo3(signature = (params_json, /))]
@@ -133,6 +147,20 @@ pub(crate) fn queue_to_tc(params_json: &str) -> PyResult<String> {
 pub(crate) fn parse_netem(py: Python<'_>, text: &str) -> PyResult<String> {
     let netem = sojourn_link::Netem::parse(text).map_err(|e| word_error(py, text, &e))?;
     json(&serde_json::json!({ "delay": netem.delay, "impairments": netem.impairments }))
+}
+
+/// The impairments in `text` alone, without the line of `tc` around them.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn netem_description(py: Python<'_>, text: &str) -> PyResult<String> {
+    sojourn_link::Netem::description(text).map_err(|e| word_error(py, text, &e))
+}
+
+/// What is worth saying of impairments that can be read: numbers without a unit, words without effect.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn netem_warnings(text: &str) -> Vec<String> {
+    sojourn_link::Netem::warnings(text)
 }
 
 /// How a medium is shared, in one line, as the JSON of its parameters.

@@ -33,8 +33,9 @@ fn folder(given: Option<PathBuf>) -> PyResult<PathBuf> {
 
 /// Watches UDP sockets of running programs, and adapts their receive buffers.
 ///
-/// Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), or whoever has a port
-/// (`port` alone); `port` beside one of the others takes that port's sockets only. Times are seconds.
+/// Whose: a process and what it starts (`pid`), a unit of systemd (`unit`), whoever has a port
+/// (`port` alone), or everybody on this machine (`everybody`, with `dry_run`); `port` beside one of the
+/// others takes that port's sockets only. Times are seconds.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct RcvbufTuner {
     tuner: Mutex<Tuner>,
@@ -57,7 +58,7 @@ impl Drop for RcvbufTuner {
 #[pymethods]
 impl RcvbufTuner {
     #[new]
-    #[pyo3(signature = (policy="elastic", *, pid=None, unit=None, port=None, interval=0.01, rescan=1.0, dry_run=false, budget=None, share=0.25, sockets=1024, state=None))]
+    #[pyo3(signature = (policy="elastic", *, pid=None, unit=None, port=None, everybody=false, interval=0.01, rescan=1.0, dry_run=false, budget=None, share=0.25, sockets=1024, state=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -65,6 +66,7 @@ impl RcvbufTuner {
         pid: Option<u32>,
         unit: Option<String>,
         port: Option<u16>,
+        everybody: bool,
         interval: f64,
         rescan: f64,
         dry_run: bool,
@@ -76,11 +78,12 @@ impl RcvbufTuner {
         let fail = |why: &str| Err(PyValueError::new_err(why.to_owned()));
         let faults = Arc::new(Faults::default());
         let policy = own::buffer::read(py, policy, &faults)?;
-        let who = match (pid, unit) {
-            (Some(_), Some(_)) => return fail("a process or a unit, not both"),
-            (Some(pid), None) => Who::Pid(pid),
-            (None, Some(unit)) => Who::Unit(unit),
-            (None, None) => Who::Anybody,
+        let who = match (pid, unit, everybody) {
+            (Some(pid), None, false) => Who::Pid(pid),
+            (None, Some(unit), false) => Who::Unit(unit),
+            (None, None, false) => Who::Anybody,
+            (None, None, true) => Who::Everybody,
+            _ => return fail("one of a process, a unit and everybody"),
         };
         if !(0.001..=1.0).contains(&interval) || !(0.05..=60.0).contains(&rescan) {
             return fail("`interval` is 1 ms to 1 s, `rescan` 50 ms to 60 s");

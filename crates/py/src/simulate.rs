@@ -23,6 +23,16 @@ pub(crate) fn validate_plan(py: Python<'_>, plan_json: &str) -> PyResult<()> {
     read(plan_json)?.validate().map_err(|errors| plan_error(py, &errors))
 }
 
+/// Raises `PlanError` if the simulator cannot run the plan, whatever the seed; its `problems` are all
+/// errors, each with its path.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, /))]
+pub(crate) fn check(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<()> {
+    let _ = seed;
+    let plan = read(plan_json)?;
+    plan.validate().and_then(|()| plan.check_simulated()).map_err(|errors| plan_error(py, &errors))
+}
+
 /// The greatest values of what scenarios state in numbers, by name.
 #[pyfunction]
 pub(crate) fn limits() -> BTreeMap<&'static str, u64> {
@@ -72,7 +82,7 @@ pub(crate) fn simulate(
     }
     match outcome {
         Ok(record) => Ok(Record { record }),
-        Err(RunError::Plan(error)) => Err(PlanError::new_err(error.to_string())),
+        Err(RunError::Plan(error)) => Err(plan_error(py, &error)),
         Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
     }
 }
@@ -153,7 +163,7 @@ impl Record {
     }
 }
 
-fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
     let rows: PyResult<Vec<_>> = table.columns.iter().map(|column| row(py, column)).collect();
     PyList::new(py, rows?)
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json as object;
-use sojourn_recv::files::{Files, Received, check_name, header};
+use sojourn_recv::files::{Files, Received, check_name, continuation, header, kept, question};
 use sojourn_recv::fleet;
 use sojourn_recv::packet::DATA_HEADER;
 use sojourn_recv::send::{Progress, SendError, send};
@@ -134,6 +134,7 @@ impl UdpServer {
             "opened": stats.transport.opened,
             "refused": stats.transport.refused,
             "timed_out": stats.transport.timed_out,
+            "stalled": stats.transport.stalled,
             "datagrams": stats.transport.datagrams,
             "strange": stats.transport.strange,
             "repeated": stats.transport.repeated,
@@ -183,12 +184,45 @@ pub(crate) fn udp_clients(py: Python<'_>, params: &str) -> PyResult<String> {
     json(&outcome.map_err(|e| PyOSError::new_err((e.raw_os_error(), e.to_string())))?)
 }
 
-/// Sends a file, given piece by piece by `read(n)` (at most `n` bytes, none at the end); what became
-/// of it as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop.
+/// How much of a file of this length a server keeps of an earlier connection: bytes from the beginning,
+/// and the first 24 bytes of their SHA-256 in hexadecimal digits.
 ///
 /// Raises `ConnectionError` if the server does not answer or refuses.
 #[pyfunction]
-#[pyo3(signature = (to, name, read, *, length=None, mode="windowed", congestion="cubic", piece=65536, datagram=1452, patience=10.0, progress=None))]
+#[pyo3(signature = (to, name, length, /))]
+pub(crate) fn udp_kept(
+    py: Python<'_>,
+    to: &str,
+    name: &str,
+    length: u64,
+) -> PyResult<(u64, String)> {
+    let to = address(to)?;
+    if let Err(why) = check_name(name) {
+        return Err(PyValueError::new_err(format!("a file cannot be sent as {name:?}: {why}")));
+    }
+    let mut asked = Some(question(name, length));
+    let next = |message: &mut Vec<u8>| Ok(asked.take().map(|one| *message = one).is_some());
+    let mut raised = None;
+    let go_on = |_: &Progress| {
+        raised = Python::attach(|py| py.check_signals().err());
+        raised.is_none()
+    };
+    let answer = py.detach(|| send(to, Sending::default(), 512, next, go_on));
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let (digest, _) = answer.map_err(|error| lost(to, &error))?;
+    let (offset, sum) = kept(digest);
+    Ok((offset, hex(&sum)))
+}
+
+/// Sends a file, given piece by piece by `read(n)` (at most `n` bytes, none at the end); what became
+/// of it as JSON. `progress(bytes, rtt, cwnd)` returns `False` to stop. With an `offset` above 0, of
+/// which `udp_kept` knows, `read` begins there.
+///
+/// Raises `ConnectionError` if the server does not answer or refuses.
+#[pyfunction]
+#[pyo3(signature = (to, name, read, *, length=None, offset=0, mode="windowed", congestion="cubic", piece=65536, datagram=1452, patience=10.0, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over references of its own")]
 pub(crate) fn udp_send(
@@ -197,6 +231,7 @@ pub(crate) fn udp_send(
     name: &str,
     read: Py<PyAny>,
     length: Option<u64>,
+    offset: u64,
     mode: &str,
     congestion: &str,
     piece: u32,
@@ -239,7 +274,12 @@ pub(crate) fn udp_send(
     };
     let mut raised: Option<PyErr> = None;
     let mut raised_in_progress: Option<PyErr> = None;
-    let (mut head, mut at) = (Some(header(name, length)), 0u64);
+    let head = match (offset, length) {
+        (0, _) => header(name, length),
+        (_, Some(length)) if offset <= length => continuation(name, length, offset),
+        _ => return fail(format!("an offset of {offset} needs a length that is not less")),
+    };
+    let (mut head, mut at) = (Some(head), offset);
     let outcome = py.detach(|| {
         let next = |message: &mut Vec<u8>| {
             if let Some(head) = head.take() {
@@ -294,9 +334,14 @@ pub(crate) fn udp_send(
             "timeouts": last.counters.timeouts,
             "rtt": last.rtt as f64 / SECOND as f64,
         })),
-        Err(SendError::Io(error)) => {
-            Err(PyOSError::new_err((error.raw_os_error(), error.to_string())))
-        }
-        Err(error) => Err(PyConnectionError::new_err(format!("{to}: {error}"))),
+        Err(error) => Err(lost(to, &error)),
+    }
+}
+
+/// Why nothing could be sent.
+fn lost(to: SocketAddr, error: &SendError) -> PyErr {
+    match error {
+        SendError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string())),
+        _ => PyConnectionError::new_err(format!("{to}: {error}")),
     }
 }

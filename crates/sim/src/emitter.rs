@@ -12,8 +12,6 @@ pub struct Emitter {
     pub next: Emission,
     /// Its number.
     pub seq: u64,
-    /// How late a packet may be to be heard, in calls.
-    pub playout: Option<Nanos>,
     /// The receiving end.
     pub receiver: Receiver,
     /// Payload received at the end of the warm-up.
@@ -24,16 +22,11 @@ impl Emitter {
     /// Returns the source of a flow, if its application sends packets.
     pub fn new(group: &Group, planned: &Flow, duration: Nanos) -> Option<Self> {
         let mut source = group.app.packet_source(planned.key, planned.begins(duration))?;
-        let playout = match &group.app {
-            App::Voip(voip) => Some(voip.playout),
-            _ => None,
-        };
         Some(Self {
             next: source.next_packet(),
             source,
             seq: 0,
-            playout,
-            receiver: Receiver::default(),
+            receiver: Receiver::new(&group.app),
             bytes_before: 0,
         })
     }
@@ -64,10 +57,6 @@ impl Emitter {
 
     /// Returns a call's mean opinion score, with so many packets still under way.
     pub fn mos(&self, app: &App, pending: u64) -> f64 {
-        let call = self.receiver.call(self.seq.saturating_sub(pending));
-        match (app, call) {
-            (App::Voip(voip), Some((delay, loss, burst))) => voip.quality(delay, loss, burst).mos,
-            _ => f64::NAN,
-        }
+        self.receiver.mos(app, self.seq.saturating_sub(pending))
     }
 }

@@ -79,6 +79,7 @@ impl<'a> Engine<'a> {
     /// If the plan cannot be run.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Result<Self, RunError> {
         plan.validate()?;
+        plan.check_simulated()?;
         let mut world = World::new(plan, seed, options);
         let apps = apps(&mut world)?;
         let end = EPOCH + plan.duration;

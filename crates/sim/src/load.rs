@@ -58,7 +58,7 @@ pub fn tcp_view(packet: &Packet, body: &Body<Cargo>) -> Option<TcpView> {
         flags: flags(segment),
         payload: segment.len,
         timestamps: segment.timestamps().map(|t| (t.value, t.echo)),
-        other_options: segment.flags.has(Flags::SYN),
+        other_options: segment.flags.has(Flags::SYN) || segment.marked_bytes().is_some(),
         sack: segment.sack().map(|(start, end)| (start as u32, end as u32)).collect(),
     })
 }
@@ -69,15 +69,12 @@ fn flags(segment: &Segment) -> u8 {
         (Flags::FIN, TcpView::FIN),
         (Flags::SYN, TcpView::SYN),
         (Flags::RST, TcpView::RST),
+        (Flags::PSH, TcpView::PSH),
         (Flags::ACK, TcpView::ACK),
         (Flags::ECE, TcpView::ECE),
         (Flags::CWR, TcpView::CWR),
     ];
-    let push = if segment.len > 0 { TcpView::PSH } else { 0 };
-    known
-        .iter()
-        .filter(|(flag, _)| segment.flags.has(*flag))
-        .fold(push, |bits, (_, bit)| bits | bit)
+    known.iter().filter(|(flag, _)| segment.flags.has(*flag)).fold(0, |bits, (_, bit)| bits | bit)
 }
 
 fn header(segment: &Segment) -> TcpHeader {
@@ -93,6 +90,7 @@ fn header(segment: &Segment) -> TcpHeader {
         seq: segment.seq as u32,
         ack: segment.ack as u32,
         flags: flags(segment),
+        accurate: segment.flags.has(Flags::AE),
         window: segment.window,
         payload: segment.len,
         timestamps: segment.timestamps().map(|t| (t.value, t.echo)),

@@ -32,6 +32,8 @@ pub struct TcpHeader {
     pub ack: u32,
     /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the top bit.
     pub flags: u8,
+    /// AE, the third bit beside CWR and ECE (RFC 9768).
+    pub accurate: bool,
     /// Window in bytes; on the wire it is scaled as this side's SYN said.
     pub window: u32,
     /// Payload bytes.
@@ -210,7 +212,7 @@ fn write_tcp(body: &mut [u8], tcp: &TcpHeader, segment: usize, scale: u8) -> usi
     let options = (segment.saturating_sub(TCP + tcp.payload as usize)).min(40) / 4 * 4;
     body[4..8].copy_from_slice(&tcp.seq.to_be_bytes());
     body[8..12].copy_from_slice(&tcp.ack.to_be_bytes());
-    body[12] = (((TCP + options) / 4) << 4) as u8;
+    body[12] = (((TCP + options) / 4) << 4) as u8 | u8::from(tcp.accurate);
     body[13] = tcp.flags;
     let window = (tcp.window >> scale).min(u32::from(u16::MAX)) as u16;
     body[14..16].copy_from_slice(&window.to_be_bytes());

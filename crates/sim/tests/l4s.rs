@@ -107,6 +107,29 @@ fn a_flood_of_classic_packets_does_not_lengthen_the_queues() {
     }
 }
 
+/// Accurate ECN's counters tell of the same marks as DCTCP's echo: the share beside CUBIC differs little, and
+/// CUBIC's reductions are those of RFC 3168.
+#[test]
+fn counters_of_marks_give_what_the_echo_gives() {
+    let shares = |echo: &str| {
+        let (mut prague, mut cubic) = (0.0, 0.0);
+        for seed in 1..=3 {
+            let groups = [
+                (&*format!("prague ecn {}", if echo == "classic" { "l4s" } else { echo }), 1),
+                (&*format!("cubic ecn {echo}"), 1),
+            ];
+            let record = bulk("dualpi2", 40, 20, &groups, seed);
+            prague += metric(&record, "prague.goodput") / 3.0;
+            cubic += metric(&record, "cubic.goodput") / 3.0;
+        }
+        (prague, cubic)
+    };
+    let (echo, counted) = (shares("classic"), shares("accecn"));
+    for (a, b) in [(echo.0, counted.0), (echo.1, counted.1)] {
+        assert!((b / a - 1.0).abs() < 0.15, "{echo:?} {counted:?}");
+    }
+}
+
 /// Without ECN, Prague is Reno, segment for segment; over a queue that does not mark it meets losses.
 #[test]
 fn without_marks_prague_is_classic() {

@@ -2,14 +2,37 @@
 
 use crate::common::*;
 use proptest::prelude::*;
-use sojourn_link::{Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, Trace, csma};
+use sojourn_link::{
+    Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, Slot, Trace, WireRate, csma,
+};
 use sojourn_plan::{Bottleneck, Change, Medium, Plan, Transport, Wire};
 use sojourn_units::{Rate, SECOND};
 
 fn impairments() -> impl Strategy<Value = Impairments> {
     let chance = || (0.0..0.2f64, 0.0..0.9f64);
-    (chance(), chance(), chance(), chance(), 0..20 * MS, any::<[bool; 2]>()).prop_map(
-        |(loss, copy, flip, overtake, span, [on, keep_order])| {
+    let slot = (0..5 * MS, 0..5 * MS, proptest::option::of(1..4u32)).prop_map(
+        |(delay, spread, packets)| Slot {
+            delay: delay + 1,
+            spread,
+            distribution: None,
+            packets,
+            bytes: None,
+        },
+    );
+    let rate = (1_000_000..100_000_000u64).prop_map(|bits| WireRate {
+        rate: Rate::new(bits).unwrap(),
+        overhead: 0,
+        cell: 48,
+        cell_overhead: 5,
+    });
+    let wire = (
+        proptest::option::of(rate),
+        proptest::option::of(1..50u32),
+        proptest::option::of(slot),
+        any::<bool>(),
+    );
+    (chance(), chance(), chance(), chance(), 0..20 * MS, any::<[bool; 2]>(), wire).prop_map(
+        |(loss, copy, flip, overtake, span, [on, keep_order], (rate, limit, slot, ecn))| {
             if !on {
                 return Impairments::default();
             }
@@ -25,6 +48,10 @@ fn impairments() -> impl Strategy<Value = Impairments> {
                 corrupt: chance(flip),
                 reorder: Some(Reorder { probability: overtake.0, correlation: overtake.1, gap: 2 }),
                 keep_order,
+                ecn,
+                limit,
+                rate,
+                slot,
             }
         },
     )
@@ -100,7 +127,7 @@ prop_compose! {
         delay in 0..50 * MS,
         queue in queue_text(),
         groups in groups(),
-        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "dctcp", "prague", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
+        words in prop::sample::select(vec!["reno", "cubic ecn classic", "bbr", "bbr3 ecn classic", "dctcp", "prague", "reno sack off timestamps off", "reno profile sack-2001", "reno sndbuf 5000", "cubic sndbuf 5000 blocking on"]),
         there in impairments(),
         back in impairments(),
         [infinite, stop, shared, joint] in any::<[bool; 4]>(),

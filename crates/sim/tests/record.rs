@@ -72,6 +72,8 @@ fn the_summary_has_what_scenarios_ask_for() {
         "retransmissions",
         "ftp.goodput",
         "ftp.rtt_p99",
+        "ftp.srtt_p50",
+        "ftp.srtt_p95",
         "ftp.cwnd_mean",
         "call.mos",
         "call.jitter",
@@ -86,6 +88,9 @@ fn the_summary_has_what_scenarios_ask_for() {
     assert_eq!(reasons.iter().sum::<f64>(), metric(&record, "drops"));
     assert!(metric(&record, "marks") > 0.0);
     assert!(metric(&record, "ftp.rtt_p50") > 0.04);
+    // Only the smoothed times contain the wait for delayed acknowledgements.
+    let (last, smoothed) = (metric(&record, "ftp.rtt_mean"), metric(&record, "ftp.srtt_mean"));
+    assert!(smoothed > last && smoothed < 1.5 * last, "{smoothed} s beside {last} s");
     assert!(metric(&record, "ftp.cwnd_mean") > 1448.0);
     // Both ends of the run are sampled.
     assert_eq!(record.series.rows(), 101);

@@ -13,6 +13,11 @@ fn udp() -> Plan {
 }
 
 fn tcp_mix(queue: &str) -> Plan {
+    tcp_mix_of(queue, "linux-7.3")
+}
+
+fn tcp_mix_of(queue: &str, profile: &str) -> Plan {
+    let tcp = |control: &str| tcp(&format!("{control} profile {profile}"));
     let mut plan = Dumbbell::new(4, 20_000_000, 20 * MS, queue)
         .group("cubic", 3, tcp("cubic"), "bulk")
         .group("reno", 2, tcp("reno"), "bulk")
@@ -95,17 +100,17 @@ fn the_same_run_twice_and_on_other_threads() {
 /// or of the order of events: that is what they are for. The new values stand in the message.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "4ad2fbf82765d597603ff1b320949351"),
-    ("streams", "590c7406e59e79f9cebcf03a21198677"),
-    ("pfifo", "64d2c3328741cb6b849d5e5eb24f9e24"),
-    ("codel", "ca0c6244b335e20e287274db7aef7359"),
-    ("fq_codel", "076187268f92a2c3ba291b5c6d1d6662"),
-    ("pie", "f7b5be03031ddba777d3156cbe82fe6b"),
-    ("fq_pie", "2afa4f52dd31920bdc6a90ac19936e79"),
-    ("fq_cobalt", "5c26c207abc74eeee9e003ee811b8f0e"),
-    ("l4s", "dbd79ddb3bb4f8854fb3a9e89b1bda40"),
-    ("red", "005aef3b9008065d38204b17447117c9"),
-    ("choke", "cc7da5a8b6098cdccdb88ed3a06fdd12"),
-    ("sfb", "02c488962615204679cb23126a4a5830"),
+    ("streams", "e1406941737cc77e9a04efe15b1fd850"),
+    ("pfifo", "8637c579275afe105a1d405b33ab0a4c"),
+    ("codel", "23fc7c64ee629e70825de56ad02c9340"),
+    ("fq_codel", "ca15bff1413f04a457580d068db1b45c"),
+    ("pie", "9e5dc70ebf756b7626965867d1d7ff8d"),
+    ("fq_pie", "3855487d680f69d9f1bf2edda6938032"),
+    ("fq_cobalt", "102c0abac71c97e75b4c83753f5ace5d"),
+    ("l4s", "4f7d7e2b6b08f2b610f927f2d4c79d37"),
+    ("red", "2b60b3378ba533aed5b457658971f9c7"),
+    ("choke", "9e9ea681a3c4f1c3b5120141ba7a2135"),
+    ("sfb", "1f7a1c632df445fd366fdc523ef37e9d"),
 ];
 
 #[test]
@@ -114,6 +119,18 @@ fn golden_hashes() {
     let now: Vec<_> = plans().iter().map(|(name, plan)| (*name, hash(plan))).collect();
     let same = now.iter().map(|(n, h)| (*n, h.as_str())).eq(GOLDEN.iter().copied());
     assert!(same, "the runs have changed; they are now\n{now:#?}");
+}
+
+/// A profile's results stay when another becomes the default.
+#[test]
+fn golden_hashes_of_linux_6() {
+    for (queue, golden) in [
+        ("pfifo limit 100p", "64d2c3328741cb6b849d5e5eb24f9e24"),
+        ("codel", "ca0c6244b335e20e287274db7aef7359"),
+    ] {
+        let record = run(&tcp_mix_of(queue, "linux-6"), 1).unwrap();
+        assert_eq!(format!("{:032x}", record.trace_hash), golden, "{queue}");
+    }
 }
 
 #[test]

@@ -140,19 +140,22 @@ fn a_broken_connection_ends_the_flow() {
     assert_eq!(of(&record, "refused"), 372.0);
 }
 
-/// A call over TCP is heard like one over UDP: late is lost.
+/// A call over TCP is heard like one over UDP: late is lost, unless the jitter buffer waits for it.
 #[test]
 fn a_call_over_tcp_has_a_quality() {
-    let mos = |loss: f64| {
-        let mut plan = plan(tcp("cubic"), "voip");
+    let mos = |app, loss: f64| {
+        let mut plan = plan(tcp("cubic"), app);
         plan.links[0].params.impairments.loss =
             Loss::Random { probability: loss, correlation: 0.0 };
         let record = run(&plan, 2).unwrap();
         (of(&record, "mos"), of(&record, "jitter"))
     };
-    let ((clear, still), (lossy, shaky)) = (mos(0.0), mos(0.05));
-    assert!(clear > 4.3 && still < 1e-6, "{clear} {still}");
-    assert!(lossy < clear - 0.5 && shaky > still, "{lossy} {shaky}");
+    for (app, costs) in [("voip", false), ("voip playout 60ms", true)] {
+        let ((clear, still), (lossy, shaky)) = (mos(app, 0.0), mos(app, 0.05));
+        assert!(clear > 4.3 && still < 1e-6, "{app}: {clear} {still}");
+        assert!(lossy < clear && shaky > still, "{app}: {lossy} {shaky}");
+        assert_eq!(lossy < clear - 0.5, costs, "{app}: {lossy} {clear}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! | `cbr`, `voip`, `packets`, `replay` | [`PacketSource`] | `next_packet()` gives time and payload of one packet after the other |
 //! | `client` | a name for `cbr` or `packets` with certain words | as these |
 //! | a user's own | [`external::External`], a [`PacketSource`] too | as these |
+//! | `command` | none | real hosts run its programs |
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
 //! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
@@ -33,6 +34,7 @@ macro_rules! applications {
             voip::Voip,
             #[serde(skip)] client::Client,
             web::Web,
+            command::Command,
             external::External,
         }
     };
@@ -42,14 +44,17 @@ applications!(modules!);
 
 pub mod app;
 mod application;
+pub mod emodel;
 mod kinds;
 pub mod length;
+pub mod playout;
 pub mod receiver;
 pub mod spurts;
 
 pub use app::{App, PacketSource, tables};
 pub use application::{AppParams, Carrier, Source};
 pub use length::{Counts, UDP_HEADERS};
+pub use playout::Playout;
 pub use receiver::Receiver;
 
 /// One packet of a source.

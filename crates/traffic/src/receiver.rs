@@ -1,6 +1,8 @@
 //! What the receiver of a packet source sees: losses, delay, jitter, and what a call would sound
 //! like. Over UDP it sees datagrams, over TCP writes.
 
+use crate::app::App;
+use crate::playout::JitterBuffer;
 use sojourn_measure::{Count, Moments};
 use sojourn_units::{Nanos, SECOND};
 
@@ -11,17 +13,23 @@ pub struct Receiver {
     pub received: Count,
     /// Their delays since the end of the warm-up.
     pub delays: Moments,
-    /// Least delay since the start: what a receiver synchronises its play-out to.
-    least: Option<Nanos>,
     /// Delay of the packet before, and smoothed differences (RFC 3550, section 6.4.1).
     last_delay: Option<Nanos>,
     jitter: f64,
-    ear: Ear,
+    /// Of a call.
+    ear: Option<Ear>,
 }
 
 /// Packets by the ear: lost and late ones are both silence.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Ear {
+    buffer: JitterBuffer,
+    stretch: Stretch,
+}
+
+/// Packets since the end of the warm-up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
     /// Number expected next.
     next: u64,
     /// Number from which on packets are accounted for.
@@ -37,27 +45,40 @@ struct Ear {
 }
 
 impl Receiver {
-    /// A packet arrived. `playout` is how much later than the least delay it may come, for flows
-    /// that someone listens to.
+    /// The receiving end of this application's packets; a call's is listened to.
+    pub fn new(app: &App) -> Self {
+        let ear = match app {
+            App::Voip(voip) => {
+                let buffer = JitterBuffer::new(voip.playout);
+                Some(Ear { buffer, stretch: Stretch::default() })
+            }
+            _ => None,
+        };
+        Self { ear, ..Self::default() }
+    }
+
+    /// A packet arrived `now`.
     #[inline]
-    pub fn receive(&mut self, seq: u64, payload: u32, delay: Nanos, playout: Option<Nanos>) {
+    pub fn receive(&mut self, now: Nanos, seq: u64, payload: u32, delay: Nanos) {
         self.received.count(payload);
         self.delays.add(delay);
         if let Some(last) = self.last_delay {
             self.jitter += (delay.abs_diff(last) as f64 - self.jitter) / 16.0;
         }
         self.last_delay = Some(delay);
-        let least = self.least.map_or(delay, |least| least.min(delay));
-        self.least = Some(least);
-        if let Some(playout) = playout {
-            self.ear.hear(seq, delay <= least + playout);
+        if let Some(ear) = &mut self.ear {
+            let in_time = ear.buffer.receive(now, delay);
+            ear.stretch.hear(seq, in_time);
         }
     }
 
     /// The warm-up is over.
     pub fn restart(&mut self) {
         self.delays = Moments::default();
-        self.ear = Ear { next: self.ear.next, first: self.ear.next, ..Ear::default() };
+        if let Some(Ear { buffer, stretch }) = &mut self.ear {
+            buffer.restart();
+            *stretch = Stretch { next: stretch.next, first: stretch.next, ..Stretch::default() };
+        }
     }
 
     /// Interarrival jitter in seconds; NaN before the second packet.
@@ -65,23 +86,30 @@ impl Receiver {
         if self.delays.count() < 2 { f64::NAN } else { self.jitter / SECOND as f64 }
     }
 
-    /// Least delay, share of packets not heard in time, burst ratio (G.107: mean length of a
-    /// silence over that of random loss); `None` if there was nothing to hear. `settled` is the
-    /// number of packets sent since the start that are not in the network any more: those lost after
-    /// the last one received count too.
-    pub fn call(&self, settled: u64) -> Option<(Nanos, f64, f64)> {
-        let Ear { first, expected, heard, runs, silent, .. } = self.ear;
+    /// A call's mean opinion score; NaN if there was nothing to hear. `settled` is the number of
+    /// packets sent since the start that are not in the network any more: those lost after the last
+    /// one received count too.
+    pub fn mos(&self, app: &App, settled: u64) -> f64 {
+        let (App::Voip(voip), Some(ear)) = (app, &self.ear) else { return f64::NAN };
+        let Some((loss, burst_ratio)) = ear.stretch.lost(settled) else { return f64::NAN };
+        voip.quality(ear.buffer.delay().unwrap_or(0), loss, burst_ratio).mos
+    }
+}
+
+impl Stretch {
+    /// Share of packets not heard in time, and burst ratio (G.107: mean length of a silence over that
+    /// of random loss); `None` if there was nothing to hear.
+    fn lost(&self, settled: u64) -> Option<(f64, f64)> {
+        let Self { first, expected, heard, runs, silent, .. } = *self;
         let expected = expected.max(settled.saturating_sub(first));
         if expected == 0 {
             return None;
         }
         let loss = 1.0 - heard as f64 / expected as f64;
         let burst = if runs == 0 { 1.0 } else { silent as f64 / runs as f64 * (1.0 - loss) };
-        Some((self.least.unwrap_or(0), loss, burst.max(1.0)))
+        Some((loss, burst.max(1.0)))
     }
-}
 
-impl Ear {
     #[inline]
     fn hear(&mut self, seq: u64, in_time: bool) {
         if seq < self.next {
@@ -110,47 +138,60 @@ impl Ear {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_units::MILLISECOND;
+
+    fn call(playout: &str) -> (App, Receiver) {
+        let app = App::parse(&format!("voip playout {playout}")).unwrap();
+        let receiver = Receiver::new(&app);
+        (app, receiver)
+    }
+
+    fn lost(receiver: &Receiver, settled: u64) -> Option<(f64, f64)> {
+        receiver.ear.as_ref().unwrap().stretch.lost(settled)
+    }
 
     #[test]
     fn jitter_follows_rfc_3550() {
         let mut receiver = Receiver::default();
-        receiver.receive(0, 100, 10_000_000, None);
-        receiver.receive(1, 100, 26_000_000, None);
-        receiver.receive(2, 100, 10_000_000, None);
+        receiver.receive(0, 0, 100, 10_000_000);
+        receiver.receive(0, 1, 100, 26_000_000);
+        receiver.receive(0, 2, 100, 10_000_000);
         // 16 ms / 16 = 1 ms; then 1 + (16 - 1) / 16.
         assert!((receiver.jitter() - 0.001_937_5).abs() < 1e-12);
     }
 
     #[test]
     fn late_packets_are_not_heard() {
-        let mut receiver = Receiver::default();
-        let playout = Some(60_000_000);
+        let (app, mut receiver) = call("60ms");
         for (seq, delay) in [(0, 10), (1, 20), (4, 10), (5, 71), (6, 10), (7, 70)] {
-            receiver.receive(seq, 160, delay * 1_000_000, playout);
+            receiver.receive((20 * seq + delay) * MILLISECOND, seq, 160, delay * MILLISECOND);
         }
-        let (least, loss, burst) = receiver.call(8).unwrap();
-        assert_eq!(least, 10_000_000);
+        let (loss, burst) = lost(&receiver, 8).unwrap();
         assert!((loss - 3.0 / 8.0).abs() < 1e-12, "{loss}");
         // Silences of 2 and 1 packets; random loss of 3/8 has silences of 8/5.
         assert!((burst - 1.0).abs() < 1e-12, "{burst}");
+        let App::Voip(voip) = &app else { panic!() };
+        let expected = voip.quality(70 * MILLISECOND, loss, burst).mos;
+        assert!((receiver.mos(&app, 8) - expected).abs() < 1e-12);
+        assert!(receiver.mos(&App::parse("bulk").unwrap(), 8).is_nan());
     }
 
     #[test]
     fn a_dead_line_is_silent() {
-        let mut receiver = Receiver::default();
-        receiver.receive(0, 160, 1_000_000, Some(0));
-        assert!((receiver.call(10).unwrap().1 - 0.9).abs() < 1e-12);
-        assert_eq!(Receiver::default().call(0), None);
-        assert_eq!(Receiver::default().call(5).unwrap().1.to_bits(), 1f64.to_bits());
+        let (app, mut receiver) = call("0ms");
+        assert!(receiver.mos(&app, 0).is_nan());
+        assert_eq!(lost(&receiver, 5).unwrap().0.to_bits(), 1f64.to_bits());
+        receiver.receive(MILLISECOND, 0, 160, MILLISECOND);
+        assert!((lost(&receiver, 10).unwrap().0 - 0.9).abs() < 1e-12);
     }
 
     #[test]
     fn bursts_are_bursts() {
-        let mut receiver = Receiver::default();
+        let (_, mut receiver) = call("0ms");
         for seq in [0, 1, 2, 3, 10, 11, 12, 13, 14, 15] {
-            receiver.receive(seq, 160, 1_000_000, Some(0));
+            receiver.receive(20 * seq * MILLISECOND, seq, 160, MILLISECOND);
         }
-        let (_, loss, burst) = receiver.call(16).unwrap();
+        let (loss, burst) = lost(&receiver, 16).unwrap();
         assert!((loss - 6.0 / 16.0).abs() < 1e-12);
         assert!((burst - 6.0 * 10.0 / 16.0).abs() < 1e-12);
     }

@@ -1,18 +1,19 @@
 //! `voip`: a voice codec's packets, and how a call sounds.
 //!
 //! Packets are RTP over UDP, one frame or several of the codec in each, at a fixed interval, all the
-//! time or in talkspurts. The quality is ITU-T G.107's E-model with its defaults, its delay impairment
-//! in the short form of Cole and Rosenbluth ("Voice over IP performance monitoring", 2001).
+//! time or in talkspurts. The quality is that of the E-model ([`crate::emodel`]).
 
 use crate::Emission;
 use crate::application::{AppParams, Source, check_length};
+use crate::emodel::{self, Quality};
 use crate::kinds::{bytes, named_rows};
 use crate::length::MAX_PAYLOAD;
+use crate::playout::Playout;
 use crate::spurts::{Activity, Spurts};
 use serde::{Deserialize, Serialize};
 use sojourn_random::{Distribution, Key};
 use sojourn_units::declare::{Choices, Param, Parameters, group, time};
-use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
 use sojourn_units::{MILLISECOND, Nanos, params, words};
 
 /// Bytes of an RTP header.
@@ -92,9 +93,19 @@ params! {
         payload: u32 = bytes::<{ RTP_HEADER + 1 }, MAX_PAYLOAD>("172"),
         /// Talkspurts; it sends always if `None`.
         spurts: Option<Spurts> = talk(),
-        /// Delay of the receiver's jitter buffer; packets later than this are lost to the ear.
-        playout: Nanos = time("60ms"),
+        /// Delay of the receiver's jitter buffer: `adaptive`, as WebRTC's NetEQ, or a fixed time beyond
+        /// the least delay. Packets that come later count as lost.
+        playout: Playout = Playout::param(),
+        /// Loudness rating of the talker's echo (TELR of G.107) in dB, from 5 (loud) to 65; the echo is
+        /// cancelled if `None`.
+        echo: Option<f64> = echo(),
     }
+}
+
+const fn echo() -> Param<Option<f64>> {
+    let to = |telr: &Option<f64>| telr.map(|telr| Value::Text(telr.to_string()));
+    Param::word(Kind::Real { min: 5.0, max: 65.0 }, "", |value| Ok(Some(value.real())), to)
+        .initially(|()| None)
 }
 
 const fn codec() -> Param<Impairment> {
@@ -179,53 +190,17 @@ impl AppParams for Params {
 }
 
 impl Params {
-    /// The quality of a call over a network with this one-way `delay` and this ratio of packets lost
-    /// or too late for the jitter buffer.
-    pub fn quality(&self, delay: Nanos, loss: f64, burst_ratio: f64) -> Quality {
-        // A sample waits for its packet to fill, for the lookahead, and in the jitter buffer.
+    /// The quality of a call whose packets are played with this delay after they were sent, and this
+    /// ratio of packets lost or too late.
+    pub fn quality(&self, playout: Nanos, loss: f64, burst_ratio: f64) -> Quality {
+        // A sample waits for its packet to fill, and for the lookahead.
         let Impairment { lookahead, ie, bpl } = self.impairment;
-        let mouth_to_ear = delay + self.interval + lookahead + self.playout;
-        e_model(mouth_to_ear, loss, ie, bpl, burst_ratio)
+        let mouth_to_ear = playout + self.interval + lookahead;
+        emodel::quality(
+            emodel::delay_impairment(mouth_to_ear, self.echo),
+            emodel::equipment_impairment(loss, ie, bpl, burst_ratio),
+        )
     }
-}
-
-/// How a call sounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quality {
-    /// The E-model's rating factor R, at most 93.2 here.
-    pub rating: f64,
-    /// The mean opinion score that is estimated from it, from 1 to 4.5.
-    pub mos: f64,
-}
-
-/// R of a connection without delay and loss, with all of G.107's defaults.
-pub const DEFAULT_RATING: f64 = 93.2;
-
-/// The E-model with its defaults: R = 93.2 - Id - Ie,eff.
-///
-/// Id = 0.024 d + 0.11 (d - 177.3) above 177.3 ms, d the delay from mouth to ear in milliseconds.
-/// Ie,eff = Ie + (95 - Ie) P / (P / B + Bpl), P the loss in percent and B the burst ratio (1 for
-/// random loss).
-pub fn e_model(mouth_to_ear: Nanos, loss: f64, ie: f64, bpl: f64, burst_ratio: f64) -> Quality {
-    let d = mouth_to_ear as f64 / MILLISECOND as f64;
-    let id = 0.024 * d + 0.11 * (d - 177.3).max(0.0);
-    let percent = 100.0 * loss.clamp(0.0, 1.0);
-    let ie_eff = ie + (95.0 - ie) * percent / (percent / burst_ratio + bpl);
-    let rating = DEFAULT_RATING - id - ie_eff;
-    Quality { rating, mos: mos(rating) }
-}
-
-/// The mean opinion score of a rating factor (G.107, Annex B). The cubic falls below 1 for small
-/// ratings, the score does not.
-pub fn mos(rating: f64) -> f64 {
-    if rating <= 0.0 {
-        return 1.0;
-    }
-    if rating >= 100.0 {
-        return 4.5;
-    }
-    let cubic = rating * (rating - 60.0) * (100.0 - rating) * 7e-6;
-    (1.0 + 0.035 * rating + cubic).max(1.0)
 }
 
 /// One direction of a call.
@@ -298,35 +273,29 @@ mod tests {
     }
 
     #[test]
-    fn mean_opinion_scores_of_known_ratings() {
-        // G.107's table of ratings and scores, which rounds up here and there.
-        for (rating, score) in
-            [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)]
-        {
-            assert!((mos(rating) - score).abs() < 0.007, "{rating}: {}", mos(rating));
-        }
-        assert!((mos(93.2) - 4.41).abs() < 0.005);
-        assert!((mos(0.0) - 1.0).abs() < 1e-12 && (mos(-5.0) - 1.0).abs() < 1e-12);
-        assert!((mos(100.0) - 4.5).abs() < 1e-12 && (mos(120.0) - 4.5).abs() < 1e-12);
-        let all: Vec<f64> = (0..1000).map(|r| mos(f64::from(r) / 10.0)).collect();
-        assert!(all.windows(2).all(|w| w[0] <= w[1]));
+    fn the_delay_of_a_sample_is_more_than_the_network_s() {
+        let call = params("voip codec g729");
+        // 75 + 20 + 5 ms from mouth to ear cost nothing yet.
+        let near = call.quality(75 * MILLISECOND, 0.0, 1.0);
+        assert!((near.rating - (93.2 - 11.0)).abs() < 1e-9);
+        // 175 + 20 + 5 ms: Idd of 200 ms.
+        let far = call.quality(175 * MILLISECOND, 0.0, 1.0);
+        assert!((far.rating - (93.2 - 11.0 - 3.044)).abs() < 1e-3, "{far:?}");
+        let echoing = params("voip codec g729 echo 45").quality(175 * MILLISECOND, 0.0, 1.0);
+        assert!(echoing.rating < far.rating - 20.0, "{echoing:?}");
     }
 
     #[test]
-    fn delay_and_loss_impair() {
-        let g711 = |delay: Nanos, loss| e_model(delay, loss, 0.0, 25.1, 1.0).rating;
-        assert!((g711(0, 0.0) - 93.2).abs() < 1e-12);
-        assert!((g711(100 * MILLISECOND, 0.0) - 90.8).abs() < 1e-9);
-        // Above 177.3 ms: 0.024 x 200 + 0.11 x 22.7.
-        assert!((g711(200 * MILLISECOND, 0.0) - (93.2 - 4.8 - 2.497)).abs() < 1e-9);
-        // 2 % random loss: 95 x 2 / 27.1.
-        assert!((g711(0, 0.02) - (93.2 - 190.0 / 27.1)).abs() < 1e-9);
-        // Bursts are worse than random loss, and no concealment is worse than any.
-        assert!(e_model(0, 0.02, 0.0, 25.1, 2.0).rating < g711(0, 0.02));
-        assert!(e_model(0, 0.02, 0.0, 4.3, 1.0).rating < g711(0, 0.02) - 20.0);
-        let call = params("voip codec g729");
-        let quality = call.quality(40 * MILLISECOND, 0.0, 1.0);
-        // 40 + 20 + 5 + 60 ms from mouth to ear.
-        assert!((quality.rating - (93.2 - 3.0 - 11.0)).abs() < 1e-9);
+    fn playout_is_a_time_or_adaptive() {
+        assert_eq!(params("voip").playout, Playout::Adaptive);
+        assert_eq!(params("voip playout adaptive").playout, Playout::Adaptive);
+        assert_eq!(params("voip playout 60ms").playout, Playout::Fixed(60 * MILLISECOND));
+        let error = App::parse("voip playout soon").unwrap_err();
+        assert!(
+            error.message.contains("`adaptive` or a time, such as 60ms; found `soon`"),
+            "{}",
+            error.message
+        );
+        assert!(App::parse("voip echo 80").unwrap_err().message.contains("65"));
     }
 }

@@ -8,6 +8,7 @@ use crate::ledger::{Backlog, Ledger};
 use crate::line::DelayLine;
 use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
+use crate::slots::Slots;
 use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
@@ -207,6 +208,11 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             none => *none = Some(Box::new(Impair::new(&params.impairments, self.key))),
         }
         self.line.set_reorders(params.impairments.reorders());
+        let slot = params.impairments.slot;
+        if self.line.slots().map(|slots| slots.slot) != slot {
+            let slots = slot.map(|slot| Slots::new(slot, self.key.stream("slots"), now));
+            self.line.set_slots(slots, now);
+        }
     }
 
     /// Changes rate, overhead, delay and impairments from `now` on, after all that was due before; the
@@ -290,7 +296,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     #[inline]
     fn deliver_next(&mut self, observer: &mut (impl Observer<P> + ?Sized)) {
         let at = self.line.head();
-        if let Some(packet) = self.line.pop() {
+        if let Some(packet) = self.line.pop(Packet::len) {
             self.ledger.record(at, &packet, Event::Delivered, observer);
         }
     }
@@ -430,35 +436,70 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         observer: &mut (impl Observer<P> + ?Sized),
     ) {
         let Some(mut impair) = self.impair.take() else { return };
-        let (twice, lost) = (impair.duplicates(), impair.loses());
+        let twice = impair.duplicates();
+        let lost = self.loses(&mut impair, at, &mut packet, observer);
         if twice {
             self.ledger.record(at, &packet, Event::Duplicated, observer);
         }
         let copy = twice.then(|| packet.clone());
-        match (lost, copy) {
-            (true, None) => self.lose(at, &packet, observer),
+        let copy = match (lost, copy) {
+            (true, None) => {
+                self.lose(at, &packet, observer);
+                self.impair = Some(impair);
+                return;
+            }
             // Of a packet that is both duplicated and lost, netem carries one.
             (true, Some(copy)) => {
                 self.lose(at, &copy, observer);
-                self.corrupt(&mut impair, at, &mut packet, observer);
-                self.carry(&mut impair, packet);
+                None
             }
-            (false, None) => {
-                self.corrupt(&mut impair, at, &mut packet, observer);
-                self.carry(&mut impair, packet);
+            (false, copy) => copy,
+        };
+        self.corrupt(&mut impair, at, &mut packet, observer);
+        if self.is_full(&impair) {
+            if let Some(copy) = copy {
+                self.lose(at, &copy, observer);
             }
-            (false, Some(mut copy)) => {
-                self.corrupt(&mut impair, at, &mut packet, observer);
-                if impair.loses() {
+            self.lose(at, &packet, observer);
+        } else {
+            if let Some(mut copy) = copy {
+                if self.loses(&mut impair, at, &mut copy, observer) {
                     self.lose(at, &copy, observer);
                 } else {
                     self.corrupt(&mut impair, at, &mut copy, observer);
-                    self.carry(&mut impair, copy);
+                    if self.is_full(&impair) {
+                        self.lose(at, &copy, observer);
+                    } else {
+                        self.carry(&mut impair, copy);
+                    }
                 }
-                self.carry(&mut impair, packet);
             }
+            self.carry(&mut impair, packet);
         }
         self.impair = Some(impair);
+    }
+
+    /// Whether `packet` is lost; with `ecn` it is marked instead, if it can be.
+    fn loses(
+        &mut self,
+        impair: &mut Impair,
+        at: Nanos,
+        packet: &mut P,
+        observer: &mut (impl Observer<P> + ?Sized),
+    ) -> bool {
+        if !impair.loses() {
+            return false;
+        }
+        if impair.ecn && packet.set_ce() {
+            self.ledger.record(at, packet, Event::Marked(MarkReason::Early), observer);
+            return false;
+        }
+        true
+    }
+
+    /// Whether no packet fits on the wire when the transmission in progress ends.
+    fn is_full(&self, impair: &Impair) -> bool {
+        impair.limit.is_some_and(|limit| self.line.len_at(self.due) >= limit as usize)
     }
 
     fn lose(&mut self, at: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
@@ -479,10 +520,12 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     }
 
     fn carry(&mut self, impair: &mut Impair, packet: P) {
-        match impair.passage(self.delay) {
-            Passage::Delayed(delay) => self.line.push(self.due + delay, packet),
-            Passage::Overtaking => self.line.push(self.due, packet),
-        }
+        let at = match impair.passage(self.delay) {
+            Passage::Delayed(delay) => impair.arrival(self.due, delay, packet.len()),
+            Passage::Overtaking => self.due,
+        };
+        self.line.push(at, packet);
+        self.line.entered(self.due);
     }
 
     /// The queue, to look at. It is as of the last call's time.

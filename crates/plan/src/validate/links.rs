@@ -112,6 +112,7 @@ fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire
         Loss::None => {}
         Loss::Random { probability, correlation } => shares("loss", &[probability, correlation]),
         Loss::Gemodel { p, r, bad_loss, good_loss } => shares("loss", &[p, r, bad_loss, good_loss]),
+        Loss::State { p13, p31, p32, p23, p14 } => shares("loss", &[p13, p31, p32, p23, p14]),
     }
     let Chance { probability, correlation } = wire.duplicate;
     shares("duplicate", &[probability, correlation]);
@@ -125,5 +126,16 @@ fn check_wire(problems: &mut Problems, at: impl Fn() -> Path, delay: Nanos, wire
     }
     if wire.reorder.is_some_and(|reorder| reorder.gap == 0) {
         problems.add(at().join("reorder").join("gap"), "must be above zero");
+    }
+    if wire.limit == Some(0) {
+        problems.add(at().join("limit"), "must be above zero");
+    }
+    if let Some(slot) = wire.slot {
+        if slot.delay > limits::DELAY || slot.spread > limits::DELAY {
+            problems.add(at().join("slot"), "is at most one hour");
+        }
+        if slot.packets == Some(0) || slot.bytes == Some(0) {
+            problems.add(at().join("slot"), "lets at least a packet and a byte through");
+        }
     }
 }

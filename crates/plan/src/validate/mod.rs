@@ -43,6 +43,25 @@ impl Plan {
         problems.result()
     }
 
+    /// Checks that nothing in the plan needs real hosts, which the simulator has not.
+    ///
+    /// # Errors
+    /// Everything that does.
+    pub fn check_simulated(&self) -> Result<(), PlanErrors> {
+        let mut problems = Problems::default();
+        for (i, group) in self.groups.iter().enumerate() {
+            if matches!(group.app, App::Command(_)) {
+                let name = &group.name;
+                let message = format!(
+                    "`{name}` runs a program; the simulator runs none: use `sojourn lab run` or \
+                     `--engine linux`"
+                );
+                problems.add(at!["groups", i, "app"], message);
+            }
+        }
+        problems.result()
+    }
+
     /// The links that have columns of their own in series and summary: all if they are few, else
     /// those of the bottleneck, if they are few.
     pub fn shown_links(&self) -> Vec<usize> {
@@ -182,6 +201,14 @@ impl Plan {
             problems.add(at("dscp"), "has six bits: at most 63");
         }
         self.check_transport(problems, i);
+        if matches!(group.app, App::Command(_)) {
+            if group.dscp != 0 {
+                problems.add(at("dscp"), "the programs of `command` mark their packets themselves");
+            }
+            if group.balancer.is_some() {
+                problems.add(at("balancer"), "no balancer chooses the servers of `command`");
+            }
+        }
     }
 
     fn check_transport(&self, problems: &mut Problems, i: usize) {

@@ -93,8 +93,10 @@ impl ControlBench {
                 prior_delivered: self.una.saturating_sub(in_flight + acked),
                 total: self.una,
                 app_limited: !cwnd_limited,
+                in_flight: in_flight + acked,
+                lost: 0,
             },
-            lost: 0,
+            ..Ack::default()
         };
         self.control.on_ack(&mut self.window, &ack);
         self.step()
@@ -139,7 +141,7 @@ impl ControlBench {
     /// Sending starts again after a silence of `idle`.
     #[pyo3(signature = (now, idle, /))]
     fn restart(&mut self, now: Nanos, idle: Nanos) -> PyResult<Step> {
-        self.control.on_restart(&self.window, now, idle);
+        self.control.on_restart(&mut self.window, now, idle);
         self.step()
     }
 

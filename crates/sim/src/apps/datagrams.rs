@@ -89,7 +89,7 @@ impl App for Datagrams {
     fn on_event(&mut self, world: &mut World, id: u32, event: Event) {
         let Event::Datagram(datagram, delay) = event else { return };
         let flow = &mut world.flows[id as usize];
-        self.0.receiver.receive(datagram.seq, datagram.payload, delay, self.0.playout);
+        self.0.receiver.receive(world.now, datagram.seq, datagram.payload, delay);
         let group = &mut world.groups[flow.group as usize];
         group.delay.record(delay);
         group.bytes += u64::from(datagram.payload);

@@ -64,7 +64,7 @@ impl Stream {
         let group = &mut world.groups[flow.group as usize];
         while let Some((write, payload)) = self.take(delivered) {
             let delay = world.now - write.emitted;
-            self.emitter.receiver.receive(write.seq, payload, delay, self.emitter.playout);
+            self.emitter.receiver.receive(world.now, write.seq, payload, delay);
             group.delay.record(delay);
             self.delivered_at = world.now;
             if let Some(histogram) = &mut flow.delay {

@@ -200,6 +200,9 @@ impl World<'_> {
             if let Some(rtt) = end.tcp.latest_rtt() {
                 group.rtt.record(rtt);
             }
+            if let Some(srtt) = end.tcp.srtt() {
+                group.srtt.record(srtt);
+            }
         }
         if end.forward {
             group.bytes += delivered - end.delivered;

@@ -39,8 +39,14 @@ impl Store {
             Ok(tally) => {
                 self.version += u64::from(operation == Operation::Write);
                 let version = self.version;
+                let mut measured = false;
                 if let Some(request) = self.slots.get(id) {
+                    measured = request.measured;
                     (request.version, request.tally, request.spare) = (version, Some(tally), spare);
+                }
+                if operation == Operation::Write && measured {
+                    let replicas = found.iter().map(|&n| (n, self.ring.data_centre(n)));
+                    self.staleness.begin(key, version, replicas);
                 }
                 if operation == Operation::Write && self.params.patience.hints {
                     for &away in found.iter().filter(|&&n| asked.iter().all(|a| a.0 != n)) {
@@ -222,6 +228,15 @@ impl Store {
             _ => 0,
         };
         let (client, node, waiting) = (request.client, request.coordinator, request.waiting);
+        if request.operation == Operation::Write && request.measured {
+            let (key, version, now) = (request.key, request.version, self.now);
+            if outcome == Outcome::Acknowledged {
+                self.staleness.acknowledge(key, version, now);
+            } else {
+                self.staleness.forget(key, version);
+            }
+        }
+        let Some(request) = self.slots.get(id) else { return };
         if outcome != Outcome::Acknowledged || request.operation != Operation::Write {
             request.tally = None;
         }
@@ -255,6 +270,8 @@ impl Store {
             if let Some(request) = self.slots.get(id) {
                 request.open = false;
                 request.tally = None;
+                let (key, version) = (request.key, request.version);
+                self.staleness.forget(key, version);
                 self.slots.settle(id);
             }
         }

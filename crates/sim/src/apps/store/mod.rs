@@ -8,7 +8,7 @@
 //!
 //! The files are: `client` makes requests, `coordinator` sees them through, `service` does the nodes' work,
 //! `outage` takes nodes away; the decisions are those of `crates/replication`. What these files act on
-//! stands in `message`, `request`, `replica`, `faults`, `probe` and in [`Store`].
+//! stands in `message`, `request`, `replica`, `faults`, `probe`, `staleness` and in [`Store`].
 //!
 //! Departures from Cassandra: the snitch does not learn who is fast; writes to another data centre go to
 //! each replica there, not by one of them; a scan reads the replicas of its first record; nodes learn of
@@ -27,6 +27,7 @@ mod replica;
 mod request;
 mod script;
 mod service;
+mod staleness;
 mod summary;
 
 pub use script::{Asked, Kind, script};
@@ -45,7 +46,8 @@ use sojourn_plan::{PlanError, Store as Params, at};
 use sojourn_random::{Key, Stream};
 use sojourn_replication::{Chooser, Hints, NodeId, Placement, Ring, murmur3};
 use sojourn_units::{EPOCH, Nanos};
-use std::collections::VecDeque;
+use staleness::Staleness;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Hints that a node keeps at most.
 const MOST_HINTS: usize = 1 << 20;
@@ -105,6 +107,7 @@ pub struct Store {
     /// Requests made, and those that may be.
     issued: u64,
     probe: Probe,
+    staleness: Staleness,
     /// The nodes that a request goes to, and those that keep a key.
     found: Vec<NodeId>,
 }
@@ -120,6 +123,8 @@ impl Store {
         let ring = params.ring(seed).map_err(wrong)?;
         let key = Key::new(seed, &params.name);
         let nodes = params.nodes.len();
+        let reading: BTreeSet<u32> = params.clients.iter().map(|c| c.data_centre).collect();
+        let need = |&local: &u32| params.read_level.need(&params.placement, local);
         let mut store = Self {
             ring,
             placement: params.placement.clone(),
@@ -138,6 +143,7 @@ impl Store {
             version: 0,
             issued: 0,
             probe: Probe::new(EPOCH + world.plan.warmup, params.load.warmup, nodes),
+            staleness: Staleness::new(reading.iter().map(need).collect()),
             found: Vec::new(),
             params: params.clone(),
         };

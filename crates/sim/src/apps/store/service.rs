@@ -63,6 +63,7 @@ impl Store {
             Task::Coordinate { id } => self.coordinate(world, node, id),
             Task::Write { from, id, step, key, version } => {
                 replica.write(key, version);
+                self.staleness.take(node, key, version, self.now);
                 self.probe.stored[node as usize] += 1;
                 self.report_done(world, node, from, id, step, Some(version), 0);
             }
@@ -73,6 +74,7 @@ impl Store {
             }
             Task::Hint { from, key, version } => {
                 replica.write(key, version);
+                self.staleness.take(node, key, version, self.now);
                 self.probe.stored[node as usize] += 1;
                 self.send(world, node, from, Message::Hinted);
             }

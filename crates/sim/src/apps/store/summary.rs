@@ -2,6 +2,7 @@
 
 use super::Store;
 use super::probe::{KINDS, NAMES};
+use super::staleness::AGES;
 use crate::world::World;
 use sojourn_measure::Histogram;
 use sojourn_network::Row;
@@ -10,6 +11,9 @@ use sojourn_units::{SECOND, time::seconds};
 
 /// Nodes that have columns of their own at most.
 const SHOWN_NODES: usize = 64;
+
+/// Metrics of staleness, by [`AGES`].
+const STALE: [&str; AGES.len()] = ["stale_0ms", "stale_10ms", "stale_100ms", "stale_1s"];
 
 fn requests(row: &mut Row, ledger: &Ledger, latency: &Histogram) {
     row.integer("requests", ledger.offered);
@@ -55,6 +59,10 @@ impl Store {
         row.integer("hints", probe.hints);
         row.integer("hints_handed", probe.hints_handed);
         row.integer("unconverged", self.unconverged());
+        let missed = self.staleness.probabilities(world.now);
+        for (name, probability) in STALE.into_iter().zip(missed) {
+            row.real(name, probability);
+        }
         let tally = world.connections.tallies(world.now)[id as usize];
         row.integer("retransmissions", tally.retransmissions);
         row.integer("timeouts", tally.timeouts);

@@ -1,0 +1,206 @@
+//! The probability that a read misses a write that has been acknowledged before it.
+//!
+//! This is the *t*-visibility of Bailis et al., "Probabilistically Bounded Staleness for Practical
+//! Partial Quorums", VLDB 2012: replicas are read *t* after the acknowledgement, as many as the read's
+//! level wants, drawn at random among those that keep the record. It is exact for the times at which
+//! replicas took a write; how long the read's own messages take is left out, so it is an upper bound.
+
+use sojourn_replication::{Need, NodeId};
+use sojourn_units::{MILLISECOND, Nanos};
+use std::collections::BTreeMap;
+
+/// Times between acknowledgement and read for which the probability is known.
+pub(super) const AGES: [Nanos; 4] = [0, 10 * MILLISECOND, 100 * MILLISECOND, 1000 * MILLISECOND];
+
+/// A replica that keeps a record: its node, its data centre, and since when it has the write.
+type Holder = (NodeId, u32, Option<Nanos>);
+
+/// A write that not all of its replicas have.
+#[derive(Clone, Debug)]
+struct Pending {
+    version: u64,
+    acknowledged: Option<Nanos>,
+    holders: Vec<Holder>,
+}
+
+/// Follows writes to their replicas.
+#[derive(Clone, Debug)]
+pub(super) struct Staleness {
+    /// What reads wait for: of each data centre that reads.
+    needs: Vec<Need>,
+    /// By record.
+    pending: BTreeMap<u64, Vec<Pending>>,
+    /// Sums of the probabilities, and the writes in them, by age.
+    missed: [f64; AGES.len()],
+    writes: [u64; AGES.len()],
+}
+
+impl Staleness {
+    /// Reads wait for one of `needs`, each as often as the others.
+    pub(super) fn new(needs: Vec<Need>) -> Self {
+        Self {
+            needs,
+            pending: BTreeMap::new(),
+            missed: Default::default(),
+            writes: [0; AGES.len()],
+        }
+    }
+
+    /// A write begins: these nodes, with their data centres, keep its record.
+    pub(super) fn begin(
+        &mut self,
+        key: u64,
+        version: u64,
+        replicas: impl Iterator<Item = (NodeId, u32)>,
+    ) {
+        let holders = replicas.map(|(node, data_centre)| (node, data_centre, None)).collect();
+        let pending = Pending { version, acknowledged: None, holders };
+        self.pending.entry(key).or_default().push(pending);
+    }
+
+    /// A write is acknowledged.
+    pub(super) fn acknowledge(&mut self, key: u64, version: u64, now: Nanos) {
+        for write in self.pending.get_mut(&key).into_iter().flatten() {
+            if write.version == version {
+                write.acknowledged = Some(now);
+            }
+        }
+        self.settle(key);
+    }
+
+    /// A write will not be acknowledged.
+    pub(super) fn forget(&mut self, key: u64, version: u64) {
+        if let Some(writes) = self.pending.get_mut(&key) {
+            writes.retain(|write| write.version != version || write.acknowledged.is_some());
+        }
+        self.settle(key);
+    }
+
+    /// A node has taken a version of a record, and so all that are older.
+    pub(super) fn take(&mut self, node: NodeId, key: u64, version: u64, now: Nanos) {
+        for write in self.pending.get_mut(&key).into_iter().flatten() {
+            for holder in &mut write.holders {
+                if write.version <= version && holder.0 == node && holder.2.is_none() {
+                    holder.2 = Some(now);
+                }
+            }
+        }
+        self.settle(key);
+    }
+
+    /// Books the writes of a record that all of its replicas have.
+    fn settle(&mut self, key: u64) {
+        let Some(writes) = self.pending.get_mut(&key) else { return };
+        let over = |write: &Pending| {
+            write.acknowledged.is_some() && write.holders.iter().all(|holder| holder.2.is_some())
+        };
+        let settled: Vec<Pending> = writes.extract_if(.., |write| over(write)).collect();
+        if writes.is_empty() {
+            self.pending.remove(&key);
+        }
+        for write in settled {
+            self.book(&write, Nanos::MAX);
+        }
+    }
+
+    /// Books a write of which all is known up to `now`.
+    fn book(&mut self, write: &Pending, now: Nanos) {
+        let Some(acknowledged) = write.acknowledged else { return };
+        for (i, age) in AGES.iter().enumerate() {
+            let at = acknowledged.saturating_add(*age);
+            if at > now {
+                continue;
+            }
+            let has = |holder: &Holder| holder.2.is_some_and(|since| since <= at);
+            let holders: Vec<_> = write.holders.iter().map(|h| (h.1, has(h))).collect();
+            let sum: f64 = self.needs.iter().map(|need| need.misses(&holders)).sum();
+            self.missed[i] += sum / self.needs.len() as f64;
+            self.writes[i] += 1;
+        }
+    }
+
+    /// The probabilities by age, at the end of a run; not a number without a write that is so old.
+    pub(super) fn probabilities(&self, now: Nanos) -> [f64; AGES.len()] {
+        let mut all = self.clone();
+        for write in self.pending.values().flatten() {
+            all.book(write, now);
+        }
+        std::array::from_fn(|i| all.missed[i] / all.writes[i] as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = MILLISECOND;
+
+    fn of_three() -> impl Iterator<Item = (NodeId, u32)> {
+        [(0, 0), (1, 0), (2, 0)].into_iter()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn a_write_ages_until_all_replicas_have_it() {
+        let mut one = Staleness::new(vec![Need::Any { count: 1 }]);
+        one.begin(7, 1, of_three());
+        one.take(0, 7, 1, 100 * MS);
+        one.acknowledge(7, 1, 100 * MS);
+        one.take(1, 7, 1, 105 * MS);
+        one.take(2, 7, 1, 150 * MS);
+        let found = one.probabilities(200 * MS);
+        // At once two of three lack it, after 10 ms one, after 100 ms none; 1 s has not passed, but
+        // nothing can become stale any more.
+        for (found, expected) in found.into_iter().zip([2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]) {
+            close(found, expected);
+        }
+    }
+
+    #[test]
+    fn quorums_that_overlap_miss_nothing() {
+        let mut two = Staleness::new(vec![Need::Any { count: 2 }]);
+        two.begin(7, 1, of_three());
+        two.take(0, 7, 1, 1);
+        two.take(2, 7, 1, 2);
+        two.acknowledge(7, 1, 3);
+        assert!(two.probabilities(2000 * MS).iter().all(|&found| found == 0.0));
+    }
+
+    #[test]
+    fn what_has_not_aged_by_the_end_does_not_count() {
+        let mut one = Staleness::new(vec![Need::Any { count: 1 }]);
+        one.begin(7, 1, of_three());
+        one.take(0, 7, 1, MS);
+        one.acknowledge(7, 1, MS);
+        let found = one.probabilities(20 * MS);
+        close(found[1], 2.0 / 3.0);
+        assert!(found[2].is_nan() && found[3].is_nan());
+    }
+
+    #[test]
+    fn a_newer_version_is_no_stale_one() {
+        let mut one = Staleness::new(vec![Need::Any { count: 1 }]);
+        one.begin(7, 1, of_three());
+        one.begin(7, 2, of_three());
+        for node in 0..3 {
+            one.take(node, 7, 2, MS);
+        }
+        one.take(0, 7, 1, MS);
+        one.acknowledge(7, 1, MS);
+        one.acknowledge(7, 2, MS);
+        assert!(one.probabilities(MS).iter().all(|&found| found == 0.0));
+        assert!(one.pending.is_empty());
+    }
+
+    #[test]
+    fn a_write_that_failed_is_forgotten() {
+        let mut one = Staleness::new(vec![Need::Any { count: 1 }]);
+        one.begin(7, 1, of_three());
+        one.forget(7, 1);
+        assert!(one.pending.is_empty());
+        assert!(one.probabilities(MS)[0].is_nan());
+    }
+}
