@@ -17,11 +17,13 @@ from tests.study.fakes import FakeEngine, scenario
 WALL = {"time", "time_ns", "localtime", "ctime", "now", "utcnow", "today"}
 ALLOWED = {
     "study/manifest.py": "when a run was made, for people",
+    "papers/records.py": "how old a study's record is, for people",
     "lab/programs/play.py": "what ping's times of day are to be compared with",
 }
 """Where the time of day is read, and what for."""
 ALLOWED_RUST = {
     "endpoint/src/net.rs": "how long ago the kernel says that a datagram came",
+    "guest/src/init.rs": "what the times of day of captured packets are to be compared with",
     "wire/src/capture.rs": "when a capture began, once",
 }
 

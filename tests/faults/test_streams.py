@@ -135,7 +135,7 @@ def test_a_terminal_of_40_columns(
     done = sojourn(*(str(home) if a == "FILE" else a for a in arguments))
     assert done.status == 0
     lines = [line.rstrip() for line in done.out.splitlines()]
-    told = [line for line in lines if not line.startswith("  tc ")]  # to be pasted: never broken
+    told = [line for line in lines if not line.startswith(("tc ", "# "))]  # to be pasted
     assert max(map(len, told)) <= 40
     assert "\N{HORIZONTAL ELLIPSIS}" not in done.out
     assert not [line for line in lines if re.search(r"[a-z]\.\.\.$", line)]
@@ -148,7 +148,7 @@ def test_without_a_terminal_there_are_lines(home: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(bars, name, 0.02)
     done = sojourn(*asked)
     told = [line for line in done.err.splitlines() if "/10 runs" in line]
-    assert any(" left" in line for line in told), done.err
+    assert told, done.err
     assert "\x1b" not in done.err
     shown = in_a_terminal([*SOJOURN, *asked])
     assert b"comparing 2 queues" in shown
@@ -163,7 +163,7 @@ def test_messages_stand_above_the_bar(kind: str) -> None:
     code += " tell('on', 0.5); time.sleep(0.5); output.note('told')"
     shown = in_a_terminal([sys.executable, "-c", code], kind)
     if kind == "dumb":
-        assert b"works: on, " in shown
+        assert b"works: on\r\n" in shown
         assert b"\r\ntold\r\n" in shown
         assert b"\x1b" not in shown
     else:

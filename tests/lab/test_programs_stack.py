@@ -46,15 +46,15 @@ def test_defaults_are_possible() -> None:
     sender, receiver = lineup.settings[0].sysctls, lineup.settings[1].sysctls
     assert sender["net.ipv4.tcp_no_metrics_save"] == "1"
     assert sender["net.ipv4.tcp_wmem"] == "4096 16384 4194304"
-    assert receiver["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
+    assert receiver["net.ipv4.tcp_rmem"] == "4096 131072 33554432"
     assert "net.ipv4.tcp_wmem" not in receiver
     assert "net.ipv4.tcp_rmem" not in sender
 
 
 def test_what_hosts_and_routes_are_told() -> None:
     words = (
-        "cubic iw 3 min_rto 1s ecn classic delack 1 sack off timestamps off rwnd 64kb autotune off "
-        "idle_restart off frto off retries 5 sndbuf 100kb"
+        "cubic iw 3 min_rto 1s ecn classic delack 1 sack off timestamps off rwnd 64kb "
+        "memory payload autotune off idle_restart off frto off retries 5 sndbuf 100kb"
     )
     lineup = prepare(plan(flow("bulk", tcp=words)), 1, kernel=KERNEL)
     there, back = lineup.settings[0].routes, lineup.settings[1].routes

@@ -89,6 +89,9 @@ def test_a_real_run_has_the_tables_of_a_simulated_one() -> None:
     assert found["bulk.cwnd_mean"] > 2 * 1448
     assert record.real["engine"] == "wire"
     assert record.real["programs"]["iperf3"]
+    assert {name.rpartition(".")[0] for name in record.real["waits"]} == {
+        "iperf3-client-bulk", "iperf3-server-bulk"
+    }  # fmt: skip
     assert record.files["programs.zip"]
 
 

@@ -88,10 +88,10 @@ def test_a_real_store_is_as_the_simulated_one() -> None:
         "keys": 150, "lost": 0, "violations": 0, "unconverged": 0, "unread": 0, "some": {},
     }  # fmt: skip
     # To the coordinator and back are 10 ms, and of two replicas one is always elsewhere: 20 ms.
-    assert found["store.latency_p50"] > 0.030
-    simulated = wanted.run(1).metrics["store.latency_mean"]
-    # A busy machine is slower by some milliseconds; a lost packet costs more than 200.
-    assert found["store.latency_mean"] == pytest.approx(simulated, rel=0.6)
+    # A busy machine adds tens of milliseconds to any request, a lost packet more than 200 to few.
+    simulated = wanted.run(1).metrics["store.latency_p50"]
+    assert 0.030 < simulated < 0.032
+    assert 0.030 < found["store.latency_p50"] < simulated + 0.1
     assert "n1.log" in _names(record)
 
 

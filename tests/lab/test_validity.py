@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sojourn.cli import main
 from sojourn.lab.machine.stolen import ProcessorTime
+from sojourn.lab.machine.waiting import Waits
 from sojourn.lab.programs.lineup import Collected
 from sojourn.lab.programs.results import EndpointResult, Stats
-from sojourn.lab.validity import doubts
+from sojourn.lab.run import LabRecord
+from sojourn.lab.validity import Doubt, doubts
+from sojourn.scenario.engine import core
+from tests.scenario.texts import HOME
+
+if TYPE_CHECKING:
+    import pytest
 
 GOOD = {
     "lateness_p99": 0.0005, "cpu_share": 0.3, "overflowed": 0, "refused": 0, "malformed": 0,
@@ -37,7 +52,10 @@ def source(name: str, late: float | None, **counts: int) -> EndpointResult:
 
 def found(*flows: EndpointResult, delay: int = 10_000_000, **health: float) -> list[str]:
     collected = Collected(flows, {}, (), (), ())
-    return [doubt.what for doubt in doubts(plan(delay), {**GOOD, **health}, {}, collected)]
+    return [
+        doubt.what
+        for doubt in doubts(plan(delay), {**GOOD, **health}, {}, collected, preferred=True)
+    ]
 
 
 def test_a_good_run_is_valid() -> None:
@@ -54,7 +72,7 @@ def test_late_packets_are_measured_against_the_round_trip() -> None:
 def test_time_that_was_stolen_is_told_as_a_reason() -> None:
     collected = Collected((source("udp", 0.002),), {}, (), (), ())
     health = {**GOOD, "lateness_p99": 0.002, "stolen_share": 0.31}
-    for doubt in doubts(plan(), health, {}, collected):
+    for doubt in doubts(plan(), health, {}, collected, preferred=True):
         assert doubt.advice.startswith("this virtual machine's host kept 31% of its processors'")
     # It is no doubt of its own.
     assert found(stolen_share=0.31) == []
@@ -92,6 +110,131 @@ def test_the_wire_has_limits() -> None:
     assert found(overflowed=1) == ["packets for which the wire had no room"]
     assert found(refused=1) == ["packets that a host did not take"]
     collected = Collected((), {}, (), (), ("iperf3: no",))
-    (failed, lost) = sorted(doubts(plan(), GOOD, {"a": 7}, collected), key=lambda d: d.what)
+    (failed, lost) = sorted(
+        doubts(plan(), GOOD, {"a": 7}, collected, preferred=True), key=lambda d: d.what
+    )
     assert failed.what == "a program failed"
     assert (lost.what, lost.found) == ("packets lost before the wire at a", "7")
+
+
+def test_advice_fits_the_user() -> None:
+    """Root has the priority already that others are advised to get."""
+    for preferred in (True, False):
+        collected = Collected((source("udp", 0.5),), {}, (), (), (), {"iperf3": 0.5})
+        late = {**GOOD, "lateness_p99": 0.5}
+        found = doubts(plan(), late, {}, collected, preferred=preferred)
+        assert len(found) == 3
+        assert all(("run as root" in doubt.advice) == (not preferred) for doubt in found)
+        assert all("leave the machine to the run" in doubt.advice for doubt in found)
+
+
+def test_a_program_that_waited_for_a_processor_is_a_doubt() -> None:
+    def found(**waits: float) -> list[str]:
+        collected = Collected((), {}, (), (), (), waits)
+        return [str(d) for d in doubts(plan(), GOOD, {}, collected, preferred=True)]
+
+    assert found(iperf3=0.049, wire=0.0) == []
+    [alone] = found(a=0.2, b=0.01)
+    assert alone.startswith("a was ready and waited for a processor: 20 % of the time (at most 5 %")
+    assert alone.endswith("leave the machine to the run or lower the rates")
+    [worst] = found(a=0.2, server=0.4, b=0.01)
+    assert worst.startswith("server was ready and waited for a processor (and 1 more programs): 40")
+
+
+SPIN = """
+import os, threading, time
+os.sched_setaffinity(0, {%d})
+print(flush=True)
+def spin():
+    end = time.monotonic() + 20
+    while time.monotonic() < end: pass
+%s
+"""
+
+
+def test_waits_are_the_kernels_account_of_threads_and_children() -> None:
+    """Of three programs on one processor each waits; one that sleeps does not."""
+    cpu = min(os.sched_getaffinity(0))
+    child = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'while True: pass'])"
+    bodies = {"spins": "spin()", "spins too": "spin()", "parent": child, "sleeps": "time.sleep(20)"}
+    waits = Waits()
+    with ExitStack() as stack:
+        running = {}
+        for name, body in bodies.items():
+            words = [sys.executable, "-c", SPIN % (cpu, body)]
+            one = subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True)
+            stack.enter_context(one)
+            stack.callback(os.killpg, one.pid, signal.SIGKILL)
+            assert one.stdout is not None
+            one.stdout.readline()
+            running[name] = one.pid
+        for _ in range(5):
+            waits.look(running, time.monotonic())
+            time.sleep(0.4)
+    shares = waits.shares()
+    assert all(shares[name] > 0.3 for name in ("spins", "spins too", "parent"))
+    assert shares["sleeps"] < 0.1
+
+
+def test_a_program_watched_too_shortly_has_no_share(tmp_path: Path) -> None:
+    task = tmp_path / "7" / "task" / "7"
+    task.mkdir(parents=True)
+    (task / "schedstat").write_text("10 0 5\n")
+    (task / "children").write_text("")
+    waits = Waits(tmp_path)
+    waits.look({"short": 7, "gone": 8}, 0.0)
+    (task / "schedstat").write_text("10 500000000 5\n")
+    waits.look({"short": 7}, 0.9)
+    assert waits.shares() == {}
+    waits.look({"short": 7}, 2.0)
+    assert waits.shares() == {"short": 0.25}
+
+
+@dataclass
+class Judged:
+    """A simulated run's record, as if it were a real one with these doubts."""
+
+    record: Any
+    real: dict[str, Any]
+
+    doubts = LabRecord.doubts
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.record, name)
+
+
+def test_an_invalid_run_says_so_first_and_ends_with_status_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(HOME.replace('"60s"', '"4s"').replace('"10s"', '"1s"'))
+    doubt = Doubt("one packet in a hundred leaves late by", "9 ms", "at most 1 ms is good", "wait")
+    health = {"lateness_p50": 0.0, "lateness_p99": 0.009, "cpu_share": 0.1}
+
+    def real(against: list[Doubt]) -> dict[str, Any]:
+        return {
+            "engine": "wire", "kernel": "6", "programs": {}, "privilege": "user", "health": health,
+            "agreements": [], "doubts": [d.as_dict() for d in against], "valid": not against,
+        }  # fmt: skip
+
+    def status(*words: str) -> int:
+        try:
+            main([*words, str(file), "--engine", "wire"])
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        return 0
+
+    told: list[Doubt] = []
+
+    def simulate(_: object, plan: str, seed: int, progress: object = None) -> Judged:
+        return Judged(core().simulate(plan, seed), real(told))
+
+    monkeypatch.setattr("sojourn.lab.engine.WireEngine.simulate", simulate)
+    for wanted in (0, 1):
+        told[:] = [doubt] * wanted
+        for words in (("lab", "run"), ("run",)):
+            assert status(*words) == wanted
+            said = capsys.readouterr().out.startswith("NOT VALID: one packet in a hundred leaves")
+            assert said == bool(wanted)
+            assert status(*words, "--json") == wanted
+            assert ("NOT VALID: " in capsys.readouterr().err) == bool(wanted)

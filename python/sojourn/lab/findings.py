@@ -6,8 +6,12 @@ only. Their figures take the places that the wire left empty, by the same names 
 
 from __future__ import annotations
 
+import itertools
+import math
 import struct
-from collections.abc import Mapping, Sequence
+import types
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sojourn.lab.programs.results import (
@@ -39,6 +43,9 @@ def figures(result: FlowResult, warmup: int, duration: int, *, writes: bool = Fa
         time = sum(span for span, _ in windows)
         if time > 0:
             found["cwnd_mean"] = sum(span * cwnd for span, cwnd in windows) / time
+        expired = [s.timeouts for s in result.sent if s.end > warmup]
+        if expired and None not in expired:
+            found["timeouts"] = sum(n for n in expired if n is not None)
     elif isinstance(result, WebResult):
         came = (o for o in result.objects if o.error is None and o.ended is not None)
         found["finished"] = sum(o.ended is not None and o.ended >= warmup for o in came)
@@ -58,15 +65,18 @@ def filled(
 ) -> list[Column]:
     """Return a table in which `rows`, a mapping each, replace the values that they name."""
     out = []
-    for name, unit, dtype, data in table:
+    for name, unit, given, data in table:
         metric = name.removeprefix(prefix) if name.startswith(prefix) else ""
         if isinstance(data, list) or not any(metric in row for row in rows):
-            out.append((name, unit, dtype, data))
+            out.append((name, unit, given, data))
             continue
-        values = list(struct.unpack(f"<{len(rows)}{_CODES[dtype]}", data))
+        values = list(struct.unpack(f"<{len(rows)}{_CODES[given]}", data))
         for number, row in enumerate(rows):
-            if metric in row:
-                values[number] = row[metric] if dtype == "f8" else round(row[metric])
+            values[number] = row.get(metric, values[number])
+        # A column of whole numbers has no place for what is not known.
+        dtype = "f8" if any(value != value for value in values) else given
+        if dtype != "f8":
+            values = [round(value) for value in values]
         out.append((name, unit, dtype, struct.pack(f"<{len(rows)}{_CODES[dtype]}", *values)))
     return out
 
@@ -79,8 +89,12 @@ def with_findings(
     plan: Mapping[str, Any],
     results: Sequence[FlowResult],
     groups: Mapping[int, GroupStats],
+    unseen: Mapping[str, float] = types.MappingProxyType({}),
 ) -> dict[str, Sequence[Column]]:
-    """Return a record's tables with what programs found of flows, in their order, and of groups."""
+    """Return a record's tables with what programs found of flows, in their order, and of groups.
+
+    `unseen` takes the places of metrics of TCP flows that the tables have and nobody knows.
+    """
     groups_of = [group for group in plan["groups"] for _ in range(group["count"])]
     found = [
         figures(result, plan["warmup"], plan["duration"], writes=_writes(group))
@@ -90,6 +104,8 @@ def with_findings(
     for number, group in enumerate(groups_of):
         if _writes(group):
             found[number] |= _of_packets(flows, number)
+        if group["transport"]["protocol"] == "tcp":
+            found[number] = {**unseen, **found[number]}
     flows = filled(flows, found) if flows else flows
     summary = tables["summary"]
     first = 0
@@ -98,6 +114,7 @@ def with_findings(
         first += group["count"]
         known = dict.fromkeys(name for flow in own for name in flow)
         row = {name: _together(name, [f[name] for f in own if name in f]) for name in known}
+        row |= _smoothed(plan, results[first - len(own) : first])
         if "mos" in row:
             row["mos_min"] = min(f["mos"] for f in own if "mos" in f)
         if _writes(group):
@@ -105,7 +122,126 @@ def with_findings(
         if number in groups:
             row |= _times(group, groups[number])
         summary = filled(summary, [row], prefix=f"{group['name']}.")
-    return {**tables, "flows": flows, "summary": summary}
+    summary = filled(summary, [_of_all(found, groups_of)])
+    apart, mixed = indistinct(plan)
+    flows = blanked(flows, apart) if flows else flows
+    for name in mixed:
+        summary = blanked(summary, {0}, prefix=f"{name}.")
+    series = _with_samples(tables["series"], plan, results)
+    return {**tables, "flows": flows, "summary": summary, "series": series}
+
+
+def indistinct(plan: Mapping[str, Any]) -> tuple[set[int], list[str]]:
+    """Return the flows whose packets are not known from others', and groups that are so as a whole.
+
+    They are those of programs of the user's own between the same two hosts none of which is told a
+    port: what is measured of them is measured of all of them together.
+    """
+    pairs: dict[frozenset[int], list[tuple[int, str]]] = {}
+    number = 0
+    for group in plan["groups"]:
+        app = group["app"]
+        for i in range(group["count"]):
+            lines = [*app.get("client", ()), *app.get("server", ())]
+            if app["name"] == "command" and not any("{port}" in word for word in lines):
+                pair = frozenset(group["pairs"][i % len(group["pairs"])])
+                pairs.setdefault(pair, []).append((number, group["name"]))
+            number += 1
+    several = [flows for flows in pairs.values() if len(flows) > 1]
+    mixed = {name for flows in several if len({n for _, n in flows}) > 1 for _, name in flows}
+    return {flow for flows in several for flow, _ in flows}, sorted(mixed)
+
+
+def blanked(table: Sequence[Column], rows: Collection[int], prefix: str = "") -> list[Column]:
+    """Return a table that tells nothing of these rows, of what their packets would decide."""
+    out: list[Column] = []
+    for name, unit, dtype, data in table:
+        mine = name.startswith(prefix) and name.removeprefix(prefix) not in PLANNED
+        if not rows or not mine or isinstance(data, list) or dtype == "?":
+            out.append((name, unit, dtype, data))
+            continue
+        count = len(data) // 8
+        values = list(struct.unpack(f"<{count}{_CODES[dtype]}", data))
+        told = [math.nan if row in rows else float(value) for row, value in enumerate(values)]
+        out.append((name, unit, "f8", struct.pack(f"<{count}d", *told)))
+    return out
+
+
+PLANNED = ("flow", "flows", "start", "finished", "unfinished")
+"""Columns that packets do not decide."""
+
+
+UNSEEN: Figures = {"timeouts": math.nan, "recoveries": math.nan}
+"""Metrics of a TCP sender that its packets do not tell; some kernels tell the first."""
+SHOWN = 4
+"""Flows of each group whose windows a time series shows, as in simulation."""
+
+
+def _of_all(flows: Sequence[Figures], groups: Sequence[Mapping[str, Any]]) -> Figures:
+    """Return what is known of all flows, each of its group, together."""
+    found: Figures = {}
+    windows = [flow["cwnd_mean"] for flow in flows if "cwnd_mean" in flow]
+    if windows:
+        found["cwnd_mean"] = sum(windows) / len(windows)
+    tcp = [
+        flow
+        for flow, group in zip(flows, groups, strict=True)
+        if group["transport"]["protocol"] == "tcp"
+    ]
+    for name in UNSEEN:
+        if tcp and all(name in flow for flow in tcp):
+            found[name] = sum(flow[name] for flow in tcp)
+    return found
+
+
+def _smoothed(plan: Mapping[str, Any], results: Sequence[FlowResult]) -> Figures:
+    """Return the smoothed round-trip times of flows over time, as their samples state them."""
+    times = sorted(
+        (s.rtt / 1e9, min(s.end, plan["duration"]) - max(s.start, plan["warmup"]))
+        for result in results
+        if isinstance(result, BulkResult)
+        for s in result.sent
+        if s.rtt and s.end > plan["warmup"] and s.start < plan["duration"]
+    )
+    whole = sum(span for _, span in times)
+    if whole <= 0:
+        return {}
+    found = {"srtt_mean": sum(rtt * span for rtt, span in times) / whole}
+    for percent in (50, 95):
+        spans = itertools.accumulate(span for _, span in times)
+        found[f"srtt_p{percent}"] = next(
+            rtt
+            for (rtt, _), so_far in zip(times, spans, strict=True)
+            if so_far >= percent / 100 * whole
+        )
+    return found
+
+
+def _with_samples(
+    series: Sequence[Column], plan: Mapping[str, Any], results: Sequence[FlowResult]
+) -> Sequence[Column]:
+    """Return time series with the windows and smoothed round-trip times of endless transfers."""
+    step = plan["observe"]["series_interval"]
+    rows = next((len(data) // 8 for name, _, _, data in series if name == "time"), 0)
+    if not step or not rows:
+        return series
+    made: dict[str, Column] = {}
+    for result in results:
+        if not isinstance(result, BulkResult) or result.number >= SHOWN:
+            continue
+        known = [s for s in result.sent if s.cwnd is not None and s.rtt is not None]
+        ends = [s.end for s in known]
+        windows, times = [], []
+        for row in range(1, rows + 1):
+            last = bisect_right(ends, row * step)
+            sample = known[last - 1] if last else None
+            windows.append(math.nan if sample is None else float(sample.cwnd or 0))
+            times.append(math.nan if sample is None else (sample.rtt or 0) / 1e9)
+        for metric, unit, values in (("cwnd", "B", windows), ("srtt", "s", times)):
+            name = f"{result.name}.{result.number}.{metric}"
+            made[name] = (name, unit, "f8", struct.pack(f"<{rows}d", *values))
+    kept: list[Column] = [made.pop(column[0], column) for column in series]
+    return [*kept, *made.values()]
 
 
 def _writes(group: Mapping[str, Any]) -> bool:

@@ -55,9 +55,9 @@ def chosen(datapath: Datapath) -> Literal["kernel", "user"]:
 
 def in_kernel() -> bool:
     """Whether the kernel has Open vSwitch's datapath, loaded or to be loaded by asking for it."""
-    from pyroute2 import GenericNetlinkSocket
     from pyroute2.netlink import genlmsg
     from pyroute2.netlink.exceptions import NetlinkError
+    from pyroute2.netlink.generic import GenericNetlinkSocket
 
     try:
         with GenericNetlinkSocket() as netlink:

@@ -18,10 +18,12 @@ from typing import Any, Literal, Self
 from sojourn.lab.errors import LabError, Unavailable
 from sojourn.lab.machine import cpu
 from sojourn.lab.machine.settings import AtLeast, Settings
+from sojourn.lab.machine.waiting import waited as waited_for
 from sojourn.lab.programs.endpoint import environment, python
 from sojourn.lab.programs.play import NICE
 from sojourn.lab.sandbox.process import Process
 from sojourn.lab.sandbox.sandbox import Privilege, Sandbox
+from sojourn.lab.validity import WAITING
 
 SECOND = 1_000_000_000
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
@@ -32,9 +34,6 @@ START_SECONDS = 20.0
 END_SECONDS = 30.0
 CHARGE = 256
 """Bytes that the server's buffer charges a message besides its own."""
-WAITING = 0.05
-"""Part of a run for which the server's threads may wait for a processor."""
-
 CLIENTS_NICE = -5
 """Clients go before other work, too, but not before the server: theirs are other machines."""
 
@@ -145,7 +144,9 @@ class Receivers:
             if clients.wait(took + END_SECONDS) != 0:
                 raise LabError(f"the clients failed{clients.complaint()}")
             sent = json.loads(clients.output())
-            waited = {name: _waited(server.pid, number) for name, number in threads.items()}
+            waited = {
+                name: waited_for(server.pid, number) or 0.0 for name, number in threads.items()
+            }
             lost = _lost(server.pid) - before
             throttled = group.throttled().seconds if group is not None else 0.0
             # The kernel counts that as waiting for a processor, too.
@@ -247,14 +248,6 @@ def _outcome(samples: list[dict[str, Any]], sent: Mapping[str, Any]) -> dict[str
             for s in during
         ],
     }
-
-
-def _waited(pid: int, thread: int) -> float:
-    """Seconds for which a thread was ready and had to wait for a processor."""
-    with suppress(OSError, ValueError, IndexError):
-        path = Path(f"/proc/{pid}/task/{thread}/schedstat")
-        return int(path.read_text(encoding="ascii").split()[1]) / 1e9
-    return 0.0
 
 
 def _lost(pid: int) -> int:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sojourn.lab.findings import with_findings
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Stage
+from sojourn.lab.programs import Stage, command
 from sojourn.lab.sandbox.sandbox import Sandbox
 from sojourn.lab.validity import Doubt, doubts
 from sojourn.lab.wire.start import DEVICE, WireProcess, devices_of, settle, start_wire
@@ -201,12 +201,24 @@ class Run:
         wire.output.seek(0)
         outcome = read_outcome(wire.output)
         health = {**outcome.health, "stolen_share": stolen}
-        against = [*doubts(self.plan, health, lost, collected), *self.part.against()]
+        against = [
+            *doubts(self.plan, health, lost, collected, preferred=wire.realtime),
+            *self.part.against(),
+        ]
         real = {
-            **about_run(self.engine, self.lineup, self.hosts, sandbox, against, self.part.names()),
+            **about_run(
+                self.engine,
+                self.lineup,
+                self.hosts,
+                sandbox,
+                against,
+                self.part.names(),
+                command.told(collected.flows),
+            ),
             "realtime": wire.realtime,
             "offloads": offloads,
             "health": health,
+            "waits": dict(collected.waits),
             "agreements": outcome.agreements,
             "captures": outcome.captures,
             **self.part.more(),
@@ -218,6 +230,11 @@ class Run:
         return LabRecord(outcome, real, tables, files, captures=captures)
 
 
+def busy() -> float:
+    """Programs that ran or wanted to run on this machine, mean of the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
 def about_run(
     engine: WireEngine,
     lineup: Lineup,
@@ -225,6 +242,7 @@ def about_run(
     sandbox: Sandbox,
     against: Sequence[Doubt],
     names: Mapping[int, str] | None = None,
+    own_programs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """What every real run tells of itself; `names` are those of what is no host."""
     nodes = lineup.run.plan["nodes"]
@@ -233,10 +251,12 @@ def about_run(
         "engine": engine.name,
         "valid": not against,
         "doubts": [doubt.as_dict() for doubt in against],
+        "load": busy(),
         "privilege": sandbox.privilege,
         "privilege_reason": sandbox.reason,
         "kernel": platform.release(),
         "programs": dict(lineup.versions),
+        "own_programs": list(own_programs),
         "settings": {
             hosts[node].name: {
                 "sysctls": dict(settings.sysctls),

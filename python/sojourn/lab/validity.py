@@ -19,6 +19,8 @@ LATENESS_SHARE = 0.05
 """Share of the shortest round trip that they may be late if that is more."""
 STOLEN = 0.02
 """Share of the processors' time taken by a virtual machine's host that is told as a reason."""
+WAITING = 0.05
+"""Share of its time for which a program may be ready and wait for a processor."""
 PROCESSOR = 0.8
 """Share of the time for which the wire may be on a processor: it has one thread."""
 
@@ -45,15 +47,21 @@ def doubts(
     health: Mapping[str, Any],
     lost_at_hosts: Mapping[str, int],
     collected: Collected,
+    *,
+    preferred: bool,
 ) -> list[Doubt]:
     """Return everything that speaks against a run; nothing if it is valid.
 
     `health` is what the wire says of itself, and the `stolen_share` of the processors' time that
     a virtual machine's host took, if it is known; `lost_at_hosts` are packets that hosts' devices
-    dropped before the wire saw them, `collected` is what programs found.
+    dropped before the wire saw them, `collected` is what programs found. `preferred` says whether
+    wire and programs ran before others, as root's do: then this is no advice.
     """
-    found = [*_late(plan, health), *_lost(health, lost_at_hosts)]
-    found += programs_doubts(plan, collected, health.get("stolen_share", 0.0))
+    advice = _leave(health.get("stolen_share", 0.0), preferred=preferred)
+    what = "one packet in a hundred leaves late by"
+    found = [*_too_late(plan, health["lateness_p99"], what, advice), *_lost(health, lost_at_hosts)]
+    stolen = health.get("stolen_share", 0.0)
+    found += programs_doubts(plan, collected, stolen, preferred=preferred)
     if health["cpu_share"] > PROCESSOR:
         share, limit = (
             f"{100 * health['cpu_share']:.0f} %",
@@ -65,14 +73,19 @@ def doubts(
 
 
 def programs_doubts(
-    plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0
+    plan: Mapping[str, Any], collected: Collected, stolen: float = 0.0, *, preferred: bool
 ) -> list[Doubt]:
-    """Return what speaks against a run at its ends: programs late or failed, packets lost there."""
+    """Return what speaks against a run at its ends.
+
+    Programs that were late, failed, or waited for a processor; packets that were lost there.
+    """
+    leave = _leave(stolen, preferred=preferred)
     output = "programs.zip has its output"
     found = [Doubt("a program failed", error, "none may", output) for error in collected.errors]
     sources = list(_datagrams(plan, collected))
     late = max((source.lateness.p99 or 0.0 for source in sources), default=0.0)
-    found += _too_late(plan, late, "one datagram in a hundred is sent late by", stolen)
+    found += _too_late(plan, late, "one datagram in a hundred is sent late by", leave)
+    found += _starved(collected.waits, leave)
     advice = "lower the rates: no queue of the scenario decided this"
     for what, number in (
         ("datagrams that the sender's machine refused", sum(s.not_sent for s in sources)),
@@ -91,20 +104,39 @@ def _datagrams(plan: Mapping[str, Any], collected: Collected) -> Iterator[Endpoi
             yield flow
 
 
-def _late(plan: Mapping[str, Any], health: Mapping[str, Any]) -> list[Doubt]:
-    stolen = health.get("stolen_share", 0.0)
-    return _too_late(plan, health["lateness_p99"], "one packet in a hundred leaves late by", stolen)
-
-
-def _too_late(plan: Mapping[str, Any], late: float, what: str, stolen: float) -> list[Doubt]:
-    limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
-    if not late > limit:  # not a number if nothing was written
+def _starved(waits: Mapping[str, float], advice: str) -> list[Doubt]:
+    """Doubt a run in which a program waited for a processor; the one that waited most is named."""
+    starved = sorted((share, name) for name, share in waits.items() if share > WAITING)
+    if not starved:
         return []
-    good = f"at most {limit * 1e3:.2f} ms is good"
-    advice = "leave the machine to the run, lower the rates, or run as root (real-time priority)"
+    share, name = starved[-1]
+    more = f" (and {len(starved) - 1} more programs)" if len(starved) > 1 else ""
+    what = f"{name} was ready and waited for a processor{more}"
+    limit = f"at most {100 * WAITING:.0f} % is good"
+    return [Doubt(what, f"{100 * share:.0f} % of the time", limit, advice)]
+
+
+def _leave(stolen: float, *, preferred: bool) -> str:
+    """Advise what gives a run the processors that it needs."""
+    ways = ["leave the machine to the run", "lower the rates"]
+    if not preferred:
+        ways.append("run as root (real-time priority)")
+    advice = (
+        f"{', '.join(ways[:-1])} or {ways[-1]}"
+        if len(ways) == 2
+        else (f"{', '.join(ways[:-1])}, or {ways[-1]}")
+    )
     if stolen > STOLEN:
         took = f"this virtual machine's host kept {stolen:.0%} of its processors' time from it"
         advice = f"{took}; {advice}"
+    return advice
+
+
+def _too_late(plan: Mapping[str, Any], late: float | None, what: str, advice: str) -> list[Doubt]:
+    limit = max(LATENESS, LATENESS_SHARE * shortest_round_trip(plan))
+    if late is None or not late > limit:  # nothing if nothing was written
+        return []
+    good = f"at most {limit * 1e3:.2f} ms is good"
     return [Doubt(what, f"{late * 1e3:.2f} ms", good, advice)]
 
 

@@ -6,6 +6,7 @@ kernel does not tell stays not a number; see `tables`.
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from sojourn.lab.kernel import qdiscs
 from sojourn.lab.kernel.tables import queue, tables
 from sojourn.lab.machine.needs import find_program
 from sojourn.lab.machine.stolen import ProcessorTime
-from sojourn.lab.programs import Collected, Lineup, Options, Stage
+from sojourn.lab.programs import Collected, Lineup, Options, Stage, command
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.plan import address
 from sojourn.lab.run import LabRecord, about_run, ends_of, packed, switched_on
@@ -36,6 +37,10 @@ class KernelEngine(WireEngine):
     """Runs plans between real hosts whose links are the kernel's."""
 
     name: Literal["wire", "kernel"] = "kernel"
+    limits = "the kernel tells neither sojourn times nor why a packet was dropped"
+    """What its results cannot say."""
+    untold = ("sojourn",)
+    """Metrics that it does not measure, by the beginnings of their names."""
 
     def __init__(
         self,
@@ -85,7 +90,7 @@ class _Run:
         self.links = qdiscs.links(self.plan)
         for node in sorted({n for link in self.links for n in (link.sender, link.receiver)}):
             self.hosts[node] = sandbox.host(self.plan["nodes"][node]["name"])
-            self.hosts[node].sysctl(_SYSCTLS)
+            self.hosts[node].sysctl(SYSCTLS)
         self.middle = qdiscs.build(sandbox, self.hosts, self.links, self.lineup.mtu)
         self._address()
         stage = self.stack.enter_context(Stage(self.lineup, self.hosts, self.raw))
@@ -152,7 +157,7 @@ class _Run:
         run = self.lineup.run
         made = tables(run, self.links, samples, marked, collected.flows, collected.groups, ended)
         made = with_findings(made, self.plan, collected.flows, collected.groups)
-        against = programs_doubts(self.plan, collected, stolen)
+        against = programs_doubts(self.plan, collected, stolen, preferred=os.geteuid() == 0)
         for link in self.links:
             if link.number not in samples:
                 continue
@@ -165,7 +170,14 @@ class _Run:
                 )
                 against.append(Doubt(what, f"{100 * used:.1f} %", limit, "lower the rates"))
         real: dict[str, Any] = {
-            **about_run(self.engine, self.lineup, self.hosts, sandbox, against),
+            **about_run(
+                self.engine,
+                self.lineup,
+                self.hosts,
+                sandbox,
+                against,
+                own_programs=command.told(collected.flows),
+            ),
             "links": {
                 link.name: [command for commands in link.stages() for command in commands]
                 for link in self.links
@@ -173,6 +185,7 @@ class _Run:
             "offloads": {link.name: switched_on(self.middle, link.far(0)) for link in self.links},
             "samples": SAMPLES,
             "health": {"stolen_share": stolen},
+            "waits": dict(collected.waits),
             "agreements": [],
         }
         packets = sum(s[-1].packets for s in samples.values() if s)
@@ -180,7 +193,7 @@ class _Run:
         return LabRecord(outcome, real, made, {"programs.zip": packed(self.raw)})
 
 
-_SYSCTLS = {
+SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
     "net.ipv4.ip_forward": 1,
@@ -190,3 +203,4 @@ _SYSCTLS = {
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
+"""Set on every host."""

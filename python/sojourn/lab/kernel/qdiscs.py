@@ -16,10 +16,11 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.lab.errors import DeadlinePassed, LabError, Unavailable
+from sojourn.lab.kernel import reasons
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.sandbox.host import Host
 from sojourn.lab.sandbox.sandbox import Sandbox
-from sojourn.scenario.deploy import shaper
+from sojourn.scenario.tc import shaper
 
 MTU = 1500
 CHILD = "10:"
@@ -85,8 +86,11 @@ def delay_line(nanoseconds: int) -> str:
     return f"netem limit {IN_FLIGHT} delay {nanoseconds / 1000:g}us"
 
 
-def links(plan: Mapping[str, Any]) -> list[Link]:
-    """All links of a plan; raises `NotPossible` with everything that this way cannot have."""
+def links(plan: Mapping[str, Any], *, captures: bool = False) -> list[Link]:
+    """All links of a plan; raises `NotPossible` with everything that this way cannot have.
+
+    `captures` says whether packets before and behind queues can be written to files.
+    """
     made: list[Link] = []
     problems: list[Problem] = []
     for number, given in enumerate(plan["links"]):
@@ -106,8 +110,10 @@ def links(plan: Mapping[str, Any]) -> list[Link]:
                     params["overhead"], delay,
                 )
             )  # fmt: skip
-    if plan["observe"]["capture"]:
-        problems.append(Problem("", "observe.capture", _WIRE))
+    unseen = [n for n in plan["observe"]["capture"] if plan["links"][n]["params"]["rate"] is None]
+    if unseen or (plan["observe"]["capture"] and not captures):
+        place = plan["links"][unseen[0]]["name"] if captures else ""
+        problems.append(Problem(place, "observe.capture", _WIRE))
     if problems:
         raise NotPossible(problems)
     return made
@@ -129,6 +135,9 @@ def _beyond(link: Mapping[str, Any]) -> list[str]:
         "reorder": impairments["reorder"] is not None,
         "duplicate": impairments["duplicate"]["probability"] > 0,
         "corrupt": impairments["corrupt"]["probability"] > 0,
+        "netem's rate": "rate" in impairments,
+        "netem's limit": "limit" in impairments,
+        "slot": "slot" in impairments,
     }
     return [what for what, there in found.items() if there]
 
@@ -256,17 +265,10 @@ def sample(middle: Host, link: Link, now: int) -> Sample:
     raise LabError(f"{link.name}: its queue has gone")
 
 
-MARKS = ("ecn_mark", "marked", "ecn_mark_l4s")
-"""What `tc` calls packets marked instead of dropped."""
-
-
 def marks(middle: Host, link: Link) -> int | None:
     """Packets that a queue has marked, if its discipline counts them."""
     process = middle.spawn(["tc", "-s", "-j", "qdisc", "show", "dev", link.far(0)])
     if process.wait(TC_SECONDS) != 0:
         return None
-    for found in json.loads(process.output() or b"[]"):
-        if found.get("handle") == CHILD:
-            counts = [found[name] for name in MARKS if name in found]
-            return sum(counts) if counts else None
-    return None
+    counters = reasons.read(json.loads(process.output() or b"[]"), CHILD, link.far(0))
+    return None if counters is None else counters.marks

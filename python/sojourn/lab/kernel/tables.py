@@ -1,15 +1,17 @@
 """The tables of a run over the kernel's links: what its counters and the programs tell.
 
-The columns are those of every run. What the kernel does not tell (each packet's sojourn, why one
-was dropped, which were lost in a row) is not a number.
+The columns are those of every run. What neither the kernel nor packets tell, such as how many were
+lost in a row, is not a number.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sojourn import _core
@@ -20,13 +22,37 @@ from sojourn.scenario.engine import Column
 
 Row = dict[str, float]
 NAN = math.nan
+UNIMPAIRED = {"abandoned": 0.0, "line_losses": 0.0, "duplicates": 0.0}
+"""Metrics of what the kernel's links have not: impairments, and a shared medium."""
 KEPT = ("flow", "start", "finished")
 """Columns that a plan decides, or that programs always fill."""
 
 
+@dataclass(frozen=True)
+class Observed:
+    """What packets tell, where they are seen."""
+
+    queues: Mapping[int, Row] = field(default_factory=dict)
+    """Metrics of queues, by the numbers of their links."""
+    flows: Sequence[Row] = ()
+    """Metrics of the plan's flows, by what their hosts sent and took; none if that was not seen."""
+    groups: Sequence[Row] = ()
+    total: Row = field(default_factory=dict)
+    """Metrics of all flows together."""
+    series: Sequence[tuple[str, Sequence[float]]] = ()
+    """Columns of the time series, at the plan's interval."""
+
+
+NOTHING = Observed()
+
+
 def blank(plan_json: str, seed: int) -> dict[str, list[Column]]:
     """The tables of a run in which nothing is known: the simulator's, and it stops at once."""
-    record = _core.simulate(plan_json, seed, lambda _fraction, _events: False)
+    plan = json.loads(plan_json)
+    for group in plan["groups"]:
+        if group["app"]["name"] == "command":  # the simulator has none; the columns are the same
+            group["app"] = {"name": "bulk"}
+    record = _core.simulate(json.dumps(plan), seed, lambda _fraction, _events: False)
     names = ("summary", "flows", "queues", "series", "distributions", "flow_series")
     return {name: [*record.table(name)] for name in names}
 
@@ -137,6 +163,7 @@ def tables(
     results: Sequence[FlowResult],
     groups: Mapping[int, GroupStats],
     end: int,
+    observed: Observed = NOTHING,
 ) -> dict[str, Sequence[Column]]:
     """All tables of a run that ended after `end` nanoseconds."""
     plan, warmup = run.plan, run.warmup
@@ -144,6 +171,8 @@ def tables(
     seconds = max(end - warmup, 1) / 1e9
     queues = {
         link.number: queue(link, samples[link.number], marked[link.number], warmup, end)
+        | observed.queues.get(link.number, {})
+        | UNIMPAIRED
         for link in links
         if link.number in samples
     }
@@ -154,14 +183,19 @@ def tables(
             row |= datagrams(result, seconds)
         elif "bytes" in row and "goodput" not in row:
             row["goodput"] = row["bytes"] * 8 / seconds
-        flows.append(row)
+        flows.append(row | (observed.flows[asked.flow] if observed.flows else {}))
     tcp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is not None]
-    udp = [row for asked, row in zip(run.flows, flows, strict=True) if asked.tcp is None]
+    # Programs of the user's own may send both.
+    udp = [
+        row
+        for asked, row in zip(run.flows, flows, strict=True)
+        if asked.tcp is None or asked.command is not None
+    ]
     summary: Row = {"measured": seconds}
     summary |= {k: v for k, v in together(tcp).items() if k in ("goodput", "jain")}
     summary |= {k: v for k, v in together(tcp).items() if k == "retransmissions"}
     summary |= {k: v for k, v in together(udp).items() if k == "udp_goodput"}
-    summary |= _of_groups(plan, flows, groups)
+    summary |= observed.total | _of_groups(plan, flows, groups, observed.groups)
     subject = plan["observe"]["bottleneck"]["links"]
     for link in links:
         prefix = "" if subject == [link.number] else f"{link.name}."
@@ -170,14 +204,17 @@ def tables(
         "summary": put(made["summary"], [summary]),
         "flows": put(made["flows"], flows),
         "queues": put(made["queues"], [queues.get(link.number, {}) for link in links]),
-        "series": series(made["series"], plan, links, samples, end),
+        "series": series(made["series"], plan, links, samples, end, observed),
         "distributions": made["distributions"],
         "flow_series": made["flow_series"],
     }
 
 
 def _of_groups(
-    plan: Mapping[str, Any], flows: Sequence[Row], groups: Mapping[int, GroupStats]
+    plan: Mapping[str, Any],
+    flows: Sequence[Row],
+    groups: Mapping[int, GroupStats],
+    seen: Sequence[Row],
 ) -> Row:
     found: Row = {}
     first = 0
@@ -191,6 +228,8 @@ def _of_groups(
                 value = getattr(stats, name)
                 if value is not None:
                     row[f"delay_{name}"] = value
+        if seen:
+            row |= seen[number]
         found |= {f"{group['name']}.{k}": v for k, v in row.items()}
     return found
 
@@ -201,12 +240,13 @@ def series(
     links: Sequence[Link],
     samples: Mapping[int, Sequence[Sample]],
     end: int,
+    observed: Observed = NOTHING,
 ) -> list[Column]:
     """Queues and throughputs over time, at the plan's interval, from the samples next to it."""
     step = plan["observe"]["series_interval"]
     if not table or not step:
         return [(n, u, d, [] if isinstance(x, list) else b"") for n, u, d, x in table]
-    rows = []
+    rows: list[Row] = []
     for time in range(step, end + 1, step):
         row: Row = {"time": time / 1e9}
         for link in links:
@@ -218,5 +258,6 @@ def series(
             if now.time > before.time:
                 rate = (now.bytes - before.bytes) * 8e9 / (now.time - before.time)
                 row[f"{link.name}.throughput"] = rate
+        row |= {name: values[len(rows)] for name, values in observed.series if name != "time"}
         rows.append(row)
     return put(table, rows)

@@ -46,9 +46,13 @@ _OPENVSWITCH = {"debian": "openvswitch-switch", "": "openvswitch"}
 _OPENVSWITCH_COMMON = {"debian": "openvswitch-common", "": "openvswitch"}
 
 PACKAGES: Mapping[str, Mapping[str, str]] = {
+    "bc": {"": "bc"},
+    "bison": {"": "bison"},
     "curl": {"": "curl"},
     "ethtool": {"": "ethtool"},
     "flent": {"": "flent"},
+    "flex": {"": "flex"},
+    "gcc": {"": "gcc"},
     "ip": {"fedora": "iproute", "": "iproute2"},
     "iperf3": {"suse": "iperf", "": "iperf3"},
     "java": {
@@ -57,6 +61,14 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
         "alpine": "openjdk17-jre-headless",
         "": "java-17-openjdk-headless",
     },
+    "libc.a": {
+        "debian": "libc6-dev",
+        "fedora": "glibc-static",
+        "arch": "glibc",
+        "suse": "glibc-devel-static",
+        "": "musl-dev",
+    },
+    "make": {"": "make"},
     "nginx": {"debian": "nginx-light", "": "nginx"},
     "ovs-ofctl": _OPENVSWITCH_COMMON,
     "ovs-vsctl": _OPENVSWITCH,
@@ -65,6 +77,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
     "ovsdb-tool": _OPENVSWITCH_COMMON,
     "ping": {"debian": "iputils-ping", "": "iputils"},
     "sockperf": {"": "sockperf"},
+    "strip": {"": "binutils"},
     "ss": {"fedora": "iproute", "": "iproute2"},
     "tc": {"fedora": "iproute-tc", "": "iproute2"},
     "tcpdump": {"": "tcpdump"},
@@ -74,6 +87,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
         "suse": "wireshark",
         "": "tshark",
     },
+    "zstd": {"": "zstd"},
 }
 """By program and family, the package that has it; under the empty name, that of all others."""
 

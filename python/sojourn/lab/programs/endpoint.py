@@ -17,7 +17,15 @@ from sojourn import _core
 from sojourn.lab.programs.balanced import Balanced
 from sojourn.lab.programs.plan import Flow, Run
 from sojourn.lab.programs.program import Ended, Program, Ready
-from sojourn.lab.programs.results import EndpointResult, GroupStats, Stats, Transfer
+from sojourn.lab.programs.results import (
+    BulkResult,
+    EndpointResult,
+    FlowResult,
+    GroupStats,
+    Sample,
+    Stats,
+    Transfer,
+)
 from sojourn.lab.programs.summaries import summarize, summary
 
 PACKETS = ("cbr", "packets", "replay", "voip", "external")
@@ -63,7 +71,7 @@ def programs(run: Run, flows: Iterable[Flow], balanced: Balanced | None = None) 
 
 def collect(
     run: Run, ended: Sequence[Ended], end: int
-) -> tuple[dict[int, EndpointResult], dict[int, GroupStats], list[str]]:
+) -> tuple[dict[int, FlowResult], dict[int, GroupStats], list[str]]:
     """Return the results of flows and groups by their numbers, and what went wrong.
 
     `end` is when the run ended, in nanoseconds since its start. Raises `PolicyError` at
@@ -78,7 +86,17 @@ def collect(
         report = json.loads(_core.endpoint_report(run.probed_json, run.seed, logs, end))
     except ValueError as error:
         return {}, {}, [*errors, f"an endpoint's log: {error}"]
-    flows = {item["flow"]: _flow(run, item) for item in report["flows"]}
+    flows, groups = read_report(run, report)
+    # Endless transfers are those of other programs here.
+    ours = {flow.flow for flow in (*run.flows, *run.probes) if flow.app in APPS}
+    return {number: flow for number, flow in flows.items() if number in ours}, groups, errors
+
+
+def read_report(
+    run: Run, report: dict[str, Any]
+) -> tuple[dict[int, FlowResult], dict[int, GroupStats]]:
+    """Return the results of flows and groups by their numbers (`_core.endpoint_report`)."""
+    flows = {item["flow"]: _result(run, item) for item in report["flows"]}
     members: dict[int, set[int]] = {}
     for flow in (*run.flows, *run.probes):
         members.setdefault(flow.group, set()).add(flow.flow)
@@ -95,7 +113,33 @@ def collect(
         )
         for item in report["groups"]
     }
-    return flows, groups, errors
+    return flows, groups
+
+
+def _result(run: Run, item: dict[str, Any]) -> FlowResult:
+    flow = (*run.flows, *run.probes)[item["flow"]]
+    return _bulk(flow, item) if flow.app == "bulk" else _flow(run, item)
+
+
+def _bulk(flow: Flow, item: dict[str, Any]) -> BulkResult:
+    sent, before, retransmitted, timeouts = [], flow.start or 0, 0, 0
+    for one in item["samples"]:
+        expired = one["timeouts"]
+        sent.append(
+            Sample(
+                before, one["at"], 0, one["retransmitted"] - retransmitted, one["window"],
+                one["smoothed_rtt"], None if expired is None else expired - timeouts,
+            )
+        )  # fmt: skip
+        before, retransmitted, timeouts = one["at"], one["retransmitted"], expired or 0
+    received, before, delivered = [], flow.start or 0, 0
+    for at, count in item["deliveries"]:
+        received.append(Sample(before, at, count - delivered))
+        before, delivered = at, count
+    errors = [f"{os.strerror(number)} ({count} times)" for number, count in item["errors"]]
+    return BulkResult(
+        flow.flow, flow.name, flow.number, "; ".join(errors) or None, tuple(sent), tuple(received)
+    )
 
 
 def _flow(run: Run, item: dict[str, Any]) -> EndpointResult:

@@ -37,7 +37,7 @@ def names(flow: Flow) -> tuple[str, str]:
 def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
     """Return the receiving end, which ends with its client.
 
-    Of several, one of which the client will be sent to, `one_of` tells it from the others.
+    `one_of` distinguishes servers of the same flow, one of which the balancer will choose.
     """
     argv = [path, "--server", "--one-off", "--json", "--forceflush"]
     argv += ["--bind", address(flow.receiver), "--port", str(flow.port)]
@@ -47,6 +47,7 @@ def server(path: str, flow: Flow, interval: float, one_of: str = "") -> Program:
         node=flow.receiver,
         argv=tuple(argv),
         ends=not one_of,
+        one_of=names(flow)[1] if one_of else "",
         ready=Ready.LISTENING,
         port=flow.port,
     )

@@ -6,9 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sojourn.lab.programs import endpoint, installed, iperf3, ping, probe, stack, store, web
+from sojourn.lab.programs import (
+    command,
+    endpoint,
+    installed,
+    iperf3,
+    ping,
+    probe,
+    stack,
+    store,
+    web,
+)
 from sojourn.lab.programs.balanced import Balanced, find
-from sojourn.lab.programs.errors import NotPossible, Problem
+from sojourn.lab.programs.errors import MissingProgram, NotPossible, Problem
 from sojourn.lab.programs.ping import Ping
 from sojourn.lab.programs.plan import Flow, Run, mtu, read
 from sojourn.lab.programs.probe import Probe
@@ -47,6 +57,8 @@ class Collected:
     """Those of `Options.probes`, in their order."""
     errors: tuple[str, ...]
     """What went wrong, all flows together."""
+    waits: Mapping[str, float] = field(default_factory=dict)
+    """Share of its time for which each program was ready and waited for a processor, by name."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +104,10 @@ class Lineup:
         browsers = [ended[name] for name in self._browsers]
         browsed, more, web_errors = web.collect(self.run, sessions, browsers)
         groups |= more
+        own_programs = command.collect(self.run, ended)
         planned = {flow.group for flow in self.run.flows}
-        flows = tuple(self._collect(flow, ended, {**made, **browsed}) for flow in self.run.flows)
+        found = {**made, **browsed, **own_programs}
+        flows = tuple(self._collect(flow, ended, found) for flow in self.run.flows)
         pings = tuple(
             ping.collect(asked, ended[name], wall)
             for asked, name in zip(self.options.pings, self._pings, strict=True)
@@ -119,11 +133,11 @@ class Lineup:
             name, server_name = iperf3.names(flow)
             client, server = ended.get(name), ended.get(server_name)
             if self.balanced is not None and flow.group in self.balanced.groups:
-                # The one that has heard of its client is the one that was chosen.
+                # The chosen server ended with its client; the others were stopped.
                 nodes = self.balanced.servers
                 server = max(
                     (ended[f"{server_name}-{node}"] for node in nodes),
-                    key=lambda one: len(one.stdout),
+                    key=lambda one: (one.signalled is None, len(one.stdout)),
                 )
             if client is not None and server is not None:
                 return iperf3.collect(flow, client, server)
@@ -133,6 +147,7 @@ class Lineup:
 NEEDED: dict[str, tuple[str, ...]] = {
     "bulk": ("iperf3",),
     "web": ("nginx",),
+    command.APP: (),
     **dict.fromkeys(endpoint.APPS, ()),
 }
 """The applications that there are, and the programs that they need."""
@@ -164,18 +179,15 @@ def prepare(
         names.append(balanced.name)
     settings = stack.Settings(names, kernel or stack.Kernel.here())
     for flow in run.flows:
-        if flow.app == "web":
-            ways = [(node, flow.receiver) for node in flow.servers]
-            settings.add(flow, flow.receiver, ways if balanced is None else balanced.ways(flow))
-        else:
-            ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
-            settings.add(flow, flow.sender, ways)
+        _demand(flow, settings, balanced)
     spoken = [*run.flows, *run.probes]
     if asked := store_in(run.plan):
         spoken.append(store.ask(settings, asked))
     problems += settings.problems
     if problems:
         raise NotPossible(problems)
+    if missing := command.problems(run, command.here):
+        raise MissingProgram(missing)
     needed = {name for flow in run.flows for name in NEEDED[flow.app]}
     if options.pings:
         needed.add("ping")
@@ -207,6 +219,8 @@ def prepare(
         ping.program(paths["ping"], asked, number, run.duration)
         for number, asked in enumerate(options.pings)
     ]
+    for program in command.programs(run):
+        (servers if program.start_at is None else clients).append(program)
     clients = sorted([*clients, *pings], key=lambda program: program.start_at or 0)
     return Lineup(
         run=run,
@@ -221,6 +235,18 @@ def prepare(
         _browsers=tuple(program.name for program in sites if program.log),
         _pings=tuple(program.name for program in pings),
     )
+
+
+def _demand(flow: Flow, settings: stack.Settings, balanced: Balanced | None) -> None:
+    """Ask the hosts for what a flow's transport says."""
+    if flow.app == command.APP:
+        command.demand(flow, settings)
+    elif flow.app == "web":
+        ways = [(node, flow.receiver) for node in flow.servers]
+        settings.add(flow, flow.receiver, ways if balanced is None else balanced.ways(flow))
+    else:
+        ways = [(flow.sender, flow.receiver)] if balanced is None else balanced.ways(flow)
+        settings.add(flow, flow.sender, ways)
 
 
 def _possible(run: Run, options: Options) -> list[Problem]:

@@ -42,6 +42,8 @@ class Flow:
     payload: int
     """The longest that its application sends as a packet, or writes; 0 if it sends streams."""
     tcp: dict[str, Any] | None
+    command: dict[str, Any] | None = None
+    """Words, folder and files of programs of the user's own."""
 
     @property
     def port(self) -> int:
@@ -105,6 +107,7 @@ def read(plan_json: str, seed: int, probed_json: str | None = None) -> Run:
             app=item["app"],
             payload=item["payload"],
             tcp=item["tcp"],
+            command=item["command"],
         )
         for item in listed
     )

@@ -12,10 +12,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from sojourn.lab.errors import DeadlinePassed, LabError, SandboxDied
+from sojourn.lab.machine.waiting import Waits
 from sojourn.lab.programs.errors import NotPossible, Problem
 from sojourn.lab.programs.lineup import Collected, Lineup
 from sojourn.lab.programs.plan import SECOND, address
@@ -27,10 +29,11 @@ READY_TIMEOUT = 30.0
 """Seconds that programs may take until they can be relied upon."""
 LEAD = SECOND // 5
 """From the moment when all is ready to the run's start: whoever waits for it is told before."""
-GRACE = 3.0
-"""Seconds that a program may take to write its results when it was told to stop."""
-STILL_WRITING = 0.5
-"""Seconds that a server may take to write its results when its client has gone."""
+GRACE = 10.0
+"""Seconds that a program may take to write its results when it was told to stop, or when its
+client has ended. A loaded machine needs several."""
+POLL = 0.01
+"""Seconds between looks at programs of which one will end."""
 NICE = -15
 """Priority of programs: they only answer packets, and are not to wait for what else runs."""
 
@@ -56,6 +59,7 @@ class Stage:
         self._started: dict[str, int] = {}
         self._signalled: dict[str, int] = {}
         self._waiting: list[int] = []
+        self._waits = Waits()
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +98,9 @@ class Stage:
             try:
                 if program.ready is Ready.LISTENING:
                     self.hosts[program.node].wait_port(program.port, left, by=running)
+                elif program.ready is Ready.BOUND:
+                    host = self.hosts[program.node]
+                    host.wait_port(program.port, left, protocol="any", by=running)
                 elif program.ready is Ready.SAYS_SO:
                     running.wait_output(READY, left)
             except SandboxDied:
@@ -130,6 +137,7 @@ class Stage:
             while (now := time.monotonic_ns() - self.start) < at:
                 if tick is not None and now >= looked + step:
                     looked = now
+                    self._watch()
                     if not tick(now):
                         self.ended = now
                         self._stop_all()
@@ -140,6 +148,15 @@ class Stage:
             act(program)
         return True
 
+    def _watch(self, *names: str) -> None:
+        """Take note of how long these programs waited for a processor, or all that run."""
+        pids = {
+            name: running.pid
+            for name, running in self._running.items()
+            if running.running and running.pid and (not names or name in names)
+        }
+        self._waits.look(pids, time.monotonic())
+
     def _acts(self) -> list[tuple[int, Callable[[Program], None], Program]]:
         """Starts and stops in the order of their times; a stop before a start at the same time."""
         duration = self.lineup.run.duration
@@ -149,8 +166,10 @@ class Stage:
                 stop = duration if program.stop_at is None else min(program.stop_at, duration)
                 acts.append((program.start_at, self._start, program))
                 acts.append((stop, self._stop, program))
-            elif program.waits:
-                acts.append((duration, _nothing, program))
+            elif program.stop_at is not None:
+                acts.append((min(program.stop_at, duration), self._stop, program))
+            # Programs may all end earlier than the run.
+            acts.append((duration, _nothing, program))
         return sorted(acts, key=lambda act: (act[0], act[1] == self._start))
 
     def collect(self) -> Collected:
@@ -158,8 +177,7 @@ class Stage:
         for program in self.lineup.programs:
             if program.start_at is not None or program.ends:
                 self._wait(program, GRACE)
-        if self.lineup.balanced is not None:
-            time.sleep(STILL_WRITING)  # nobody waits for servers of which one was chosen
+        self._wait_for_chosen()
         for program in self.lineup.programs:
             if self._wait(program, 0.0) is None:
                 self._stop(program)
@@ -167,8 +185,10 @@ class Stage:
         for one in ended.values():
             for suffix, text in (("out", one.stdout), ("err", one.stderr)):
                 if text:
-                    (self.raw / f"{one.program.name}.{suffix}").write_bytes(text)
-        return self.lineup.collect(ended, self.wall, self.ended)
+                    last = text[-(one.program.written or len(text)) :]
+                    (self.raw / f"{one.program.name}.{suffix}").write_bytes(last)
+        collected = self.lineup.collect(ended, self.wall, self.ended)
+        return replace(collected, waits=self._waits.shares())
 
     def _start(self, program: Program) -> None:
         with ExitStack() as mine:
@@ -186,6 +206,7 @@ class Stage:
             self._running[program.name] = self.hosts[program.node].spawn(
                 program.argv,
                 env=program.environment,
+                cwd=program.folder,
                 stdin=stdin,
                 fds=fds,
                 limit=program.kept,
@@ -199,8 +220,9 @@ class Stage:
     def _stop(self, program: Program) -> None:
         running = self._running.get(program.name)
         if running is not None:
+            self._watch(program.name)
             self._signalled.setdefault(program.name, time.monotonic_ns())
-            running.signal(program.stop_signal, group=False)
+            running.signal(program.stop_signal, group=program.group)
 
     def _stop_all(self) -> None:
         for program in self.lineup.programs:
@@ -215,6 +237,19 @@ class Stage:
         with suppress(DeadlinePassed):
             return running.wait(timeout)
         return None
+
+    def _wait_for_chosen(self) -> None:
+        """Wait until one of each set `Program.one_of` has ended, at most `GRACE` seconds."""
+        sets: dict[str, list[Program]] = {}
+        for program in self.lineup.programs:
+            if program.one_of:
+                sets.setdefault(program.one_of, []).append(program)
+        deadline = time.monotonic() + GRACE
+        for members in sets.values():
+            while all(self._wait(program, 0.0) is None for program in members):
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(POLL)
 
     def _ended(self, program: Program) -> Ended:
         running = self._running.get(program.name)
@@ -233,6 +268,7 @@ class Stage:
             log=log if program.log else None,
             started=self._started[program.name] - self.start,
             signalled=None if signalled is None else signalled - self.start,
+            ended=None if running.ended_at is None else running.ended_at - self.start,
         )
 
 

@@ -14,6 +14,8 @@ class Ready(Enum):
     AT_ONCE = "at once"
     LISTENING = "listening"
     """When its `port` is listened on."""
+    BOUND = "bound"
+    """When its `port` is listened on over TCP, or bound over UDP."""
     SAYS_SO = "says so"
     """When it has written `READY` to its standard output."""
 
@@ -40,6 +42,9 @@ class Program:
     stop_signal: Signals = Signals.SIGTERM
     ends: bool = False
     """Whether it ends by itself, with its client or at the run's end, and is given time to."""
+    one_of: str = ""
+    """The name of a set of programs, exactly one of which ends by itself: the server that the
+    balancer chose. All of the set are given time until that one has ended."""
     ready: Ready = Ready.AT_ONCE
     port: int = 0
     inputs: tuple[bytes | int, ...] = ()
@@ -50,6 +55,12 @@ class Program:
     """Whether it reads the run's start, a line of `CLOCK_MONOTONIC` nanoseconds, on its standard
     input."""
     environment: dict[str, str] = field(default_factory=dict)
+    folder: str | None = None
+    """Its working folder; an empty one of its own if `None`."""
+    group: bool = False
+    """Whether what it started gets its signals too."""
+    written: int | None = None
+    """Last bytes of each of its standard streams that are written down; all if `None`."""
     kept: int = 64 << 20
     """Bytes of each of its standard streams that are kept."""
 
@@ -69,6 +80,8 @@ class Ended:
     """When it was started, in nanoseconds after the run's start (before it, if negative)."""
     signalled: int | None = None
     """When it was told to stop."""
+    ended: int | None = None
+    """When it ended."""
 
     @property
     def trouble(self) -> str:

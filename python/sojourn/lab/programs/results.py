@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Sample:
     """At the interval's end, in bytes."""
     rtt: int | None = None
     """Smoothed, at the interval's end."""
+    timeouts: int | None = None
+    """Expiries of the retransmission timer, if the kernel counts them."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,51 @@ class BulkResult(FlowResult):
             if inside > 0 and sample.end > sample.start:
                 total += sample.bytes * inside / (sample.end - sample.start)
         return total * 8e9 / (end - start)
+
+
+@dataclass(frozen=True)
+class ProgramEnd:
+    """How a program of the user's own ended."""
+
+    role: str
+    """`client` or `server`."""
+    command: str
+    status: int | None
+    """Exit status, or minus the number of the signal that ended it; `None` if it never started."""
+    started: int | None
+    """Before the run's start, if negative."""
+    ended: int | None
+    stopped: bool
+    """Whether it was told to end, at its stop or at the run's end."""
+    killed: bool
+    """Whether it did not do so."""
+    last: str
+    """The last line that it wrote, on standard error if there is any."""
+
+    @property
+    def failure(self) -> str:
+        """What went wrong, in a line; empty if nothing did."""
+        if self.stopped or self.status == 0:
+            return ""
+        said = f": {self.last}" if self.last else ""
+        return f"{self.role}: `{self.command}`: {self.outcome}{said}"
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in a few words."""
+        if self.status is None:
+            return "it was not started" if self.started is None else "it did not end"
+        if self.killed:
+            return "ended by SIGKILL: it did not end when it was told to"
+        if self.stopped:
+            return "told to end"
+        return (
+            f"ended by signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """It as plain data."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -228,3 +276,10 @@ class WebResult(FlowResult):
     objects: tuple[WebObject, ...] = ()
     """As they ended."""
     pages: tuple[Page, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandResult(FlowResult):
+    """A flow of programs of the user's own."""
+
+    programs: tuple[ProgramEnd, ...] = ()

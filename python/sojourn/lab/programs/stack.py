@@ -107,6 +107,21 @@ class Route:
             found["features"] = 1
         return found
 
+    def words(self) -> list[str]:
+        """Return them in the words of `ip route`."""
+        found = []
+        if self.congestion is not None:
+            found += ["congctl", self.congestion]
+        if self.initcwnd is not None:
+            found += ["initcwnd", str(self.initcwnd)]
+        if self.rto_min is not None:
+            found += ["rto_min", "lock", f"{self.rto_min // _MS}ms"]
+        if self.quickack:
+            found += ["quickack", "1"]
+        if self.ecn:
+            found += ["features", "ecn"]
+        return found
+
 
 @dataclass
 class HostSettings:
@@ -116,6 +131,12 @@ class HostSettings:
     """Full names, such as net.ipv4.tcp_sack."""
     routes: dict[int, Route] = field(default_factory=dict)
     """By the node that the route leads to."""
+
+
+def default() -> dict[str, Any]:
+    """Return the transport of a flow that says nothing of it."""
+    tcp: dict[str, Any] = json.loads(_core.parse_tcp("cubic"))
+    return tcp
 
 
 def socket(tcp: dict[str, Any]) -> Socket:
@@ -233,10 +254,12 @@ def sysctls(tcp: dict[str, Any]) -> dict[str, str]:
     """Return the sysctls below net.ipv4 that a transport asks for.
 
     Half of a socket's receive buffer is window, or what the kernel takes for half (it counts what
-    packets occupy); a window that does not grow has its size from the start.
+    packets occupy), if the window is payload; a window that does not grow has its size from the
+    start.
     """
     window, autotune = tcp["receive_window"], tcp["autotune"]
-    most = min(2 * window, 2**31 - 1)
+    memory = window if tcp["memory"] == "truesize" else 2 * window
+    most = min(memory, 2**31 - 1)
     first = min(131_072, most) if autotune else most
     buffer = min(tcp["send_buffer"], 2**31 - 1)
     return {
@@ -274,7 +297,7 @@ def refusals(tcp: dict[str, Any], settings: Settings) -> Iterator[tuple[str, str
     longest = LONGEST_MTU - TCP_HEADERS
     if not 88 <= tcp["mss"] <= longest:
         yield f"mss {tcp['mss']}", f"88 to {longest} bytes are possible"
-    if tcp["ecn"] in ("accurate", "l4s") and tcp["congestion"]["name"] != "dctcp":
+    if tcp["ecn"] in ("accurate", "l4s", "accecn") and tcp["congestion"]["name"] != "dctcp":
         yield f"ecn {tcp['ecn']}", "this kernel has off, classic, and accurate with dctcp"
     if not 1 <= tcp["syn_retries"] <= 127:
         yield f"syn_retries {tcp['syn_retries']}", "Linux has 1 to 127"
@@ -342,7 +365,7 @@ def _congestion(tcp: dict[str, Any], kernel: Kernel) -> Iterator[tuple[str, str]
 
 
 def _core_control(name: str) -> dict[str, Any]:
-    """Return a control's parameters as the kernel's code has them: those of the profile linux-6."""
+    """Return a control's parameters as the kernel's code has them: the profile linux-7.3's."""
     control: dict[str, Any] = json.loads(_core.parse_tcp(name))["congestion"]
     return control
 

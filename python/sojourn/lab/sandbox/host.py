@@ -200,10 +200,10 @@ class Host:
         port: int,
         timeout: float,
         *,
-        protocol: Literal["tcp", "udp"] = "tcp",
+        protocol: Literal["tcp", "udp", "any"] = "tcp",
         by: Process | None = None,
     ) -> None:
-        """Waits until somebody listens on a TCP port here, or has bound a UDP port.
+        """Waits until somebody listens on a TCP port here, or has bound a UDP port, or either.
 
         If `by`, the program that is to do so (in the foreground), ends first, `LabError` says how.
         """

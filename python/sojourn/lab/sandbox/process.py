@@ -66,6 +66,8 @@ class Process:
         self._done = threading.Event()
         self._result: Message | None = None
         self._lost: str | None = None
+        self.ended_at: int | None = None
+        """When its end was told: `CLOCK_MONOTONIC` in nanoseconds."""
         self.pid = _pid_of(handle)
         """Process id as seen from here; 0 if it ended at once."""
         os.close(handle)
@@ -81,6 +83,7 @@ class Process:
     def end(self, message: Message) -> None:
         """Notes how it ended (the keeper calls this)."""
         self._result = message
+        self.ended_at = time.monotonic_ns()
         self._done.set()
 
     def lost(self, why: str) -> None:

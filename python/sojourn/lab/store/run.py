@@ -346,7 +346,10 @@ class StoreRun:
         # The last request's answer may come before the plan's end, and the links go then.
         outcome = replace(read_outcome(self.wire.output), complete=True)
         health = {**outcome.health, "stolen_share": self.stolen}
-        against = [*doubts(self.plan, health, lost, collected), *doubts_of(about)]
+        against = [
+            *doubts(self.plan, health, lost, collected, preferred=self.wire.realtime),
+            *doubts_of(about),
+        ]
         real = {
             **about_run(self.engine, self.lineup, self.hosts, sandbox, against),
             "realtime": self.wire.realtime,

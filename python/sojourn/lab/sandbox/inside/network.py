@@ -6,6 +6,7 @@ namespace in which they were opened.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import ipaddress
 import os
@@ -15,6 +16,7 @@ import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -347,30 +349,34 @@ def index(name: str) -> int:
 def iproute() -> Any:
     """pyroute2's `IPRoute`.
 
-    The package's own `__init__` imports all of its subsystems, most of a second's work, so it is
-    stepped around; should a later version not bear that, it is imported as usual.
+    The package's own `__init__` imports all of its subsystems, most of a second's work. It runs
+    only when a name is asked for that no module of the package has, as other importers may do.
     """
     if "pyroute2" not in sys.modules:
         spec = importlib.util.find_spec("pyroute2")
         if spec is None:
             raise ImportError("no module named pyroute2")
-        package = types.ModuleType("pyroute2")
-        package.__path__ = list(spec.submodule_search_locations or ())
-        package.__spec__ = spec
-        sys.modules["pyroute2"] = package
-        try:
-            from pyroute2.iproute.linux import IPRoute
-        except Exception:  # noqa: BLE001 - whatever it is, the usual way shows it
-            for module in [m for m in sys.modules if m.partition(".")[0] == "pyroute2"]:
-                del sys.modules[module]
-        else:
-            return IPRoute
-        from pyroute2 import IPRoute as Usual
-
-        return Usual
+        sys.modules["pyroute2"] = _without_init(spec)
     from pyroute2.iproute.linux import IPRoute
 
     return IPRoute
+
+
+def _without_init(spec: ModuleSpec) -> types.ModuleType:
+    """A package whose `__init__` runs when it is first needed."""
+    package = importlib.util.module_from_spec(spec)
+
+    def missing(name: str) -> Any:
+        if not name.startswith("__"):
+            if importlib.util.find_spec(f"{spec.name}.{name}"):
+                return importlib.import_module(f"{spec.name}.{name}")
+            if vars(package).pop("__getattr__", None) and spec.loader:
+                spec.loader.exec_module(package)
+                return getattr(package, name)
+        raise AttributeError(f"module {spec.name!r} has no attribute {name!r}")
+
+    vars(package)["__getattr__"] = missing
+    return package
 
 
 def ioctl_ethtool() -> Any:

@@ -12,32 +12,34 @@ STATES = {"tcp": 0x0A, "udp": 0x07}
 
 
 class Looker:
-    """Looks at the sockets of one protocol in one namespace, again and again.
+    """Looks at the sockets of one protocol, or `any`, in one namespace, again and again.
 
     An open file of /proc/net stays with the namespace in which it was opened.
     """
 
     def __init__(self, netns: int, home: int, protocol: str) -> None:
-        self.state = STATES[protocol]
-        self.fds: list[int] = []
+        self.fds: list[tuple[int, int]] = []
+        """Files, each with the state of a socket that is open."""
         syscalls.setns(netns, syscalls.CLONE_NEWNET)
         try:
-            for name in (protocol, f"{protocol}6"):
-                with suppress(FileNotFoundError):  # no IPv6 here
-                    path = f"/proc/self/net/{name}"
-                    self.fds.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            for each in STATES if protocol == "any" else (protocol,):
+                for name in (each, f"{each}6"):
+                    with suppress(FileNotFoundError):  # no IPv6 here
+                        path = f"/proc/self/net/{name}"
+                        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                        self.fds.append((fd, STATES[each]))
         finally:
             syscalls.setns(home, syscalls.CLONE_NEWNET)
 
     def __del__(self) -> None:
-        for fd in self.fds:
+        for fd, _ in self.fds:
             os.close(fd)
 
     def open(self, port: int) -> bool:
         """Whether `port` is listened on now."""
-        return any(port in self._ports(fd) for fd in self.fds)
+        return any(port in self._ports(fd, state) for fd, state in self.fds)
 
-    def _ports(self, fd: int) -> set[int]:
+    def _ports(self, fd: int, state: int) -> set[int]:
         os.lseek(fd, 0, os.SEEK_SET)
         text = bytearray()
         while chunk := os.read(fd, 65536):
@@ -45,6 +47,6 @@ class Looker:
         found = set()
         for line in text.decode("ascii", "replace").splitlines()[1:]:
             fields = line.split()
-            if len(fields) > 3 and int(fields[3], 16) == self.state:
+            if len(fields) > 3 and int(fields[3], 16) == state:
                 found.add(int(fields[1].rpartition(":")[2], 16))
         return found

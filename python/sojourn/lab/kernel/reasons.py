@@ -1,0 +1,127 @@
+"""Why the kernel's disciplines drop packets, by their counters.
+
+The reasons are the simulator's: `early` by the policy's probability or schedule, `forced` above its
+upper threshold, `overflow` for lack of room, `ack_filter` acknowledgements that a later one makes
+redundant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+REASONS = ("early", "forced", "overflow", "ack_filter", "measurement")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How a discipline counts its drops."""
+
+    rest: tuple[str, ...]
+    """The reasons of what no counter tells: known if it is one, or if nothing is left."""
+    told: Mapping[str, tuple[str, ...]]
+    """The counters of a reason, as `tc -s -j` calls them."""
+    room: tuple[str, str] | None = None
+    """The most memory ever used, and its limit: nothing overflowed if that was never exceeded."""
+
+
+_LIMIT = ("drop_overlimit",)
+_REFUSED = Counted(("overflow",), {})
+DISCIPLINES = {
+    "pfifo": _REFUSED,
+    "bfifo": _REFUSED,
+    "tbf": _REFUSED,
+    # What exceeds the memory is counted among what exceeds the limit.
+    "codel": Counted(("early",), {"overflow": _LIMIT}),
+    "fq_codel": Counted(("early",), {"overflow": _LIMIT}),
+    "pie": Counted(("early",), {"overflow": ("overlimit",)}),
+    "fq_pie": Counted(("early",), {"overflow": ("overlimit",)}),
+    # `early` of both has the drops above the threshold too.
+    "red": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
+    "choke": Counted(("early", "forced"), {"overflow": ("pdrop",)}),
+    "sfb": Counted(
+        ("early",),
+        {"overflow": ("queuedrop", "childdrop"), "forced": ("bucketdrop", "penaltydrop")},
+    ),
+    "cake": Counted(
+        ("early", "overflow"), {"ack_filter": ("ack_drops",)}, ("memory_used", "memory_limit")
+    ),
+    "dualpi2": Counted(("early", "forced", "overflow"), {}),
+}
+"""By the name of the discipline; reasons that stand nowhere are none of its own."""
+
+MARKS = ("ecn_mark", "ecn-mark", "marked", "ecn_mark_l4s")
+"""What `tc` calls packets marked instead of dropped."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The counters of a discipline and of what it holds."""
+
+    kind: str
+    """The discipline that decides: the innermost one."""
+    values: Mapping[str, int]
+
+    def since(self, before: Counters) -> Counters:
+        """Return what was counted since `before`; limits and peaks stay."""
+        counted = DISCIPLINES.get(self.kind)
+        stay = (counted and counted.room) or ()
+        values = {
+            name: n if name in stay else n - before.values.get(name, 0)
+            for name, n in self.values.items()
+        }
+        return Counters(self.kind, values)
+
+    @property
+    def drops(self) -> int:
+        """Packets dropped, for any reason."""
+        return self.values.get("drops", 0)
+
+    @property
+    def marks(self) -> int | None:
+        """Packets marked, if the discipline counts them."""
+        known = [self.values[name] for name in MARKS if name in self.values]
+        return sum(known) if known else None
+
+
+def read(listed: Sequence[Mapping[str, Any]], handle: str, device: str) -> Counters | None:
+    """Return the counters of a device's discipline, of what `tc -s -j qdisc show` lists."""
+    here = [one for one in listed if one.get("dev") == device]
+    found = next((one for one in here if one.get("handle") == handle), None)
+    if found is None:
+        return None
+    # An inner discipline knows the reasons; only the outer one counts all drops.
+    inner = next((one for one in here if one.get("parent", "").startswith(handle)), None)
+    values = _numbers(inner or {}) | _numbers(found)
+    for tin in found.get("tins", ()):
+        for name in ("ecn_mark", "ack_drops"):
+            values[name] = values.get(name, 0) + tin[name]
+    return Counters((inner or found)["kind"], values)
+
+
+def _numbers(one: Mapping[str, Any]) -> dict[str, int]:
+    return {name: value for name, value in one.items() if type(value) is int}
+
+
+def split(counters: Counters) -> dict[str, int]:
+    """Return drops by reason as the metrics of a link, as far as they are known."""
+    counted = DISCIPLINES.get(counters.kind)
+    if counted is None:
+        return {}
+    found = {
+        reason: sum(counters.values.get(name, 0) for name in names)
+        for reason, names in counted.told.items()
+    }
+    left = counters.drops - sum(found.values())
+    rest = counted.rest
+    if counted.room is not None:
+        most, limit = (counters.values.get(name) for name in counted.room)
+        if most is not None and limit is not None and most <= limit:
+            rest = tuple(reason for reason in rest if reason != "overflow")
+            found["overflow"] = 0
+    if len(rest) == 1 or left == 0:
+        found |= dict.fromkeys(rest, left)
+    none = set(REASONS) - set(counted.rest) - set(counted.told)
+    found |= dict.fromkeys(none, 0)
+    return {f"drops_{reason}": found[reason] for reason in REASONS if reason in found}

@@ -1,0 +1,251 @@
+"""`command`: programs of the user's own at both ends of a flow, in real or virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.lab.programs import stack
+from sojourn.lab.programs.errors import Problem
+from sojourn.lab.programs.plan import SECOND, Flow, Run, address
+from sojourn.lab.programs.program import Ended, Program, Ready
+from sojourn.lab.programs.results import CommandResult, ProgramEnd
+from sojourn.scenario.commands import filled
+
+APP = "command"
+KEPT = 64 << 10
+"""Bytes of each standard stream that are kept, the last ones."""
+ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+"""What programs find in their environment besides the usual, on hosts of either kind."""
+LINE = 300
+"""Characters of a program's last line that are told."""
+
+Find = Callable[[str, Path], str | None]
+"""Gives the path of a program by its word and its folder, if it is there."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One end of a flow: a program and its arguments, ready to be started."""
+
+    flow: Flow
+    role: str
+    """`client` or `server`."""
+    words: tuple[str, ...]
+    folder: Path
+    listens: bool
+    """Whether others wait until it listens on the flow's port."""
+
+    @property
+    def name(self) -> str:
+        """A name for files and programs."""
+        return f"command-{self.role}-{self.flow.label}"
+
+    @property
+    def told(self) -> str:
+        """What it is called in messages."""
+        return f"{self.role} of `{self.flow.label}`: `{shlex.join(self.words)}`"
+
+    @property
+    def node(self) -> int:
+        """The host that runs it."""
+        return self.flow.sender if self.role == "client" else self.flow.receiver
+
+    @property
+    def start(self) -> int | None:
+        """When it is started, in nanoseconds of the run; a server is started before."""
+        return self.flow.start if self.role == "client" else None
+
+
+def commands(run: Run) -> list[Command]:
+    """Return the programs of all flows that ever start, servers first."""
+    found = []
+    for role in ("server", "client"):
+        for flow in run.flows:
+            if flow.command is None or flow.start is None or not flow.command[role]:
+                continue
+            words = filled(flow.command[role], values(flow, run.seed))
+            listens = role == "server" and any("{port}" in w for w in flow.command[role])
+            folder = Path(flow.command["folder"])
+            found.append(Command(flow, role, words, folder, listens))
+    return found
+
+
+def values(flow: Flow, seed: int) -> dict[str, str]:
+    """Return what stands for the placeholders of a flow's command lines."""
+    seconds = (flow.stop - (flow.start or 0)) / SECOND
+    return {
+        "from": address(flow.sender),
+        "to": address(flow.receiver),
+        "port": str(flow.port),
+        "number": str(flow.number),
+        "seed": str(seed),
+        "duration": f"{seconds:.9f}".rstrip("0").rstrip("."),
+    }
+
+
+def here(word: str, folder: Path) -> str | None:
+    """Return the path of a program of this machine."""
+    if "/" not in word:
+        return shutil.which(word)
+    path = folder / word
+    return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+
+
+ALLOWED = "an absolute path, a path beside the scenario such as ./server, or a program in PATH"
+"""What the first word of a command line may be."""
+
+
+def problems(run: Run, find: Find, allowed: str = ALLOWED) -> list[Problem]:
+    """Return what keeps programs from being started, each once for a group."""
+    found: dict[Problem, None] = {}
+    groups: set[tuple[int, str]] = set()
+    for command in commands(run):
+        if (command.flow.group, command.role) in groups:
+            continue
+        groups.add((command.flow.group, command.role))
+        place, told = command.flow.label, command.flow.command or {}
+        if not command.folder.is_dir():
+            found[Problem(place, str(command.folder), "there is no such folder")] = None
+            continue
+        if find(command.words[0], command.folder) is None:
+            has = f"no such program for the {command.role}: {allowed}"
+            found[Problem(place, command.words[0], has)] = None
+        for name, digest in told["files"].items():
+            if _digest(command.folder / name) != digest:
+                has = "it was changed since the scenario was read"
+                found[Problem(place, name, has)] = None
+    return list(found)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def demand(flow: Flow, settings: stack.Settings) -> None:
+    """Ask the hosts for what a flow's transport says: programs choose nothing of it themselves."""
+    tcp = flow.tcp
+    if tcp is None:
+        return
+    ways = [(flow.sender, flow.receiver), (flow.receiver, flow.sender)]
+    settings.add(flow, flow.sender, ways)
+    for sender, receiver in ways:
+        settings.control(flow, sender, receiver, tcp["congestion"]["name"])
+    asked, usual = stack.socket(tcp), stack.socket(stack.default())
+    for name, word in (
+        ("mss", "mss"),
+        ("paced", "pacing"),
+        ("nodelay", "nagle"),
+        ("blocking", "blocking"),
+    ):
+        if getattr(asked, name) != getattr(usual, name):
+            has = "an option of sockets, which the programs of `command` set themselves"
+            settings.problems.append(Problem(flow.label, word, has))
+
+
+def programs(run: Run) -> list[Program]:
+    """Return the programs of all flows for hosts of this machine, servers first."""
+    return [
+        Program(
+            name=command.name,
+            node=command.node,
+            argv=(here(command.words[0], command.folder) or command.words[0], *command.words[1:]),
+            start_at=command.start,
+            stop_at=command.flow.stop,
+            ready=Ready.BOUND if command.listens else Ready.AT_ONCE,
+            port=command.flow.port,
+            environment=dict(ENVIRONMENT),
+            folder=str(command.folder),
+            group=True,
+            written=KEPT,
+            kept=KEPT_HERE,
+        )
+        for command in commands(run)
+    ]
+
+
+KEPT_HERE = 16 << 20
+"""Bytes of which the last are kept, of a program of this machine."""
+
+
+def collect(run: Run, ended: Mapping[str, Ended]) -> dict[int, CommandResult]:
+    """Return what became of the programs of each flow, by the flow's number."""
+    ends = []
+    for command in commands(run):
+        one = ended[command.name]
+        stopped = one.signalled
+        if one.ended is not None and stopped is not None and one.ended < stopped:
+            stopped = None
+        ends.append(
+            (
+                command,
+                end_of(
+                    command, one.status, one.started, one.ended, stopped, one.stdout, one.stderr,
+                    killed=one.status == -signal.SIGKILL,
+                ),
+            )
+        )  # fmt: skip
+    return results(run, ends)
+
+
+def end_of(
+    command: Command,
+    status: int | None,
+    started: int | None,
+    ended: int | None,
+    stopped: int | None,
+    stdout: bytes,
+    stderr: bytes,
+    *,
+    killed: bool,
+) -> ProgramEnd:
+    """Return how a program ended; `stopped` is when it was told to, if it still ran then."""
+    said = (stderr.strip() or stdout.strip()).decode("utf-8", "replace").splitlines()
+    return ProgramEnd(
+        role=command.role,
+        command=shlex.join(command.words),
+        status=status,
+        started=started,
+        ended=ended,
+        stopped=stopped is not None,
+        killed=killed and stopped is not None,
+        last=said[-1][-LINE:] if said else "",
+    )
+
+
+def results(run: Run, ends: Iterable[tuple[Command, ProgramEnd]]) -> dict[int, CommandResult]:
+    """Return the results of flows of how their programs ended."""
+    by_flow: dict[int, list[ProgramEnd]] = {}
+    for command, end in ends:
+        by_flow.setdefault(command.flow.flow, []).append(end)
+    return {
+        flow.flow: CommandResult(
+            flow.flow,
+            flow.name,
+            flow.number,
+            "; ".join(failure for end in by_flow[flow.flow] if (failure := end.failure)) or None,
+            programs=tuple(by_flow[flow.flow]),
+        )
+        for flow in run.flows
+        if flow.flow in by_flow
+    }
+
+
+def told(results: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return how the programs of flows ended, for a run's record."""
+    return [
+        {"flow": f"{result.name}.{result.number}", **end.as_dict()}
+        for result in results
+        if isinstance(result, CommandResult)
+        for end in result.programs
+    ]
