@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,20 @@ def test_a_server_that_dies_gets_no_new_flow(fresh: Bench) -> None:
     assert look["servers"][1]["why"] == "its port has no link"
     assert fresh.once(count=2) == ["s1"] * 2
     fresh.servers[1].set_link("eth0", up=True)
+    fresh.until(lambda look: all(s["up"] for s in look["servers"]))
+
+
+def test_the_usual_probe_sees_that_a_program_has_died(fresh: Bench) -> None:
+    fresh.start()
+    assert set(fresh.once(count=4)) == {"s1", "s2"}
+    fresh.until(lambda look: look["decisions"]["made"] >= 4)
+    victim = fresh.programs[0]
+    time.sleep(1.0)  # some probes' time: the port is learned
+    victim.signal(signal.SIGKILL)
+    look = fresh.until(lambda look: not look["servers"][0]["up"])
+    assert "nobody listens at port 80" in look["servers"][0]["why"]
+    assert fresh.once(count=10) == ["s2"] * 10
+    fresh.programs[0] = fresh.servers[0].spawn(list(victim.argv))
     fresh.until(lambda look: all(s["up"] for s in look["servers"]))
 
 

@@ -54,6 +54,8 @@ def test_policies_that_need_backlogs(policy: str) -> None:
         (["--policy", "jsq", "--backlog", "wire:nobody-there:x,y"], "no wire listens"),
         (["--policy", "jsq", "--backlog", "wire:nobody-there:x"], "1 queues for 2 servers"),
         (["--policy", "jsq", "--backlog", "netlink:eth7,eth7"], "the same queue"),
+        (["--policy", "jsq", *["--backlog", "wire:w1:a"] * 2], "the same queue"),
+        (["--policy", "jsq", *["--backlog", "wire:w1:a,b"] * 2], "4 queues for 2 servers"),
         (["--policy", "jsq", "--backlog", "snmp:1,2"], "is meant"),
         (["--policy", "jsq", "--backlog", "netlink:nonesuch0,nonesuch1"], "nonesuch0"),
     ],
@@ -95,7 +97,7 @@ def test_a_queue_behind_a_shared_packet_socket(host: Host) -> None:
     said = serve(host, "--backlog", "netlink:one,two")
     process.stop()
     assert "93 packets" in said
-    assert "wire:SOCKET:LINK" in said
+    assert "--backlog wire:NAME1:LINK1 --backlog wire:NAME2:LINK2" in said
 
 
 def test_limits_and_rates_are_asked_for(host: Host) -> None:

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def wire(bench: Bench, name: str) -> Iterator[Process]:
+def wire(bench: Bench, name: str, rate: str = "50mbit") -> Iterator[Process]:
     """A wire between two hosts of the bench, whose two links stand for the servers' ports."""
     ends = ",".join(f"path:{host.path}" for host in bench.servers)
     command = [sys.executable, "-m", "sojourn.cli", "wire", "run", "--between", ends]
-    process = bench.switch_host.spawn([*command, "--name", name, "--rate", "50mbit", "--json"])
+    process = bench.switch_host.spawn([*command, "--name", name, "--rate", rate, "--json"])
     try:
         process.wait_output('"ends"', 60)
         yield process

@@ -401,6 +401,8 @@ class LoadBalancer(OSKenApp):
             flow = None
         if flow is not None and not self._reachable(flow):
             flow = None
+        if seen.opens:
+            self.health.opened(seen.ports[1], time.monotonic())
         if flow is None:
             flow = self._new(connection, port, seen, key)
             if flow is None:

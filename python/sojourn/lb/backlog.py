@@ -124,7 +124,7 @@ class NetlinkSource:
         self._route: Any = None
 
     def _ask(self) -> tuple[str, int, int]:
-        from pyroute2 import IPRoute
+        from pyroute2.iproute.linux import IPRoute
         from pyroute2.netlink.exceptions import NetlinkError
 
         try:
@@ -155,8 +155,9 @@ class NetlinkSource:
                 f"{self.text}: a program sends to {self.interface} through a packet socket, as "
                 "Open vSwitch's user-space datapath does. All its ports share one socket, whose "
                 "buffer fills first: this queue shows some 93 packets of the real backlog, and "
-                "drops never reach it. Shape on the servers' side of the link with `sojourn wire "
-                "run`, and read that: wire:SOCKET:LINK"
+                "drops never reach it. Shape on the servers' side of each link with a `sojourn "
+                "wire run` of its own, and read these, in the servers' order: --backlog "
+                "wire:NAME1:LINK1 --backlog wire:NAME2:LINK2"
             )
 
     def _switched_by_kernel(self) -> bool:
@@ -254,17 +255,24 @@ class Reader:
             source.close()
 
 
-def sources_of(text: str, servers: Sequence[str]) -> list[str]:
-    """A source for each server, from `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
+def sources_of(texts: Sequence[str], servers: Sequence[str]) -> list[str]:
+    """A source for each server, from texts `netlink:IF,IF,...` or `wire:SOCKET:LINK,LINK,...`."""
+    found = [source for text in texts for source in _listed(text)]
+    said = " ".join(texts)
+    if len(found) != len(servers):
+        raise BacklogError(
+            f"backlog {said!r}: {len(found)} queues for {len(servers)} servers "
+            f"({', '.join(servers)}); each server's port needs its own, in this order. Repeat "
+            "--backlog for queues of several wires"
+        )
+    if len(set(found)) < len(found):
+        raise BacklogError(f"backlog {said!r}: two ports have the same queue")
+    return found
+
+
+def _listed(text: str) -> list[str]:
     head, _, names = text.rpartition(":")
     listed = names.split(",") if head else []
     if not head or not all(listed) or head.split(":")[0] not in ("netlink", "wire"):
         raise BacklogError(f"backlog {text!r}: netlink:IF,... or wire:SOCKET:LINK,... is meant")
-    if len(listed) != len(servers):
-        raise BacklogError(
-            f"backlog {text!r}: {len(listed)} queues for {len(servers)} servers "
-            f"({', '.join(servers)}); each server's port needs its own, in this order"
-        )
-    if len(set(listed)) < len(listed):
-        raise BacklogError(f"backlog {text!r}: two ports have the same queue")
     return [f"{head}:{name}" for name in listed]

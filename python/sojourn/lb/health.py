@@ -3,6 +3,11 @@
 ARP tells whether the host answers, ICMP whether its stack does, TCP whether anybody listens at a
 port. A server without an answer to `misses` probes gets no new flow; its flows are left alone,
 since it may be the probe that was lost. A port whose link is down counts at once.
+
+`auto` begins with ARP and adds TCP at the port of the service, which it learns: the port that
+clients open flows to and that servers answer at. A server is down where it has stopped answering
+there and another still answers. So no port that only one server ever had, and none that a client
+tries in vain, takes a server away.
 """
 
 from __future__ import annotations
@@ -29,6 +34,14 @@ class _State:
     number: int = 0
     """Of the last probe: a port, or a sequence number."""
     link: bool = True
+    knocked: int = 0
+    """Probes of the service's port since the last answer there."""
+    listens: bool | None = None
+    """Whether the server answers at the service's port; None until it is known."""
+    served: bool = False
+    """Whether it ever did."""
+    refuses: bool = False
+    """Whether it is down for that."""
 
 
 class Health:
@@ -44,6 +57,18 @@ class Health:
         self.states = [_State() for _ in service.servers]
         self.kind, _, port = service.health.partition(":")
         self.port = int(port or 0)
+        """The service's TCP port; 0 if none is known."""
+        self._since = 0.0
+        """When the port was learned."""
+
+    def opened(self, port: int, now: float) -> None:
+        """A client opens a TCP flow to this port of the virtual address."""
+        patience = self.service.misses * self.service.health_seconds
+        if self.kind != "auto" or port == self.port:
+            return
+        if self.port and (any(s.served for s in self.states) or now - self._since < patience):
+            return
+        self._learn(port, now)
 
     def due(self, now: float) -> Iterator[tuple[int, bytes]]:
         """Probes to be sent now: server and frame."""
@@ -54,7 +79,7 @@ class Health:
                 if self._mac(number) is not None:
                     self._up(number)
                 continue
-            by_arp = self.kind == "arp" or self._mac(number) is None
+            by_arp = self.kind in ("arp", "auto") or self._mac(number) is None
             if (by_arp and now >= state.due) or now >= state.arp_due:
                 state.arp_due = now + ARP_SECONDS
                 yield number, self._arp(number)
@@ -72,6 +97,12 @@ class Health:
             if frame is not None:
                 yield number, frame
 
+    def _learn(self, port: int, now: float = 0.0) -> None:
+        """Probes this port from now on, or with 0 none."""
+        self.port, self._since = port, now
+        for state in self.states:
+            state.knocked, state.listens, state.served, state.refuses = 0, None, False, False
+
     def _mac(self, number: int) -> str | None:
         return self.director.seen[number].mac or self.service.servers[number].mac
 
@@ -81,9 +112,14 @@ class Health:
 
     def _probe(self, number: int) -> bytes | None:
         mac, server = self._mac(number), self.service.servers[number]
-        if mac is None or self.kind == "arp":
+        if mac is None or self.kind == "arp" or (self.kind == "auto" and not self.port):
             return None
         state = self.states[number]
+        state.knocked += 1
+        if self.kind == "auto" and state.knocked > self.service.misses:
+            self._listens(number, False)
+            if not self.port:
+                return None
         state.number += 1
         own = self.service.own_mac, self.service.address
         if self.kind == "icmp":
@@ -107,19 +143,19 @@ class Health:
                 self.learned(server.name, seen.source_mac)
                 LOG.info("%s is at %s", server.name, seen.source_mac)
                 self.states[number].due = min(self.states[number].due, now)
-            if self.kind == "arp" and not seen.asks:
+            if self.kind in ("arp", "auto") and not seen.asks:
                 self._up(number)
         elif isinstance(seen, packets.Echo):
             if self.kind == "icmp" and not seen.asks and seen.identifier == packets.PROBE_NUMBER:
                 self._up(number)
-        elif self.kind == "tcp" and seen.protocol == packets.TCP:
+        elif self.kind in ("tcp", "auto") and seen.protocol == packets.TCP:
             source, to = seen.ports
             if source != self.port or to not in packets.PROBE_PORTS:
                 return
             if seen.flags & packets.RST:
-                self._down(number, f"nobody listens at port {self.port}")
+                self._listens(number, False)
             elif seen.flags & packets.SYN and seen.flags & packets.ACK:
-                self._up(number)
+                self._listens(number, True)
                 mac = self._mac(number)
                 if mac is not None:
                     sequence = (self.states[number].number + 1) & 0xFFFF_FFFF
@@ -132,16 +168,43 @@ class Health:
         """The link of a server's port has come or gone."""
         state = self.states[number]
         state.link = up
+        state.listens, state.knocked = None, 0
         self.director.seen[number].link = up
         if up:
             state.due = 0.0
         else:
             self._down(number, "its port has no link")
 
+    def _listens(self, number: int, yes: bool) -> None:
+        """A server answers at the service's port, or refuses or does not answer."""
+        state = self.states[number]
+        if self.kind == "tcp":
+            if yes:
+                self._up(number)
+            else:
+                self._down(number, f"nobody listens at port {self.port}")
+            return
+        state.listens = yes
+        if yes:
+            state.served, state.knocked = True, 0
+        # Servers that nobody can ask do not keep a port that nobody answers at.
+        asked = [s for n, s in enumerate(self.states) if s.link and self._mac(n) is not None]
+        if all(s.listens is False for s in asked):
+            self._learn(0)
+            return
+        for each, one in enumerate(self.states):
+            others = sum(s.listens is True for s in self.states if s is not one)
+            refuses = one.listens is False and others >= (1 if one.served else 2)
+            if refuses and not one.refuses:
+                self._down(each, f"nobody listens at port {self.port}, as others do")
+            one.refuses = refuses
+        if yes:
+            self._up(number)
+
     def _up(self, number: int) -> None:
         state = self.states[number]
         state.asked = 0
-        if state.link and self.director.set_up(number, True, "answers"):
+        if state.link and not state.refuses and self.director.set_up(number, True, "answers"):
             LOG.info("%s is up", self.service.servers[number].name)
 
     def _down(self, number: int, why: str) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Affinity = Literal["none", "client", "client-port"]
-Health = Annotated[str, Field(pattern=r"^(none|arp|icmp|tcp:[1-9][0-9]{0,4})$")]
+Health = Annotated[str, Field(pattern=r"^(auto|none|arp|icmp|tcp:[1-9][0-9]{0,4})$")]
 
 MOST_SERVERS = 256
 MAGIC = 0x534A
@@ -120,7 +120,7 @@ class Service(_Model):
     """Of our lowest rule; the highest is 40 above."""
     number: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """Tells this balancer's rules from another's; by default made of the virtual address."""
-    health: Health = "arp"
+    health: Health = "auto"
     health_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     misses: Annotated[int, Field(ge=1, le=100)] = 3
     """Probes without an answer until a server counts as down."""
