@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sojourn.show.terminal import parts as shown_parts
 from sojourn.stats import (
+    NOT_SUPPORTED,
+    SUPPORTED,
     AllIn,
     Claim,
     ClaimError,
@@ -29,8 +32,11 @@ from sojourn.stats import (
     claim_from_dict,
     claim_to_dict,
     judge,
+    judge_components,
+    support,
 )
 from sojourn.stats.cells import Cell, describe_pair
+from sojourn.stats.estimate import LogComponent
 
 HOLDS: Verdict = "holds"
 NOT: Verdict = "does not hold"
@@ -214,10 +220,10 @@ def test_a_claim_on_the_edge_is_rarely_decided() -> None:
     claim = MeanIn(**ID, region=Region(low=0))
     verdicts = [
         judge([claim], pd.DataFrame({"seed": range(10), "delay": rng.normal(0, 1, 10)}))[0].verdict
-        for _ in range(1500)
+        for _ in range(700)
     ]
-    assert verdicts.count(HOLDS) / 1500 < 0.035
-    assert verdicts.count(NOT) / 1500 < 0.035
+    assert verdicts.count(HOLDS) / 700 < 0.035
+    assert verdicts.count(NOT) / 700 < 0.035
 
 
 @pytest.mark.slow
@@ -235,7 +241,7 @@ def test_holm_over_the_study() -> None:
 
 def test_shown_intervals_agree_with_the_verdicts() -> None:
     rng = np.random.default_rng(6)
-    for trial in range(60):
+    for trial in range(30):
         means = {(q, f): float(rng.uniform(5, 15)) for q in ("td", "red") for f in (16, 32, 64)}
         frame = table(means, float(rng.uniform(0.05, 4)), 8, trial)
         claims: list[Claim] = [
@@ -248,8 +254,77 @@ def test_shown_intervals_agree_with_the_verdicts() -> None:
         for found in judge(claims, frame):
             places = [f.where for f in found.findings]
             assert (found.verdict == HOLDS) == (set(places) == {"inside"})
-            if found.verdict == NOT:
-                assert "outside" in places
+            assert (found.verdict == NOT) == ("outside" in places)
+
+
+def test_the_interval_of_an_undecided_claim_is_never_outside() -> None:
+    """One of ten quantities outside by 95 % alone is no refutation, nor is it shown as one."""
+    rng = np.random.default_rng(8)
+    seen = 0
+    for trial in range(12):
+        means = {("td", flows): 10.0 for flows in range(10)} | {("td", 10): 11.2}
+        frame = table(means, 1.0, 8, trial + int(rng.integers(1000)))
+        claim = MeanIn(**ID, cell=TD, region=Region(9, 10.5), each="flows")
+        found = verdict(claim, frame)
+        alone = [f for f in judge([claim], frame, alpha=0.5)[0].findings if f.where == "outside"]
+        seen += found.verdict == UNTOLD and bool(alone)
+        assert found.verdict == NOT or {f.where for f in found.findings} <= {"inside", "across"}
+    assert seen > 1
+
+
+def test_parts_of_a_conjunction_stand_below_it_with_simultaneous_intervals() -> None:
+    parts = tuple(
+        Ratio(id="", text=f"at {n}", metric="delay", a={**RED, "flows": n}, b={**TD, "flows": n},
+              region=Region(0.4, 0.6))
+        for n in (16, 32, 64)
+    )  # fmt: skip
+    claim = Every(id="c", text="at every load", claims=parts)
+    frame = table(HALF, 0.1)
+    found = verdict(claim, frame)
+    assert found.verdict == HOLDS
+    assert [f.part for f in found.simultaneous] == ["at 16", "at 32", "at 64"]
+    assert {round(f.interval.level, 6) for f in found.findings} == {0.95}
+    assert {round(f.interval.level, 6) for f in found.simultaneous} == {round(1 - 0.05 / 3, 6)}
+    assert list(shown_parts(found)) == ["at 16", "at 32", "at 64"]
+    assert shown_parts(verdict(ratio, frame)) == {}
+
+
+def test_seeds_are_named_only_if_the_interval_shrinks_with_them() -> None:
+    """One seed far from all others leaves the interval nearly as wide as those of halves."""
+    claim = MeanIn(**ID, region=Region(low=0.2))
+    even = pd.DataFrame({"seed": range(12), "delay": [0, 0, 1, 1] * 3})
+    even["delay"] = even["delay"] + [0.1, -0.1, 0.0] * 4
+    found = verdict(claim, even)
+    assert found.verdict == UNTOLD
+    assert found.seeds_needed is not None
+    apart = pd.DataFrame({"seed": range(12), "delay": [0.3 + 0.001 * s for s in range(11)] + [9]})
+    found = verdict(claim, apart)
+    assert found.verdict == UNTOLD
+    assert found.seeds_needed is None
+    few = verdict(claim, even[even["seed"] < 3])
+    assert few.seeds_needed is None
+    assert "too few seeds" in few.note
+    (longer,) = judge_components([(claim, claim.components(even))], instead="run longer")
+    assert longer.seeds_needed is None
+    assert longer.note == "run longer"
+
+
+def test_the_paper_s_own_numbers_are_held_against_its_sentence() -> None:
+    """The wider region may hold where the sentence fails on the table beside it."""
+    own = pd.DataFrame({"queue": ["td", "red"], "flows": 16, "seed": 1, "delay": [10.0, 7.0]})
+    wide = Ratio(**ID, a=RED, b=TD, region=Region(0.3, 0.8))
+    strict = Ratio(**ID, a=RED, b=TD, region=Region(0.3, 0.8), as_published=Region(0.45, 0.55))
+    assert support(wide, {"": own}).verdict == SUPPORTED
+    found = support(strict, {"delay": own})
+    assert found.verdict == NOT_SUPPORTED
+    assert "red / queue td: 0.7, wanted 0.45 to 0.55" in found.text
+    # Our runs are judged by the wider one, and the claim goes through JSON with both.
+    assert verdict(strict, table(cells([10.0] * 3, [7.0] * 3, [9.0] * 3), 0.1)).verdict == HOLDS
+    both = Every(id="c", text="both", claims=(wide, strict))
+    assert support(both, {"": own}).holds is False
+    assert support(wide, {}).verdict == ""
+    other = Ratio(**ID, a={"queue": "pie"}, b=TD, region=Region())
+    assert support(other, {"": own}).holds is None
 
 
 def test_zero_losses_cannot_be_told() -> None:
@@ -337,3 +412,11 @@ def test_cells_that_are_compared_are_told_shortly() -> None:
     assert describe_pair({"queue": "pie"}, "-", {"queue": "red"}) == "queue pie - queue red"
     assert describe_pair({"a": 1, "b": 2}, "/", {"c": 3}) == "(a 1; b 2) / c 3"
     assert describe_pair({"a": 1, "b": 2}, "/", {"a": 1}) == "b 2 / all runs (a 1)"
+
+
+def test_limits_too_large_for_a_number_are_infinite() -> None:
+    """Two seeds that stand far apart leave nearly everything open."""
+    component = LogComponent("wide", Region(high=1), np.array([0.0, 300.0]), 2)
+    found = component.interval(0.999)
+    assert (found.low, found.high) == (0.0, math.inf)
+    assert found.estimate == pytest.approx(math.exp(150))

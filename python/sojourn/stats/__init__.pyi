@@ -46,6 +46,10 @@ from sojourn.stats.interval import tost as tost
 from sojourn.stats.interval import welch_difference as welch_difference
 from sojourn.stats.multiple import holm as holm
 from sojourn.stats.multiple import holm_alphas as holm_alphas
+from sojourn.stats.own_table import NOT_SUPPORTED as NOT_SUPPORTED
+from sojourn.stats.own_table import SUPPORTED as SUPPORTED
+from sojourn.stats.own_table import Support as Support
+from sojourn.stats.own_table import support as support
 from sojourn.stats.posthoc import KruskalWallis as KruskalWallis
 from sojourn.stats.posthoc import Pair as Pair
 from sojourn.stats.posthoc import PostHoc as PostHoc
@@ -54,9 +58,13 @@ from sojourn.stats.posthoc import games_howell as games_howell
 from sojourn.stats.posthoc import kruskal_wallis as kruskal_wallis
 from sojourn.stats.posthoc import lsd as lsd
 from sojourn.stats.posthoc import tukey as tukey
+from sojourn.stats.practical import Gap as Gap
+from sojourn.stats.practical import gaps as gaps
 from sojourn.stats.ranks import Friedman as Friedman
 from sojourn.stats.ranks import friedman as friedman
 from sojourn.stats.ranks import paired_tests as paired_tests
+from sojourn.stats.sample_size import LEAST as LEAST
+from sojourn.stats.sample_size import extrapolated as extrapolated
 from sojourn.stats.sample_size import power as power
 from sojourn.stats.sample_size import seeds_for_power as seeds_for_power
 from sojourn.stats.sample_size import seeds_for_width as seeds_for_width

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from sojourn.stats._arrays import Floats, StatisticsError
@@ -43,19 +44,27 @@ def levels(frame: pd.DataFrame, factor: str) -> list[Level]:
     return found
 
 
-def choose(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """Return the rows of a cell; every level named must be there."""
-    chosen = frame
+def _rows(frame: pd.DataFrame, cell: Cell) -> npt.NDArray[np.bool_]:
+    """Return which rows are a cell's; every level named must be there."""
+    chosen = np.ones(len(frame), dtype=np.bool_)
     for factor, wanted in cell.items():
-        there = levels(frame, factor)
+        column(frame, factor, "factor")
+        of_levels = np.zeros(len(frame), dtype=np.bool_)
         for level in _options(wanted):
-            if level not in there:
-                listed = ", ".join(map(str, there))
+            found = frame[factor].isin([level]).to_numpy(dtype=np.bool_)
+            if not found.any():
+                listed = ", ".join(map(str, levels(frame, factor)))
                 raise ClaimError(f"no runs with {factor} = {level!r}; there are {listed}")
-        chosen = chosen[chosen[factor].isin(_options(wanted))]
-    if chosen.empty:
+            of_levels |= found
+        chosen &= of_levels
+    if not chosen.any():
         raise ClaimError(f"no runs with {describe(cell)}")
     return chosen
+
+
+def choose(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the rows of a cell; every level named must be there."""
+    return frame[_rows(frame, cell)]
 
 
 def describe(cell: Cell) -> str:
@@ -83,7 +92,9 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
     other rows than those of its peers would not be the same quantity.
     """
     column(frame, metric, "metric")
-    rows = choose(frame, cell)
+    rows = frame[["seed", metric]][_rows(frame, cell)]
+    if rows["seed"].is_unique:  # a run is its own mean, and most cells have one a seed
+        return rows.set_index("seed")[metric].astype(float).sort_index()
     grouped = rows.groupby("seed", sort=True)[metric]
     mean = grouped.mean().astype(float)
     counts = grouped.count()
@@ -93,6 +104,11 @@ def by_seed(frame: pd.DataFrame, metric: str, cell: Cell) -> pd.Series[float]:
 
 def aligned(*series: pd.Series[float]) -> tuple[list[Floats], int]:
     """Return the values of the seeds that all series have, and how many seeds were left out."""
+    first = series[0].index
+    if all(one.index.equals(first) for one in series):
+        values = np.array([one.to_numpy(dtype=np.float64) for one in series])
+        complete = ~np.isnan(values).any(axis=0)
+        return list(values[:, complete]), int((~complete).sum())
     table = pd.concat(list(series), axis=1, join="outer")
     whole = table.dropna()
     return [whole.iloc[:, i].to_numpy(dtype=np.float64) for i in range(len(series))], len(

@@ -58,8 +58,9 @@ def claim_from_dict(data: Mapping[str, Any]) -> Claim:
     for name, f in known.items():
         if name not in given and f.default is MISSING and f.default_factory is MISSING:
             raise ClaimError(f"{where}: {kind} needs {name!r}")
-    if "region" in given:
-        given["region"] = _region(given["region"], where)
+    for name in ("region", "as_published"):
+        if given.get(name) is not None:
+            given[name] = _region(given[name], where)
     if "cells" in given:
         given["cells"] = tuple(given["cells"])
     if "claims" in given:

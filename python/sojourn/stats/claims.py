@@ -48,7 +48,24 @@ class Claim:
     metric: str
     published: str = ""
     """What the paper reports, for the reader to compare."""
+    as_published: Region | None = None
+    """What the paper's sentence says without our margin, where that is narrower.
+
+    The paper's own numbers are held against it; runs are held against the claim's own region.
+    """
+    reading: str = ""
+    """The reading of the paper under which it is judged; its identifier ends with that name."""
     kind: ClassVar[str] = ""
+
+    @property
+    def finding(self) -> str:
+        """The identifier that all readings of a finding share."""
+        return self.id.removesuffix(f"-{self.reading}") if self.reading else self.id
+
+    @property
+    def parts(self) -> tuple[Claim, ...]:
+        """The claims that make it up: itself, if it is no conjunction."""
+        return (self,)
 
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Return the quantities it speaks about."""
@@ -366,9 +383,20 @@ class Every(Claim):
     claims: tuple[Claim, ...]
     metric: str = ""
 
+    @property
+    def parts(self) -> tuple[Claim, ...]:
+        """The claims that make it up."""
+        return tuple(part for claim in self.claims for part in claim.parts)
+
     def components(self, frame: pd.DataFrame) -> list[Component]:
         """Those of all its parts."""
-        return [c for claim in self.claims for c in claim.components(frame)]
+        found = []
+        for claim in self.claims:
+            listed = claim.components(frame)
+            for component in listed:
+                component.part = component.part or claim.text or component.label
+            found += listed
+        return found
 
 
 KINDS: dict[str, type[Claim]] = {

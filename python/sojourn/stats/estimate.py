@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from sojourn.stats._arrays import Floats, StatisticsError
-from sojourn.stats.interval import Interval, mean_interval, one_sample, paired_ratio
+from sojourn.stats.interval import (
+    Interval,
+    mean_interval,
+    one_sample,
+    paired_ratio,
+    t_critical,
+)
 from sojourn.stats.sample_size import seeds_for_power
 
 
@@ -52,6 +60,10 @@ class Region:
         return cls(value - reach, value + reach)
 
 
+LEAST_HALVED = 4
+"""Seeds of which each half has an interval."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """How clearly a quantity lies above (+) or below (-) a bound."""
@@ -71,6 +83,8 @@ class Component:
         self.values = np.asarray(values, dtype=np.float64)
         self.dropped = dropped
         """Seeds left out because a value was missing."""
+        self.part = ""
+        """The part of a conjunction that it belongs to, in words."""
 
     @property
     def n(self) -> int:
@@ -92,6 +106,31 @@ class Component:
     def interval(self, level: float) -> Interval:
         """Return the estimate with its limits."""
         return mean_interval(self.values, level)
+
+    def point(self) -> float:
+        """Return the estimate alone, which one seed has too; NaN if there is none."""
+        return float(self.values.mean()) if self.n else math.nan
+
+    def taken(self, seeds: slice | Floats) -> Self:
+        """Return the same quantity from some of the seeds."""
+        other = copy(self)
+        other.values = self.values[seeds]
+        return other
+
+    def shrinks(self) -> bool | None:
+        """Whether the interval is narrower than those of the halves of the seeds.
+
+        Half of what independent values of one spread give is enough. It is less where single seeds
+        stand far apart from the others: then more seeds find more of these. `None`: the seeds are
+        too few to see it.
+        """
+        if self.n < LEAST_HALVED:
+            return None
+        n, half = self.n, self.n / 2
+        due = t_critical(0.95, n - 1) / t_critical(0.95, half - 1) / math.sqrt(2)
+        halves = [self.taken(slice(first, None, 2)).interval(0.95).half_width for first in (0, 1)]
+        whole = self.interval(0.95).half_width
+        return math.isfinite(whole) and whole <= (1 + due) / 2 * sum(halves) / 2
 
     def effect(self) -> Floats | None:
         """Paired differences whose standardised mean is the effect size, where there are any."""
@@ -169,6 +208,17 @@ class RatioComponent(Component):
             return f"{self.label}: the value compared with is zero in every run"
         return found
 
+    def point(self) -> float:
+        """Return the ratio of the means; NaN over zero."""
+        under = float(self.under.mean()) if self.n else 0.0
+        return super().point() / under if under else math.nan
+
+    def taken(self, seeds: slice | Floats) -> Self:
+        """Return the same ratio from some of the seeds."""
+        other = super().taken(seeds)
+        other.under = self.under[seeds]
+        return other
+
     def z(self, bound: float) -> Floats:
         """Return the numerator less `bound` times the denominator."""
         return self.values - bound * self.under
@@ -204,8 +254,24 @@ class DifferenceComponent(Component):
         return self.values
 
 
+def _exp(x: float) -> float:
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+def raised(i: Interval) -> Interval:
+    """An interval brought back from the logarithm; what is too large for a number is infinite."""
+    return Interval(_exp(i.estimate), _exp(i.low), _exp(i.high), i.level, i.n)
+
+
 class LogComponent(Component):
     """A positive quantity whose logarithm has (pseudo-)values by seed; shown as itself."""
+
+    def point(self) -> float:
+        """Return the estimate, brought back from the logarithm."""
+        return _exp(super().point())
 
     def z(self, bound: float) -> Floats:
         """On the logarithmic scale; everything is above a bound of zero or less."""
@@ -217,8 +283,7 @@ class LogComponent(Component):
 
     def interval(self, level: float) -> Interval:
         """Limits brought back from the logarithm."""
-        i = mean_interval(self.values, level)
-        return Interval(math.exp(i.estimate), math.exp(i.low), math.exp(i.high), i.level, i.n)
+        return raised(mean_interval(self.values, level))
 
     def seeds_needed(self, alpha: float) -> int | None:
         """As for any, without a bound that is met by nature."""

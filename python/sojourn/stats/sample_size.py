@@ -9,6 +9,13 @@ from sojourn.stats._arrays import StatisticsError, check_level
 from sojourn.stats.interval import t_critical
 from sojourn.stats.noncentral import nct_cdf
 
+LEAST = 5
+"""Seeds from whose spread a number of seeds may be extrapolated.
+
+The spread of five is known to a factor of about three; that of two is not known at all.
+"""
+FARTHEST = 10
+"""A number of seeds is named up to this many times the seeds that there are."""
 MOST_SEEDS = 1_000_000
 """Beyond this the answer is "no reasonable number"."""
 
@@ -48,6 +55,14 @@ def seeds_for_width(deviation: float, half_width: float, level: float = 0.95) ->
     if not half_width > 0:
         raise StatisticsError("the half width wanted must be positive")
     return _least(lambda n: t_critical(level, n - 1) * deviation / math.sqrt(n) <= half_width)
+
+
+def extrapolated(seeds: int, needed: Callable[[], int | None]) -> int | None:
+    """Return a number of seeds needed, as far as the seeds that there are allow to name one."""
+    if seeds < LEAST:
+        return None
+    found = needed()
+    return found if found is not None and found <= FARTHEST * seeds else None
 
 
 def _least(enough: Callable[[int], bool]) -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
@@ -31,6 +32,8 @@ class Finding:
     """Standardised paired difference (d_z), where two cells are compared."""
     dropped: int
     """Seeds left out because a value was missing."""
+    part: str = ""
+    """The part of a conjunction that it belongs to, in words."""
 
     @property
     def where(self) -> Literal["inside", "outside", "across"]:
@@ -52,8 +55,11 @@ class Judgement:
     p_holm: float
     """The same over all claims of the study."""
     level: float
-    """Confidence of the intervals shown: Holm's."""
+    """Confidence of the intervals shown, with the correction that the verdict was reached by."""
     findings: tuple[Finding, ...]
+    """All quantities: inside their regions if it holds, one of them outside if it does not."""
+    simultaneous: tuple[Finding, ...]
+    """The same with simultaneous intervals (Bonferroni), for a look at one of them."""
     seeds: int
     seeds_needed: int | None
     """For *cannot be told*: seeds that would tell, if the estimates are right."""
@@ -93,13 +99,15 @@ class Judgement:
             "findings": [
                 {
                     "label": f.label,
+                    **({"part": f.part} if f.part else {}),
                     **(span(f.interval) or {}),
                     "predicted": [num(f.region.low), num(f.region.high)],
                     "where": f.where,
+                    "simultaneous": [num(s.interval.low), num(s.interval.high)],
                     "effect": span(f.effect),
                     "dropped_seeds": f.dropped,
                 }
-                for f in self.findings
+                for f, s in zip(self.findings, self.simultaneous, strict=True)
             ],
         }
 
@@ -112,14 +120,23 @@ def judge(claims: Sequence[Claim], frame: pd.DataFrame, alpha: float = 0.05) -> 
 
 
 def judge_components(
-    measured: Sequence[tuple[Claim, Sequence[Component]]], alpha: float = 0.05
+    measured: Sequence[tuple[Claim, Sequence[Component]]],
+    alpha: float = 0.05,
+    doubts: Mapping[str, str] = MappingProxyType({}),
+    instead: str = "",
 ) -> list[Judgement]:
-    """Return the same where the quantities come from several tables."""
+    """Return the same where the quantities come from several tables.
+
+    `doubts` says by claim which runs were left out because they are not valid; `instead` what
+    would tell where more seeds would not, such as longer runs.
+    """
     ps = [_p_values(components) for _, components in measured]
     together = [min(inside, outside) for inside, outside in ps]
     shares, adjusted = holm_alphas(together, alpha), holm(together)
     return [
-        _judgement(claim, components, p, float(share), float(p_holm))
+        _judgement(
+            claim, components, p, float(share), float(p_holm), doubts.get(claim.id, ""), instead
+        )
         for (claim, components), p, share, p_holm in zip(
             measured, ps, shares, adjusted, strict=True
         )
@@ -142,6 +159,8 @@ def _judgement(
     p: tuple[float, float],
     share: float,
     p_holm: float,
+    doubt: str,
+    instead: str,
 ) -> Judgement:
     inside, outside = p
     verdict: Verdict = "cannot be told"
@@ -149,24 +168,30 @@ def _judgement(
         verdict = "holds"
     elif outside <= share:
         verdict = "does not hold"
-    # For a refutation by one of k quantities the matching intervals are Bonferroni's.
-    own = share / len(components) if verdict == "does not hold" and components else share
-    findings = tuple(_finding(c, 1 - own) for c in components)
+    # That all of k quantities are inside needs no correction: the worst decides. That one of them
+    # is outside, or that none is, needs Bonferroni's.
+    divided = share / max(len(components), 1)
+    simultaneous = tuple(_finding(c, 1 - divided) for c in components)
+    own = share if verdict == "holds" else divided
+    findings = simultaneous if own == divided else tuple(_finding(c, 1 - own) for c in components)
     problems = [text for c in components if (text := c.problem()) is not None]
     seeds = min((c.n for c in components), default=0)
-    needed = None
-    if verdict == "cannot be told" and not problems:
-        needed = _seeds_needed(components, share)
+    needed, why = None, ""
+    if verdict == "cannot be told":
+        needed, why = (None, instead) if problems or instead else _seeds_needed(components, share)
+    parts = [f"{doubt}{': no verdict' if problems else ''}"] if doubt else []
+    if problems and not doubt:
+        parts.append(problems[0] + (f" (and {len(problems) - 1} more)" if problems[1:] else ""))
+    if needed is not None:
+        parts.append(f"about {needed} seeds would tell (this study has {seeds})")
+    elif why and not problems:
+        parts.append(why)
+    lost = max((c.dropped for c in components), default=0)
+    if lost and not doubt:
+        parts.append(f"{lost} seeds left out, with a value missing")
+    note = "; ".join(parts)
     return Judgement(
-        claim,
-        verdict,
-        min(p),
-        p_holm,
-        1 - own,
-        findings,
-        seeds,
-        needed,
-        _note(verdict, problems, needed, seeds, max((c.dropped for c in components), default=0)),
+        claim, verdict, min(p), p_holm, 1 - own, findings, simultaneous, seeds, needed, note
     )
 
 
@@ -174,15 +199,20 @@ def _finding(c: Component, level: float) -> Finding:
     if c.problem() is not None:
         mean = float(c.values.mean()) if c.n else math.nan
         interval = Interval(mean, -math.inf, math.inf, level, c.n)
-        return Finding(c.label, interval, c.region, None, c.dropped)
+        return Finding(c.label, interval, c.region, None, c.dropped, c.part)
     pairs = c.effect()
     effect = standardised_mean(pairs) if pairs is not None else None
-    return Finding(c.label, c.interval(level), c.region, effect, c.dropped)
+    return Finding(c.label, c.interval(level), c.region, effect, c.dropped, c.part)
 
 
-def _seeds_needed(components: Sequence[Component], share: float) -> int | None:
-    """Enough to settle it the way the estimates point."""
-    away = [c for c in components if c.interval(0.95).estimate not in c.region]
+def _seeds_needed(components: Sequence[Component], share: float) -> tuple[int | None, str]:
+    """Enough seeds to settle it the way the estimates point, or why none are named."""
+    away = [c for c in components if c.point() not in c.region]
+    shrinking = [c.shrinks() for c in away or components]
+    if None in shrinking:
+        return None, "too few seeds to see how many would tell"
+    if False in shrinking:
+        return None, "single seeds stand far apart: more of them would not tell"
     if away:
         wanted = [c.seeds_needed(share / len(components)) for c in away]
         told = [n for n in wanted if n is not None]
@@ -191,20 +221,6 @@ def _seeds_needed(components: Sequence[Component], share: float) -> int | None:
         wanted = [c.seeds_needed(share) for c in components]
         found = None if None in wanted else max((n for n in wanted if n is not None), default=None)
     most = max((c.n for c in components), default=0)
-    return None if found is None else max(found, most + 1)
-
-
-def _note(verdict: Verdict, problems: list[str], needed: int | None, seeds: int, lost: int) -> str:
-    parts = []
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        parts.append(problems[0] + more)
-    elif verdict == "cannot be told":
-        parts.append(
-            f"about {needed} seeds would tell (this study has {seeds})"
-            if needed is not None
-            else "too close to the predicted region's edge for any reasonable number of seeds"
-        )
-    if lost:
-        parts.append(f"{lost} seeds left out, with a value missing")
-    return "; ".join(parts)
+    if found is None:
+        return None, "too close to the predicted region's edge for any reasonable number of seeds"
+    return max(found, most + 1), ""

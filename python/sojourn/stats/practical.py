@@ -1,0 +1,95 @@
+"""Paired differences of interest: one simultaneous interval gives the verdict and is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn.stats._arrays import check_level
+from sojourn.stats.interval import Interval, paired_difference
+from sojourn.stats.sample_size import extrapolated, seeds_for_width
+
+Values = npt.NDArray[np.float64]
+Where = Literal["above", "below", "within", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The difference of two samples paired by seed, against the smallest difference of interest."""
+
+    interval: Interval
+    """Of the mean difference, simultaneous with those of the other pairs; NaN with one seed."""
+    smallest: float
+    """The smallest difference of interest."""
+    deviation: float
+    """Standard deviation of the single differences; NaN with one seed."""
+
+    @property
+    def where(self) -> Where:
+        """Whether the whole interval is beyond the smallest difference, or within it.
+
+        *Open*: neither, so that the seeds do not decide.
+        """
+        i, d = self.interval, self.smallest
+        if i.low > d:
+            return "above"
+        if i.high < -d:
+            return "below"
+        return "within" if -d <= i.low and i.high <= d else "open"
+
+    @property
+    def exact(self) -> bool:
+        """Whether every seed gave the same difference."""
+        return self.deviation == 0.0
+
+    @property
+    def seeds(self) -> int | None:
+        """About how many seeds would decide, if the estimates are right; None where none are named.
+
+        With these the interval no longer reaches over the smallest difference. No number is named
+        from a few seeds, nor one that is many times theirs.
+        """
+        if self.where != "open":
+            return None
+        margin = abs(abs(self.interval.estimate) - self.smallest)
+        if not margin > 0:
+            return None
+        return extrapolated(
+            self.interval.n, lambda: seeds_for_width(self.deviation, margin, self.interval.level)
+        )
+
+
+def gaps(
+    pairs: Sequence[tuple[Values, Values]],
+    smallest: Callable[[float], float],
+    alpha: float = 0.05,
+) -> list[Gap]:
+    """Return the differences a - b of all pairs, with intervals that hold together (Bonferroni).
+
+    a[i] and b[i] come from the same seed; a seed without one of the values is left out. `smallest`
+    is called with the smaller of the two means, so that a pair has one smallest difference
+    whichever of the two comes first.
+    """
+    check_level(1 - alpha)
+    level = 1 - alpha / max(1, len(pairs))
+    found = []
+    for a, b in pairs:
+        both = np.isfinite(a) & np.isfinite(b)
+        x, y = a[both], b[both]
+        if x.size == 0:
+            none = Interval(math.nan, math.nan, math.nan, level, 0)
+            found.append(Gap(none, math.nan, math.nan))
+            continue
+        least = smallest(min(abs(float(x.mean())), abs(float(y.mean()))))
+        if x.size == 1:
+            one = Interval(float(x[0] - y[0]), math.nan, math.nan, level, 1)
+            found.append(Gap(one, least, math.nan))
+            continue
+        spread = float((x - y).std(ddof=1))
+        found.append(Gap(paired_difference(x, y, level).interval, least, spread))
+    return found
