@@ -1,12 +1,11 @@
 """Published studies: their findings with what was found here.
 
-`{verdicts} NAME`   a table of all findings, from `docs/studies/NAME.json`, which
+`{verdicts} NAME`   a table of all findings, from the study's record, which
                     `docs/studies/record.py` writes from a study's results
 `{recorded} NAME FIGURE`  a figure of the same results, if it is there; the content is its caption
 `{standings}`       how many findings of each study hold, do not hold, cannot be told
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,44 +15,37 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from words import inline, link_first, table
 
+from sojourn.papers import NAMES as STUDIES
+from sojourn.papers.beside import WallClock
+from sojourn.papers.records import COLUMNS, WORDS, counts, path, record
+
 FOLDER = "studies"
-STUDIES = ("taildrop", "daqm", "queue-lb", "rrda", "edge-store")
-WORDS = ("holds", "does not hold", "cannot be told")
-
-
-def counts(claims: list[dict[str, Any]], key: str = "verdict") -> list[int]:
-    return [sum(claim[key] == word for claim in claims) for word in WORDS]
 
 
 def columns(
     claims: list[dict[str, Any]],
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
     """Heads, rows and widths; with the verdicts on real runs, if there are any."""
-    real = any("real" in claim for claim in claims)
+    there = {k: told for k, told in COLUMNS.items() if any(k in claim for claim in claims)}
     rows = [
         (
             claim["finding"],
-            claim["verdict"],
-            *([claim.get("real", "–")] if real else []),
-            claim["here"],
-            claim["paper"] or "–",
+            "; ".join(filter(None, (claim["paper"], claim.get("own_table")))) or "–",
+            *(claim.get(key, "–") for key in there),
+            "; ".join((claim["here"], *claim.get("asides", ()))),
         )
         for claim in claims
     ]
-    heads = ("finding", "verdict", *(["for real"] if real else []), "here", "the paper")
-    return heads, rows, (28, 12, 12, 30, 18) if real else (30, 14, 36, 20)
+    heads = ("finding", "the paper", *there.values(), "here")
+    return heads, rows, (28, 20, *(12 for _ in there), 30)
 
 
 class Recorded(SphinxDirective):
     """Something made of recorded verdicts."""
 
     def recorded(self, name: str) -> dict[str, Any] | None:
-        path = Path(self.env.srcdir) / FOLDER / f"{name}.json"
-        self.env.note_dependency(str(path))
-        if not path.exists():
-            return None
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        self.env.note_dependency(str(path(name)))
+        return record(name)
 
 
 class Verdicts(Recorded):
@@ -75,7 +67,18 @@ class Verdicts(Recorded):
             f"{'does' if not_ == 1 else 'do'} not, and {unsure} cannot be told. "
             f"{found['how']} The command is `{found['command']}`."
         )
-        return [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
+        made = [nodes.paragraph("", "", *inline(summary)), table(*columns(claims))]
+        if "wall_clock" in found:
+            text = f"The verdicts on real runs rest on the {WallClock(**found['wall_clock'])}."
+            made.append(nodes.paragraph("", "", *inline(text)))
+        withdrawn = [
+            (gone["text"], gone["verdict"], gone["date"], gone["reason"])
+            for gone in found.get("withdrawn", ())
+        ]
+        if withdrawn:
+            heads = ("withdrawn claim", "last verdict", "withdrawn on", "because")
+            made.append(table(heads, withdrawn, (36, 14, 14, 36)))
+        return made
 
 
 class Figure(Recorded):
@@ -84,12 +87,12 @@ class Figure(Recorded):
 
     def run(self) -> list[nodes.Node]:
         uri = f"/images/studies/{'-'.join(self.arguments)}.png"
-        path = Path(self.env.srcdir) / uri.lstrip("/")
-        if not path.exists():
+        drawn = Path(self.env.srcdir) / uri.lstrip("/")
+        if not drawn.exists():
             return []
         caption = " ".join(self.content)
         # Drawn twice as fine as it is shown.
-        width = f"{imagesize.get(path)[0] // 2}px"
+        width = f"{imagesize.get(drawn)[0] // 2}px"
         image = nodes.image(uri=uri, alt=caption.replace("`", ""), width=width)
         return [nodes.figure("", image, nodes.caption("", "", *inline(caption)))]
 

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Writes a study's verdicts and figures into the documentation.
+"""Makes the records of the published studies, and their figures in the documentation.
 
-    python docs/studies/record.py NAME --results DIR [--full] [--real FILE]
+    python docs/studies/record.py [NAME ...] [--results DIR] [--full] [--linux] [--steady]
 
-Runs `sojourn paper NAME` (`--quick` unless `--full`) into DIR, where nothing is made that is there
-already, and writes `docs/studies/NAME.json` and `docs/images/studies/NAME-*.png`. `--real FILE`
-adds the verdicts of real runs from what `sojourn paper NAME --real --json` printed.
+Runs `sojourn paper NAME` (`--quick` unless `--full`) for these studies, or for all, into
+`DIR/NAME`, and writes the record that is part of the package and `docs/images/studies/NAME-*.png`.
+`--linux` adds the verdicts of Linux in virtual time, on the runs that each study names for it.
+`--steady` makes twenty quick runs with other seeds, and records which claims they cannot judge.
+The CPU-hours of all of it are printed first. It may be interrupted at any time: what is in the
+folder is not made again. `--real NAME=FILE` adds the verdicts of real runs, from what
+`sojourn paper NAME --real --json` printed. `make records` is all of it but the real runs.
+`python -m tests.papers.cells NAME` records the sampled cells.
 """
 
 from __future__ import annotations
@@ -13,6 +18,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +32,33 @@ DOCS = Path(__file__).resolve().parents[1]
 # The figures that the page shows, of those that the study draws.
 FIGURES = {
     "taildrop": ("bulk", "web"),
-    "daqm": ("meant-6a", "meant-13"),
-    "queue-lb": ("gains", "ages"),
-    "rrda": ("exhaustion", "throughput-clients"),
-    "edge-store": ("figure-2", "explanations"),
+    "daqm": (
+        "published-6a",
+        "published-6b",
+        *(f"published-{number}" for number in range(7, 17)),
+        "meant-6a",
+        "meant-13",
+    ),
+    "queue-lb": ("throughput-iqlb-unequal", "throughput-qtm-unequal", "gains", "spacings", "ages"),
+    "rrda": (
+        "static-cpu",
+        "static-clients",
+        "scenarios",
+        "exhaustion",
+        "throughput-cpu",
+        "throughput-clients",
+        "timeouts",
+        "memory",
+    ),
+    "edge-store": (
+        "figure-2",
+        "figure-3",
+        "figure-4",
+        "fewer-nodes",
+        "clusters",
+        "explanations",
+    ),
+    "redopt-online": ("courses", "means"),
 }
 
 
@@ -42,11 +72,14 @@ def how(name: str, outcome: Any) -> str:
                 f"{size.web:g} s and {size.web_seeds} seeds."
             )
         case "daqm":
-            seeds = max(len(table.seeds) for table in outcome.tables.values())
-            lengths = "short runs" if outcome.quick else "the thesis' lengths"
-            return f"Simulated as meant: {lengths}, {seeds} seeds."
+            return (
+                f"Simulated as published: short flows 11 s, long flows 61 s, {size.seeds} seeds; "
+                f"as meant {size.meant_seeds} seeds, other readings {size.other_seeds}."
+            )
         case "queue-lb":
-            return f"Simulated: rounds of {size.seconds:g} s, {size.seeds} seeds."
+            return f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds."
+        case "redopt-online":
+            return f"Simulated: three phases of {size.phase:g} s, {size.seeds} seeds."
         case "rrda":
             return f"Simulated: runs of {size.seconds:g} s, {size.seeds} seeds."
         case _:
@@ -71,28 +104,127 @@ def real_verdicts(printed: str) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(printed)["claims"]}
 
 
-def main() -> None:
-    from sojourn import _core
+def planned(asked: argparse.Namespace) -> None:
+    """Prints the CPU-hours of everything that is asked for, as far as they are known."""
+    from sojourn.papers import load, records, steady
+
+    size, total, unknown = "full" if asked.full else "quick", 0.0, []
+
+    def line(name: str, what: str, expected: dict[str, float] | None, times: int = 1) -> None:
+        nonlocal total
+        if expected is None:
+            unknown.append(f"{name} ({what})")
+            return
+        hours = times * expected["cpu"] / 3600
+        total += hours
+        print(f"{name:12}{what:34}{hours:6.2f} CPU-hours")
+
+    for name in asked.names:
+        real = load(name).real
+        line(name, f"simulated, {size}", records.expected(name, size))
+        if asked.linux and real is not None and real.linux is not None:
+            line(name, "Linux in virtual time", records.expected(name, "linux"))
+        elif asked.linux:
+            why = real.no_linux if real is not None else "it has no real part"
+            print(f"{name:12}Linux in virtual time: not possible, {why}")
+        if asked.steady:
+            what = f"{steady.TIMES} quick runs with other seeds"
+            line(name, what, records.expected(name, "quick"), steady.TIMES)
+    print(f"{'in all':12}{'':34}{total:6.2f} CPU-hours", flush=True)
+    if unknown:
+        print(f"not known yet: {', '.join(unknown)}", flush=True)
+
+
+def measured(folder: Path, size: str, took: dict[str, Any], run: Callable[[Any], Any]) -> Any:
+    """What a run of a study gives, its CPU time kept if all of it was made by this command."""
     from sojourn.cli.bars import stages
-    from sojourn.papers import load
+    from sojourn.papers import records
+
+    file = folder / "took.json"
+    whole = file.exists() or not folder.exists()
+    meter = records.Meter(file)
+    with stages() as stage:
+
+        def noted(title: str) -> Any:
+            meter.keep()
+            return stage(title)
+
+        try:
+            outcome = run(noted)
+        finally:
+            meter.keep()
+    if whole:
+        took[size] = records.took(meter.spent())
+    return outcome
+
+
+def steadiness(name: str, results: Path, full: dict[str, str]) -> dict[str, Any]:
+    """What quick runs with other seeds give, beside the full verdicts."""
+    from sojourn.cli.bars import stages
+    from sojourn.papers import load, steady
+
+    study, quick = load(name), []
+    for number, shift in enumerate(steady.shifts(), 1):
+        print(f"{name}: quick run {number} of {steady.TIMES}", flush=True)
+        with stages() as stage:
+            # Not as quick: that would take the verdicts from claims that are known as unsteady.
+            made = study.run(
+                results / "steady" / name / str(number), stage=stage, size=study.quick, shift=shift
+            )
+        quick.append({j.claim.id: j.verdict for j in made.judgements})
+    return {"study": name, "times": steady.TIMES, "claims": steady.against(full, quick)}
+
+
+def write(file: Path, data: dict[str, Any]) -> None:
+    """Writes what is recorded."""
+    file.parent.mkdir(exist_ok=True)
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def make(name: str, asked: argparse.Namespace) -> None:
+    """Makes the record of a study."""
+    from sojourn import _core, engines
+    from sojourn.papers import load, records, steady
     from sojourn.papers.report import show
     from sojourn.show.terminal import here
 
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=FIGURES)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--real", type=Path)
-    asked = parser.parse_args()
-    with stages() as stage:
-        outcome = load(asked.name).run(asked.results, not asked.full, None, stage)
-    written = {path.stem: path for path in show(outcome) if path.suffix == ".png"}
-    real = real_verdicts(asked.real.read_text(encoding="utf-8")) if asked.real else {}
+    study, size = load(name), "full" if asked.full else "quick"
+    took = (records.record(name) or {}).get("took", {})
+    drawn: list[Path] = []
+
+    def simulated(stage: Any) -> Any:
+        outcome = study.run(asked.results / name, not asked.full, None, stage)
+        drawn.extend(path for path in show(outcome) if path.suffix == ".png")
+        return outcome
+
+    outcome = measured(asked.results / name, size, took, simulated)
+    written = {path.stem: path for path in drawn}
+    others: dict[str, dict[str, str]] = {}
+    wall_clock = None
+    if name in asked.real:
+        printed = asked.real[name].read_text(encoding="utf-8")
+        others["real"] = real_verdicts(printed)
+        wall_clock = json.loads(printed)["wall_clock"]
+    if asked.linux and study.real is not None and study.real.linux is not None:
+        virtual = next(kind for kind in study.real.engines if engines.find(kind).virtual)
+        found = measured(
+            asked.results / f"{name}-linux", "linux", took,
+            lambda stage: study.run(
+                asked.results / f"{name}-linux", stage=stage, size=study.real.linux,
+                engine=engines.find(virtual).make(),
+            ),
+        )  # fmt: skip
+        others["linux"] = {j.claim.id: j.verdict for j in found.judgements}
     record = {
-        "study": asked.name,
-        "command": f"sojourn paper {asked.name}{'' if asked.full else ' --quick'}",
-        "how": how(asked.name, outcome),
+        "study": name,
+        "command": f"sojourn paper {name}{'' if asked.full else ' --quick'}",
+        "how": how(name, outcome),
         "engine": _core.fingerprint(),
+        "made": datetime.now(UTC).date().isoformat(),
+        "took": took,
+        **({"wall_clock": wall_clock} if wall_clock else {}),
+        "withdrawn": [claim.as_dict() for claim in outcome.paper.withdrawn],
         "claims": [
             {
                 "id": j.claim.id,
@@ -100,18 +232,45 @@ def main() -> None:
                 "paper": j.claim.published,
                 "here": here(j, outcome.units),
                 "verdict": j.verdict,
-                **({"real": real[j.claim.id]} if j.claim.id in real else {}),
+                **{key: told[j.claim.id] for key, told in others.items() if j.claim.id in told},
+                "own_table": outcome.support[j.claim.id].verdict,
+                "asides": outcome.asides(j.claim),
             }
             for j in outcome.judgements
         ],
     }
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    (DOCS / "studies" / f"{asked.name}.json").write_text(text + "\n", encoding="utf-8")
-    for figure in FIGURES[asked.name]:
+    write(records.path(name), record)
+    for figure in FIGURES[name]:
         if figure not in written:
             sys.exit(f"no figure {figure}; there are {', '.join(sorted(written))}")
-        image(written[figure], DOCS / "images" / "studies" / f"{asked.name}-{figure}.png")
-    print(f"{asked.name}: {len(record['claims'])} findings recorded")
+        image(written[figure], DOCS / "images" / "studies" / f"{name}-{figure}.png")
+    print(f"{name}: {len(record['claims'])} findings recorded", flush=True)
+    if asked.steady:
+        if not asked.full:
+            sys.exit("quick runs are compared with the full verdicts: --steady needs --full")
+        full = {j.claim.id: j.verdict for j in outcome.judgements}
+        write(steady.path(name), steadiness(name, asked.results, full))
+
+
+def main() -> None:
+    from sojourn.papers import NAMES
+
+    def real(text: str) -> tuple[str, Path]:
+        name, _, file = text.partition("=")
+        return name, Path(file)
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], default=list(NAMES))
+    parser.add_argument("--results", type=Path, default=Path("results/records"))
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--linux", action="store_true")
+    parser.add_argument("--steady", action="store_true")
+    parser.add_argument("--real", type=real, action="append", default=[], metavar="NAME=FILE")
+    asked = parser.parse_args()
+    asked.real = dict(asked.real)
+    planned(asked)
+    for name in asked.names:
+        make(name, asked)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from unittest import mock
 
 from sojourn import _core
+from sojourn.papers import records
 from sojourn.scenario import Scenario
 from sojourn.study.key import canonical
 from sojourn.study.machine import cores
@@ -29,8 +31,9 @@ from sojourn.study.machine import cores
 if TYPE_CHECKING:
     from sojourn.papers.paper import Cells
     from sojourn.study.cells import Runnable
+    from sojourn.tune.redopt import RedParameters
 
-FOLDER = Path(__file__).parent / "sampled"
+FOLDER = records.FOLDER / "cells"
 SAMPLED = 20
 SEEDS = 10
 #: Chooses the cells.
@@ -40,14 +43,26 @@ APART = ("", "lb", "store")
 
 
 @dataclass(frozen=True)
+class Later:
+    """A scenario that is made when its cell is run: to make all of a large grid takes seconds."""
+
+    text: str
+
+    @classmethod
+    def from_toml(cls, text: str) -> Later:
+        """Keeps the text."""
+        return cls(text)
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell of a study."""
 
     part: str
     """The table of the study that the cell belongs to."""
     factors: dict[str, Any]
-    world: Runnable | dict[str, Any]
-    """A scenario, or the parameters of `simulate_server`."""
+    world: Runnable | Later | dict[str, Any]
+    """A scenario, its text, or the parameters of `simulate_server`."""
 
     @property
     def name(self) -> str:
@@ -64,59 +79,72 @@ def digest(data: Any) -> str:
 def taildrop() -> Iterator[Cell]:
     """Bulk, Web and the other readings, with REDopt's parameters as the model gives them."""
     from sojourn.papers.taildrop import mechanisms, scenarios, study
-    from sojourn.papers.taildrop.variants import VARIANTS
-    from sojourn.tune.redopt import redopt
+    from sojourn.papers.taildrop.variants import SPACING, VARIANTS
+    from sojourn.tune.redopt import STANDARD_WEIGHT, redopt
 
     size = study.QUICK
     # Mean numbers of active Web flows as the pilot finds them, about.
-    active = {800: 40.0, 1000: 60.0, 1200: 110.0, 1400: 200.0}
+    active = {800: 70.0, 1000: 170.0, 1100: 290.0, 1200: 410.0, 1400: 840.0}
 
-    def bulk(flows: int, tcp: str = scenarios.TCP) -> Scenario:
+    def settings(flows: float) -> RedParameters:
+        found = redopt(study.link(flows), largest_weight=STANDARD_WEIGHT)
+        return mechanisms.lighter(found, mechanisms.WEIGHT_PARTS[0])
+
+    def bulk(flows: int, tcp: str = scenarios.LINUX_TCP) -> Scenario:
         return scenarios.bulk(flows, size.bulk, size.bulk_warmup, tcp=tcp)
 
-    def web(sessions: int, queue: str = "pfifo limit 300p") -> Scenario:
-        return scenarios.web(sessions, size.web, size.web_warmup, queue)
+    def web(sessions: float) -> Scenario:
+        return scenarios.web(round(sessions), size.web, size.web_warmup)
 
     for n in scenarios.SESSIONS:
         yield Cell("pilot", {"sessions": n}, web(n))
-    loads = {
-        "bulk": {n: (redopt(study.link(n)), bulk(n)) for n in scenarios.FLOWS},
-        "web": {n: (redopt(study.link(active[n])), web(n)) for n in scenarios.SESSIONS},
+    found: dict[Literal["bulk", "web"], dict[int, RedParameters]] = {
+        "bulk": {n: settings(n) for n in scenarios.FLOWS},
+        "web": {n: settings(active[n]) for n in scenarios.SESSIONS},
     }
-    spacing = {"bulk": mechanisms.DUMMYNET, "web": mechanisms.NS2}
-    for part, worlds in loads.items():
-        for load, (settings, scenario) in worlds.items():
-            for mechanism, queue in mechanisms.queues(settings, spacing[part]).items():
+    for part, loads in found.items():
+        for load, parameters in loads.items():
+            scenario = bulk(load) if part == "bulk" else web(load)
+            for mechanism, queue in mechanisms.queues(parameters, SPACING[part]).items():
                 factors = {"load": load, "mechanism": mechanism}
                 yield Cell(part, factors, scenario.with_queue(queue))
     for variant in VARIANTS:
-        for load, (settings, scenario) in loads[variant.world].items():
-            plain = bulk(load, variant.tcp) if variant.world == "bulk" else scenario
-            for mechanism, queue in variant.queues(settings).items():
+        for load, parameters in found[variant.world].items():
+            of_bulk = variant.world == "bulk"
+            plain = bulk(load, variant.tcp) if of_bulk else web(load * variant.scale)
+            queues = variant.queues(parameters)
+            for mechanism in variant.differing:
                 factors = {"variant": variant.name, "load": load, "mechanism": mechanism}
-                yield Cell("variants", factors, variant.scenario(plain).with_queue(queue))
+                scenario = variant.scenario(plain).with_queue(queues[mechanism])
+                yield Cell("variants", factors, scenario)
 
 
 def daqm() -> Iterator[Cell]:
     """All parts with all cells of the thesis' figures."""
-    from sojourn.papers.daqm import parts, study
+    from sojourn.papers.daqm import parts, scenarios, study
 
-    short = parts.QUICK
-    size = replace(parts.FULL, short=short.short, long=short.long, warmup=short.warmup)
-    for part in study.planned(size):
+    size = replace(parts.FULL, short=3, long=3, warmup=1)
+    with mock.patch.object(scenarios, "Scenario", Later):
+        planned = study.planned(size)
+    for part in planned:
         for factors, scenario in part.cells:
             yield Cell(part.name, dict(factors), scenario)
 
 
 def queue_lb() -> Iterator[Cell]:
-    """Rounds of iperf, the sweep over information age, and other starts."""
+    """Iperf in all readings, the time between two starts, and the age of information."""
     from sojourn.papers.queue_lb import study
 
     size = study.QUICK
     parts: dict[str, Cells] = {
         "iperf": study.cells_of(size),
+        **{
+            f"{name}-{network}": study.reading_of(size, name, network)[1]
+            for name in size.readings
+            for network in size.reading_networks
+        },
+        "spacings": study.spacings_of(),
         "ages": study.ages_of(size),
-        "starts": study.starts_of(size),
     }
     for name, cells in parts.items():
         for factors, scenario in cells:
@@ -124,7 +152,7 @@ def queue_lb() -> Iterator[Cell]:
 
 
 def rrda() -> Iterator[Cell]:
-    """The paper's experiments, the comparison of policies, and the three scenarios."""
+    """The paper's experiments, the sweep, memory, the comparison of policies, the scenarios."""
     from sojourn.papers.rrda import study
 
     size = study.QUICK
@@ -132,7 +160,12 @@ def rrda() -> Iterator[Cell]:
         named = {k: factors[k] for k in ("study", "reading", "clients", "cpu")}
         varied = "buffer" if factors["buffer"] else "policy"
         yield Cell("experiments", {**named, varied: factors[varied]}, server.as_dict())
-    for name, cells in (("grid", study.grid(size)), ("scenarios", study.plots())):
+    sweeps = {f"timeout-{ms}": study.sweep(size, ms) for ms in size.timeouts}
+    parts = {
+        **sweeps, "memory": study.memory(size), "grid": study.grid(size),
+        "scenarios": study.plots(),
+    }  # fmt: skip
+    for name, cells in parts.items():
         for factors, server in cells:
             yield Cell(name, dict(factors), server.as_dict())
 
@@ -147,12 +180,25 @@ def edge_store() -> Iterator[Cell]:
             yield Cell(name, dict(factors), scenario)
 
 
+def redopt_online() -> Iterator[Cell]:
+    """All courses in short phases, with REDopt's parameters as the model gives them."""
+    from sojourn.papers.redopt_online import study
+    from sojourn.papers.taildrop import study as taildrop
+    from sojourn.tune.redopt import redopt
+
+    size = replace(study.QUICK, phase=30)
+    found = {n: redopt(taildrop.link(n)) for n in size.loads}
+    for factors, scenario in study.cells_of(size, found):
+        yield Cell("courses", dict(factors), scenario)
+
+
 STUDIES: dict[str, Callable[[], Iterator[Cell]]] = {
     "taildrop": taildrop,
     "daqm": daqm,
     "queue-lb": queue_lb,
     "rrda": rrda,
     "edge-store": edge_store,
+    "redopt-online": redopt_online,
 }
 
 
@@ -183,9 +229,10 @@ def measure(cell: Cell, seed: int) -> dict[str, Any]:
         outcome = json.loads(_core.simulate_server(json.dumps(cell.world), seed))
         scalars = {k: v for k, v in outcome.items() if not isinstance(v, (list, dict))}
         return {"plan": digest(cell.world), "hash": digest(outcome), "metrics": {"": scalars}}
-    plan = json.loads(canonical(cell.world.plan_json))
-    assert isinstance(cell.world, Scenario)
-    hashed = cell.world.replace({"observe.trace_hash": True})
+    world = Scenario.from_toml(cell.world.text) if isinstance(cell.world, Later) else cell.world
+    plan = json.loads(canonical(world.plan_json))
+    assert isinstance(world, Scenario)
+    hashed = world.replace({"observe.trace_hash": True})
     record = _core.simulate(hashed.plan_json, seed)
     return {"plan": digest(plan), "hash": record.trace_hash, "metrics": metrics(record)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sojourn.lab import Unavailable
@@ -25,22 +26,23 @@ def test_the_cells_span_the_papers_grid() -> None:
     assert losses == set(LOSSES)
     assert {0, 100} <= delays <= set(DELAYS)
     assert len(set(study.EIGHT)) == 8
+    assert {cell for cell in study.REAL_FULL.cells if cell[3] == 20} >= set(study.grid((20,)))
     assert study.REAL_FULL.writes >= 1000
     assert "clusters of real Cassandra" in study.lasting(study.REAL_QUICK)
 
 
 def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     """An engine that gives the simulator's results gives its verdicts and means."""
-    engine = pretend.Engine()
-    size = study.Size(study.FACTORS, 60, 3, claims.REAL, variants=False, real_seeds=2)
+    engine = pretend.Engine(frozenset({claims.FIRST_SEED}))
+    size = study.Size(study.FACTORS, 60, 3, claims.REAL_HIGH, variants=False, real_seeds=2)
     outcome = PAPER.run(tmp_path, quick=True, size=size, engine=engine)
-    assert engine.checked == 4
-    assert engine.made == 4 * 2
-    assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL]
-    assert set(outcome.in_simulation) == {c.id for c in claims.REAL}
+    assert len(engine.checked) == 5
+    assert engine.made == 5 * 2
+    assert [j.claim.id for j in outcome.judgements] == [c.id for c in claims.REAL_HIGH]
+    assert set(outcome.in_simulation) == {c.id for c in claims.REAL_HIGH}
     assert not outcome.open
-    assert len(outcome.doubts) == 4
-    assert "4 of 8 real runs are NOT VALID:" in outcome.notes
+    assert len(outcome.doubts) == 5
+    assert "5 of 10 real runs are NOT VALID:" in outcome.notes
     assert beside(outcome)["real / simulated"].between(0.5, 2).all()
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert data["real"]["programs"] == {"program": "1.0"}
@@ -51,6 +53,18 @@ def test_real_and_simulated_runs_are_judged_alike(tmp_path: Path) -> None:
     assert "sojourn paper edge-store --real --quick" in page
 
 
+def test_the_full_real_size_has_the_cells_of_all_its_claims() -> None:
+    rows = [
+        {**dict(zip(study.KEYS, cell, strict=True)), "seed": seed, "latency": 100.0 + seed}
+        for cell in study.REAL_FULL.cells
+        for seed in (1, 2)
+    ]
+    table = study.derived(pd.DataFrame(rows))
+    assert len(claims.REAL) == 11
+    for claim in claims.REAL:
+        assert all(c.n == 2 and not c.dropped for c in claim.components(table)), claim.id
+
+
 @pytest.mark.slow
 def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     try:
@@ -59,7 +73,7 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
         java.find_java()
         artefacts.class_path()
         cells: tuple[study.Cell, ...] = ((3, 2, "medium", 20), (3, 1, "low", 0))
-        size = study.Size(cells, 150, 10, claims.REAL, variants=False, real_seeds=1)
+        size = study.Size(cells, 150, 10, claims.REAL_HIGH, variants=False, real_seeds=1)
         outcome = PAPER.run(tmp_path, size=size, engine=WireEngine())
     except Unavailable as error:
         pytest.skip(f"not installed: {error}")
@@ -67,11 +81,11 @@ def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     assert len(table) == 2
     assert (table.frame["store.acknowledged"] == 150).all()
     assert outcome.judgements == ()
-    assert outcome.open == claims.REAL
+    assert outcome.open == claims.REAL_HIGH
     slow, fast = beside(outcome).to_dict("records")
-    # 150 writes meet few losses, of more than 200 ms each; a busy machine adds some milliseconds.
+    # 150 writes meet few losses, of more than 200 ms each; a busy machine adds tens.
     assert slow["real / simulated"] == pytest.approx(1, abs=0.5)
-    assert fast["real"] - fast["simulated"] < 30
+    assert 0 < fast["real"] - fast["simulated"] < 150
     for path in show(outcome):
         assert path.stat().st_size > 1000
     assert outcome.as_dict()["real"]["programs"] == {"cassandra": "5.0.9"}

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.papers.beside import REAL, SIMULATED
+import numpy as np
+import pandas as pd
+
+from sojourn.papers import steady
+from sojourn.papers.beside import REAL, SIMULATED, WallClock, agreement
 from sojourn.papers.outcome import Column, Outcome
-from sojourn.stats import judge_components
+from sojourn.stats import judge_components, support
 from sojourn.stats.claims import Claim
 from sojourn.study import Study
 from sojourn.study.results import StoredRun
+from sojourn.study.study import seed_list
 
 if TYPE_CHECKING:
+    from sojourn.papers.beside import Measured
     from sojourn.papers.paper import Frames, Paper, Part, Stage
     from sojourn.scenario.engine import Engine
-    from sojourn.stats.estimate import Component
     from sojourn.study import Table
     from sojourn.study.cluster import Place
 
-ABOUT_A_RUN = ("doubts",)
+ABOUT_A_RUN = ("doubts", "valid", "load")
 """What a real run's record says of this run alone."""
+LONGER = "quick runs are fewer or shorter than the whole study's: it would tell, not more seeds"
+"""Instead of a number of seeds with `--quick`."""
 
 
 class Bench:
@@ -37,6 +44,7 @@ class Bench:
         stage: Stage,
         on: Place | None,
         engines: Mapping[str, Engine | None],
+        shift: int = 0,
     ) -> None:
         self.paper = paper
         self.size = size
@@ -45,12 +53,16 @@ class Bench:
         self.stage = stage
         self.on = on
         self.real = REAL in engines
+        self.shift = shift
         self._engines = engines
         self._columns = {name: Column() for name in engines}
-        self._measured: dict[str, list[tuple[Claim, list[Component]]]] = {n: [] for n in engines}
+        self._measured: dict[str, Measured] = {n: [] for n in engines}
+        self._read: dict[str, dict[str, Measured]] = {n: {} for n in engines}
         self._open: list[Claim] = []
         self._doubts: dict[str, tuple[str, ...]] = {}
+        self._left_out: dict[str, str] = {}
         self._about: dict[str, Any] = {}
+        self._runs: list[tuple[str, bool, float]] = []
 
     def check(self, cells: Sequence[tuple[Any, Any]]) -> None:
         """Raises what keeps this machine from running the cells, before anything is simulated."""
@@ -68,9 +80,10 @@ class Bench:
             column = self._columns[name]
             column.tables[part.name] = table
             column.frames[part.name] = part.frames(table)
-        self.judge(part, part.claims)
         if self.real:
             self._look_at(self._columns[REAL].tables[part.name])
+        self.judge(part, part.claims)
+        if self.real:
             self._judge(part, part.real_claims, REAL)
         return next(iter(self._columns.values())).frames[part.name]
 
@@ -80,15 +93,36 @@ class Bench:
             self._judge(part, claims, name)
 
     def _judge(self, part: Part, claims: Sequence[Claim], name: str) -> None:
-        frames = self._columns[name].frames[part.name]
         if self.real:
             claims, lacking = split(claims, levels_of(part))
             self._open += [claim for claim in lacking if claim not in self._open]
-        measured = [(c, c.components(frames.get(c.metric, frames[""]))) for c in claims]
+        measured = quantified(claims, self._columns[name].frames[part.name])
+        if name == REAL:
+            measured = self._of_valid(part, claims, measured)
         if part.reading:
-            self._columns[name].readings[part.reading] = tuple(judge_components(measured))
+            self._read[name].setdefault(part.reading, []).extend(measured)
         else:
             self._measured[name] += measured
+
+    def _of_valid(self, part: Part, claims: Sequence[Claim], measured: Measured) -> Measured:
+        """The claims on valid runs alone; notes which of them that takes runs from."""
+        column = self._columns[REAL]
+        table = column.tables[part.name]
+        doubts = {run.key: run.about["real"]["doubts"] for _, run in runs_of(table)}
+        invalid = {key: found for key, found in doubts.items() if found}
+        if not invalid:
+            return measured
+        rows = table.frame.loc[table.frame["key"].isin(list(invalid)), [*table.factors, "seed"]]
+        # What is derived from several runs lacks those that are not valid, and is itself left out
+        # where they are the only ones of its cell.
+        derived = part.frames(table.having(without(table.frame, rows)))
+        valid = quantified(claims, {n: without(f, rows) for n, f in derived.items()})
+        why = "; ".join(dict.fromkeys(d["what"] for found in invalid.values() for d in found))
+        for (claim, whole), (_, left) in zip(measured, valid, strict=True):
+            if sum(c.n for c in left) < sum(c.n for c in whole):
+                told = f"{len(invalid)} of {len(doubts)} runs are not valid ({why})"
+                self._left_out[claim.id] = told
+        return valid
 
     def _table(self, part: Part, name: str) -> Table:
         title, folder, seeds = part.title, self.folder, part.seeds
@@ -104,7 +138,7 @@ class Bench:
         # Real runs cannot be repeated: all of them is kept.
         if name == SIMULATED and (part.metrics is not None or part.tables is not None):
             study = study.keep(part.metrics, part.tables)
-        return study.seeds(seeds).run(
+        return study.seeds(seed + self.shift for seed in seed_list(seeds)).run(
             out=folder / part.name,
             workers=self.workers,
             progress=self.stage(title),
@@ -119,19 +153,69 @@ class Bench:
             real = run.about["real"]
             if not self._about:
                 self._about = {k: v for k, v in real.items() if k not in ABOUT_A_RUN}
+            name = " ".join(str(level) for level in levels.values() if level != "")
+            if "load" in real:  # there is none in virtual time
+                self._runs.append((name, not real["doubts"], real["load"]))
             if real["doubts"]:
-                name = " ".join(str(level) for level in levels.values() if level != "")
                 self._doubts[f"{name} seed {run.seed}"] = tuple(map(doubt, real["doubts"]))
+
+    def _leave_open(self, unsteady: frozenset[str]) -> None:
+        """Takes the verdicts from claims that quick runs cannot judge."""
+        column = self._columns[SIMULATED]
+        column.judgements = tuple(
+            replace(j, verdict="cannot be told", seeds_needed=None, note=steady.NOT_JUDGED)
+            if j.claim.id in unsteady
+            else j
+            for j in column.judgements
+        )
 
     def outcome(self, quick: bool, found: Mapping[str, Any]) -> Outcome:
         """Returns what was found, alpha kept over all claims of a column."""
+        instead = LONGER if quick else ""
         for name, column in self._columns.items():
-            column.judgements = tuple(judge_components(self._measured[name]))
+            doubts = self._left_out if name == REAL else {}
+            found_here = judge_components(self._measured[name], doubts=doubts, instead=instead)
+            column.judgements = tuple(found_here)
+            column.readings = {
+                reading: tuple(judge_components(measured))
+                for reading, measured in self._read[name].items()
+            }
+        if quick and not self.real:
+            self._leave_open(steady.left_out(self.paper.name))
+        published = self.paper.published()
+        claims = [claim for listed in self._measured.values() for claim, _ in listed]
+        agreed = {}
+        if self.paper.real is not None and self.real:
+            both = (self._measured[REAL], self._measured[SIMULATED])
+            agreed = agreement(*both, self.paper.real.beside.margin)
         return Outcome(
+            support={claim.id: support(claim, published) for claim in claims}, agreement=agreed,
             paper=self.paper, size=self.size, quick=quick, folder=self.folder,
             columns=self._columns, found=found, open=tuple(self._open),
-            doubts=self._doubts, about=self._about,
+            doubts=self._doubts, about=self._about, wall_clock=WallClock.of(self._runs),
         )  # fmt: skip
+
+
+def quantified(claims: Sequence[Claim], frames: Frames) -> Measured:
+    """Each claim's quantities, from the table of its metric or from the one without a name."""
+    return [(c, c.components(frames[c.metric if c.metric in frames else ""])) for c in claims]
+
+
+def without(frame: pd.DataFrame, invalid: pd.DataFrame) -> pd.DataFrame:
+    """The table with missing values wherever a run that is not valid is in it.
+
+    `invalid` has such runs' levels and seeds; a row of fewer factors is of all runs that agree
+    with it in those.
+    """
+    on = [name for name in invalid.columns if name in frame]
+    bad = set(invalid[on].itertuples(index=False, name=None))
+    mask = np.array([row in bad for row in frame[on].itertuples(index=False, name=None)])
+    numbers = [
+        name for name in frame.select_dtypes("number").columns if name not in invalid.columns
+    ]
+    known = frame[numbers].astype(float)
+    known.loc[mask] = np.nan
+    return pd.concat([frame.drop(columns=numbers), known], axis="columns")[list(frame.columns)]
 
 
 def runs_of(table: Table) -> Iterator[tuple[dict[str, Any], StoredRun]]:

@@ -2,22 +2,134 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from sojourn.show.terminal import BADGES, decisive
+from sojourn.stats import Claim, Interval, Judgement, Region, judge_components, welch_difference
+from sojourn.stats._arrays import Floats
+from sojourn.stats.estimate import Component, LogComponent, Side, raised
 from sojourn.study.quantities import interval, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sojourn.papers.outcome import Outcome
-    from sojourn.stats import Judgement
 
 SIMULATED, REAL = "simulated", "real"
 RATIO = "real / simulated"
-VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real")
+VERDICTS = ("finding", "simulated", "verdict simulated", "real", "verdict real", "engines")
+RUNS = "real runs"
+FEWEST = 5
+"""Runs a cell below which a wall-clock mean says little."""
+AGREE = {"holds": "agree", "does not hold": "differ", "cannot be told": "undecided"}
+"""What the verdict on the ratio of two engines is called."""
+Measured = list[tuple[Claim, list[Component]]]
+"""Claims with their quantities."""
+
+
+class UnpairedRatio(Component):
+    """The ratio of one quantity as two engines have it, whose runs have nothing in common.
+
+    On the logarithm: by the jackknife each run has a value in each engine, and the means of these
+    are compared by Welch's interval.
+    """
+
+    def __init__(self, real: Component, simulated: Component, margin: float) -> None:
+        super().__init__(real.label, Region(1 / (1 + margin), 1 + margin), _logs(real))
+        self.other = _logs(simulated)
+
+    def problem(self) -> str | None:
+        """Also: nothing to compare with."""
+        if min(self.n, self.other.size) < 2:
+            return f"{self.label}: two runs of each engine are the least"
+        if not (np.isfinite(self.values).all() and np.isfinite(self.other).all()):
+            return f"{self.label}: not above zero, so there is no ratio"
+        return None
+
+    def z(self, bound: float) -> Floats:
+        """Return the logarithms less those of the other engine's mean and of the bound."""
+        return self.values - float(self.other.mean()) - math.log(bound)
+
+    def side(self, bound: float) -> Side:
+        """By Welch's test."""
+        test = welch_difference(self.values - math.log(bound), self.other)
+        return Side(int(np.sign(test.interval.estimate)), test.p)
+
+    def interval(self, level: float) -> Interval:
+        """Limits brought back from the logarithm."""
+        return raised(welch_difference(self.values, self.other, level).interval)
+
+    def shrinks(self) -> bool | None:
+        """Not asked: no number of seeds is named for two engines."""
+        return None
+
+
+def _logs(component: Component) -> Floats:
+    """The logarithm of a quantity, a value a seed by the jackknife; NaN if not positive."""
+    if isinstance(component, LogComponent):
+        return component.values
+    n = component.n
+    whole = component.point()
+    seeds = np.arange(n)
+    least = [component.taken(seeds[seeds != seed]).point() for seed in range(n if n > 1 else 0)]
+    if not least or not min(whole, *least) > 0:
+        return np.full(len(least), np.nan)
+    logs: Floats = np.log(np.asarray(least))
+    return np.asarray(n * math.log(whole) - (n - 1) * logs)
+
+
+def agreement(real: Measured, simulated: Measured, margin: float) -> dict[str, Judgement]:
+    """By claim, the ratio of real to simulated in all its quantities, against the margin.
+
+    The engines *agree* if the interval lies inside, *differ* if outside, and else it is undecided;
+    alpha is kept over all claims.
+    """
+    here = {claim.id: components for claim, components in simulated}
+    pairs: Measured = []
+    for claim, components in real:
+        known = {c.label: c for c in here.get(claim.id, ())}
+        both = [(c, known[c.label]) for c in components if c.label in known]
+        if both:
+            pairs.append((claim, [UnpairedRatio(*pair, margin) for pair in both]))
+    return {j.claim.id: j for j in judge_components(pairs)}
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """What the means of wall-clock runs rest on."""
+
+    fewest: int
+    """Valid runs of the cell that has fewest."""
+    valid: int
+    """Runs of all parts."""
+    runs: int
+    """The same, those that are not valid included."""
+    load: tuple[float, float]
+    """Least and greatest load of the machine: programs that ran or wanted to, mean of a minute."""
+
+    @classmethod
+    def of(cls, runs: Sequence[tuple[str, bool, float]]) -> WallClock | None:
+        """From the cell, validity and load of each run; none if no run was by the wall clock."""
+        if not runs:
+            return None
+        cells = Counter({cell: 0 for cell, _, _ in runs})
+        cells.update(cell for cell, valid, _ in runs if valid)
+        loads = [load for _, _, load in runs]
+        return cls(min(cells.values()), cells.total(), len(runs), (min(loads), max(loads)))
+
+    def __str__(self) -> str:
+        few = f": fewer than {FEWEST}, which says little" if self.fewest < FEWEST else ""
+        low, high = self.load
+        return (
+            f"wall clock: {self.valid} of {self.runs} runs valid, at least {self.fewest} a cell"
+            f"{few}; load of the machine {low:.1f} to {high:.1f}"
+        )
 
 
 def ratio(a: float, b: float) -> float:
@@ -33,8 +145,10 @@ def means(
     """Means of every cell in both, and real over simulated."""
     keys = list(factors)
     known = [metric for metric in metrics if metric in real and metric in simulated]
-    there = real.groupby(keys, sort=False)[known].mean()
-    here = simulated.groupby(keys, sort=False)[known].mean()
+    there, here = (frame.groupby(keys, sort=False)[known].mean() for frame in (real, simulated))
+    runs = real.groupby(keys, sort=False).size()
+    if len(keys) == 1:
+        there.index, here.index = (pd.MultiIndex.from_arrays([f.index]) for f in (there, here))
     return pd.DataFrame(
         {
             **dict(zip(keys, cell, strict=True)),
@@ -42,8 +156,9 @@ def means(
             SIMULATED: float(here.loc[cell, metric]),
             REAL: float(there.loc[cell, metric]),
             RATIO: ratio(there.loc[cell, metric], here.loc[cell, metric]),
+            RUNS: int(number),
         }
-        for cell in there.index
+        for cell, number in zip(there.index, runs, strict=True)
         for metric in known
     )
 
@@ -76,6 +191,7 @@ def rows(outcome: Outcome) -> list[dict[str, str]]:
             **{str(k): str(row[k]) for k in (*how.factors, "metric") if k in row},
             **{k: shown(row, k) for k in ("paper", SIMULATED, REAL) if k in row},
             RATIO: f"{row[RATIO]:.2f}",
+            RUNS: str(row[RUNS]),
         }
         for row in beside(outcome).to_dict("records")
     ]
@@ -88,15 +204,29 @@ def verdicts(outcome: Outcome) -> list[dict[str, str]]:
         if judgement is None:
             return "cannot be simulated", ""
         word = BADGES[judgement.verdict][0]
-        if not judgement.findings:
+        if not judgement.findings or not math.isfinite(decisive(judgement).interval.low):
             return judgement.note, word
         plain = judgement.claim.kind in ("mean", "all", "difference")
         metric = judgement.claim.metric if plain else ""
         unit = outcome.units.get(metric, "1")
         return interval(decisive(judgement).interval, unit, metric), word
 
+    def engines(claim: Claim) -> str:
+        found = outcome.agreement.get(claim.id)
+        if found is None:
+            return ""
+        word = AGREE[found.verdict]
+        ends = decisive(found).interval
+        return f"{word}: {ends}" if math.isfinite(ends.low) else f"{word}: {found.note}"
+
     here = outcome.in_simulation
     return [
-        dict(zip(VERDICTS, (j.claim.text, *told(here.get(j.claim.id)), *told(j)), strict=True))
+        dict(
+            zip(
+                VERDICTS,
+                (j.claim.text, *told(here.get(j.claim.id)), *told(j), engines(j.claim)),
+                strict=True,
+            )
+        )
         for j in outcome.judgements
     ]

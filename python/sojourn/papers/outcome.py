@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.papers.beside import REAL, SIMULATED, beside
+from sojourn.papers.beside import AGREE, REAL, SIMULATED, beside
 from sojourn.scenario.run import plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sojourn.papers.beside import WallClock
     from sojourn.papers.paper import Frames, Paper, Real
-    from sojourn.stats import Claim, Judgement
+    from sojourn.stats import Claim, Judgement, Support
     from sojourn.study import Table
 
 TOLD = 5
@@ -52,6 +53,12 @@ class Outcome:
     """Real runs that are not valid, and why."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """How the real runs were made."""
+    wall_clock: WallClock | None = None
+    """What the real runs' means rest on, if they were made by the wall clock."""
+    support: Mapping[str, Support] = field(default_factory=dict)
+    """By claim, what it comes to on the paper's own numbers."""
+    agreement: Mapping[str, Judgement] = field(default_factory=dict)
+    """By claim, the verdict on the ratio of real to simulated."""
 
     @property
     def real(self) -> Real | None:
@@ -72,6 +79,25 @@ class Outcome:
     def in_simulation(self) -> Mapping[str, Judgement]:
         """The simulated runs' verdicts by claim."""
         return {j.claim.id: j for j in self.columns[SIMULATED].judgements}
+
+    def readings(self, claim: Claim) -> dict[str, str]:
+        """The verdicts on a finding by the reading of the paper; its own is first."""
+        every = {"main": self.judgements, **self.column.readings}
+        return {claim.reading or "main": ""} | {
+            (j.claim.reading or name) if name == "main" else name: j.verdict
+            for name, judgements in every.items()
+            for j in judgements
+            if j.claim.finding == claim.finding
+        }
+
+    def asides(self, claim: Claim) -> list[str]:
+        """What stands beside a claim's verdict: the paper's own numbers, and other readings."""
+        own = self.support.get(claim.id)
+        told = [f"{own.verdict}: {own.text}"] if own is not None and own.holds is False else []
+        readings = self.readings(claim)
+        if len(readings) > 1:
+            told.append(tried(readings))
+        return told
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -116,7 +142,8 @@ class Outcome:
         if self.open:
             names = ", ".join(claim.id for claim in self.open)
             lines.append(f"not judged, because levels that they name were not run: {names}")
-        return [*self.real.notes(self), *lines, *self._invalid()]
+        rests = [] if self.wall_clock is None else [str(self.wall_clock)]
+        return [*self.real.notes(self), *rests, *lines, *self._invalid()]
 
     def _invalid(self) -> list[str]:
         if not self.doubts:
@@ -129,10 +156,18 @@ class Outcome:
         return lines
 
     def _claim(self, judgement: Judgement) -> dict[str, Any]:
+        claim = judgement.claim
         told = {**judgement.to_dict(), **self.paper.about_claim(self, judgement)}
+        own = self.support.get(claim.id)
+        if own is not None and own.holds is not None:
+            told["own_table"] = {"verdict": own.verdict, "text": own.text}
+        readings = self.readings(claim)
+        if len(readings) > 1:
+            told["readings"] = readings
         if self.real is not None:
-            other = self.in_simulation.get(judgement.claim.id)
+            other, both = self.in_simulation.get(claim.id), self.agreement.get(claim.id)
             told[SIMULATED] = None if other is None else other.to_dict()
+            told["engines"] = None if both is None else AGREE[both.verdict]
         return told
 
     def as_dict(self) -> dict[str, Any]:
@@ -145,6 +180,7 @@ class Outcome:
             "engine": _core.fingerprint(),
             "folder": str(self.folder),
             "claims": [self._claim(j) for j in self.judgements],
+            "withdrawn": [claim.as_dict() for claim in self.paper.withdrawn],
         }
         if self.real is None:
             return {**told, **self.paper.facts(self)}
@@ -152,10 +188,20 @@ class Outcome:
             **told,
             "real": dict(self.about),
             "not_judged": [claim.id for claim in self.open],
+            "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
             "beside": records(beside(self)),
             "doubts": {run: list(why) for run, why in self.doubts.items()},
             **self.real.facts(self),
         }
+
+
+def tried(readings: Mapping[str, str]) -> str:
+    """In how many readings of the paper a finding holds, for people."""
+    holding = [reading for reading, verdict in readings.items() if verdict == "holds"]
+    of = f"holds in {len(holding)} of {len(readings)} readings tried"
+    if len(holding) in (0, len(readings)):
+        return of
+    return f"{of} ({', '.join(holding)}): a reading exists that gives it"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from sojourn.papers.bench import Bench
 from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.outcome import Outcome
 from sojourn.scenario.engine import Engine
-from sojourn.stats import Claim, Judgement
+from sojourn.stats import Claim, Judgement, Verdict
 from sojourn.study import Table
 from sojourn.study.cells import Level, Runnable
 from sojourn.study.cluster import Place
@@ -73,6 +73,24 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Withdrawn:
+    """A claim that is no longer made; it stays listed."""
+
+    id: str
+    text: str
+    """The finding in words, as it was judged."""
+    date: str
+    """When it was withdrawn: YYYY-MM-DD."""
+    verdict: Verdict
+    """The last one."""
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Beside:
     """Which means of both engines stand beside each other."""
 
@@ -84,6 +102,8 @@ class Beside:
     """The paper's own values by cell, if it has any."""
     unit: str = ""
     """Of metrics that no table of the runs has."""
+    margin: float = 0.15
+    """Two engines agree on a claim if they are this close, relative; settled before any run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +121,12 @@ class Real:
     tables: Callable[[Outcome], Titled] = lambda _: ()
     facts: Callable[[Outcome], dict[str, Any]] = lambda _: {}
     notes: Callable[[Outcome], list[str]] = lambda _: []
+    engines: Sequence[str] = ("wire",)
+    """Engines that can run it and measure what its claims are about."""
+    linux: Any = None
+    """Size of the recorded runs by Linux in virtual time, named before any of them."""
+    no_linux: str = ""
+    """Why there are none, where `linux` is `None`."""
     verdicts_shown: bool = False
     """Whether the terminal shows each claim in both columns, instead of means."""
 
@@ -119,6 +145,10 @@ class Paper:
     """The paper's own lengths."""
     measure: Callable[[Bench], Mapping[str, Any]]
     """Makes the parts of a size; returns what else was found."""
+    published: Callable[[], Frames] = dict
+    """The paper's own numbers as tables of one seed: its claims are tried on them first."""
+    withdrawn: Sequence[Withdrawn] = ()
+    """Claims that are no longer made."""
     remarks: Callable[[Outcome], list[str]] = lambda outcome: outcome.notes
     """What a reader of the page has to know before the verdicts."""
     notes: Callable[[Outcome], list[str]] = lambda _: []
@@ -139,6 +169,9 @@ class Paper:
     """Turns the engine asked for (none: the simulator) into the one that makes the runs."""
     cluster: bool = True
     """Whether a cluster may make the runs."""
+    work: Callable[[Any], float] | None = None
+    """Seconds that the runs of a size simulate in all, about, each weighted by its traffic: how the
+    time of one size follows from that of another."""
     real: Real | None = None
 
     def size(self, quick: bool, real: bool = False) -> Any:
@@ -156,12 +189,13 @@ class Paper:
         size: Any = None,
         on: Place | None = None,
         engine: Engine | None = None,
+        shift: int = 0,
     ) -> Outcome:
         """Makes the runs that `out` does not hold yet, and judges the paper's findings.
 
         `size` replaces the two that `quick` chooses between. `on` is a Dask cluster. With `engine`
         the runs of the real part are made by it and by the simulator, and verdicts rest on the
-        former.
+        former. `shift` is added to every seed.
         """
         if on is not None and not self.cluster:
             raise ValueError(f"`paper {self.name}` takes minutes on one machine: not on a cluster")
@@ -170,7 +204,7 @@ class Paper:
             engines = {SIMULATED: stack.enter_context(self.engine(None))}
             if engine is not None:
                 engines = {REAL: stack.enter_context(self.engine(engine)), **engines}
-            bench = Bench(self, size, out, workers, stage, on, engines)
+            bench = Bench(self, size, out, workers, stage, on, engines, shift)
             return bench.outcome(quick, self.measure(bench))
 
 

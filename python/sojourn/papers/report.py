@@ -28,6 +28,7 @@ def show(outcome: Outcome) -> list[Path]:
         title=outcome.title,
         reference=outcome.paper.reference,
         judgements=outcome.judgements,
+        asides=outcome.asides,
         results=results,
         figures=list(figures.values()),
         tables=tables,
@@ -42,7 +43,7 @@ def _simulated(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
     paper = outcome.paper
     figures = paper.figures(outcome) if paper.figures else _claimed(outcome)
     tables = paper.tables(outcome) if paper.tables else _means(outcome)
-    return figures, tables, paper.remarks(outcome)
+    return figures, [*tables, *_withdrawn(outcome)], paper.remarks(outcome)
 
 
 def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
@@ -52,8 +53,15 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
         ("Verdicts in both worlds", pd.DataFrame(verdicts(outcome))),
         ("Means in both worlds", pd.DataFrame(rows(outcome))),
         *real.tables(outcome),
+        *_withdrawn(outcome),
     ]
     return real.figures(outcome), tables, [*real.remarks(outcome), *outcome.notes]
+
+
+def _withdrawn(outcome: Outcome) -> Titled:
+    """Claims that are no longer made."""
+    listed = [claim.as_dict() for claim in outcome.paper.withdrawn]
+    return [("Withdrawn claims", pd.DataFrame(listed))] if listed else []
 
 
 def _metrics(outcome: Outcome) -> list[tuple[Table, str]]:

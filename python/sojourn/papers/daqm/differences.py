@@ -6,9 +6,9 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from sojourn.papers.daqm import published
-from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import C1, COBALT, CONFIGURATIONS, EIGHT, RED
 from sojourn.papers.daqm.scenarios import HTTP
+from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.outcome import Outcome
 
 #: Published metrics and the runs' own that mean the same.

@@ -94,10 +94,11 @@ def books(flow_series: pd.DataFrame) -> dict[str, float]:
     """What the books say at the end of a run, each packet counted once and ACKs left out.
 
     `loss`: packets dropped for any reason over packets sent; `discarded`: the share of packets sent
-    that measuring dropped; `carried`: packets received per second, ACKs included.
+    that measuring dropped; `carried`: packets received per second, ACKs included; `first_drop`: the
+    sample in which a drop is seen first, in seconds.
     """
     if flow_series.empty:
-        return {"loss": 0.0, "discarded": 0.0, "carried": 0.0}
+        return {"loss": 0.0, "discarded": 0.0, "carried": 0.0, "first_drop": float("nan")}
     end = flow_series["time"].max()
     last = flow_series[flow_series["time"] == end]
     data = last[~last["back"]]
@@ -106,4 +107,5 @@ def books(flow_series: pd.DataFrame) -> dict[str, float]:
         "loss": float(data["dropped"].sum()) / sent,
         "discarded": float(data["measurement_drops"].sum()) / sent,
         "carried": float(last["received"].sum()) / float(end) if end else 0.0,
+        "first_drop": float(flow_series.loc[flow_series["dropped"] > 0, "time"].min()),
     }

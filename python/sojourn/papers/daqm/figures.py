@@ -2,7 +2,7 @@
 
 The thesis' three-dimensional bars are grouped bars here. Values are per cent of the highest in
 their panel (lines, bars) or in their group (grouped bars), as the thesis has them; whiskers are
-95 % intervals over seeds.
+95 % intervals over seeds. White diamonds are published values, in per cent of their own highest.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.daqm.claims import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, RIVALS
 from sojourn.papers.daqm.scenarios import FLOWS, MODELS
+from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
 from sojourn.show import style
 from sojourn.stats import mean_interval
 
@@ -87,7 +87,30 @@ def _title(axes: Axes, number: int, text: str) -> None:
     axes.set_title(f"({'abcdefghijkl'[number]}) {text}")
 
 
-def bars(frame: pd.DataFrame, mechanisms: Sequence[str], metrics: Metrics) -> Figure:
+_POINT: Mapping[str, Any] = {
+    "marker": "D", "markersize": 2.6, "markerfacecolor": "white", "markeredgecolor": "#222222",
+    "markeredgewidth": 0.6, "linestyle": "none", "zorder": 5,
+}  # fmt: skip
+
+
+def _points(
+    axes: Axes, at: Sequence[float], paper: pd.DataFrame | None, mechanisms: Sequence[str],
+    metric: str, label: str | None = None,
+) -> None:  # fmt: skip
+    """Draws the published values of mechanisms, in per cent of the highest of these."""
+    if paper is None or metric not in paper:
+        return
+    known = paper.set_index("mechanism")[metric].reindex(list(mechanisms)).astype(float)
+    if known.notna().any() and known.max() > 0:
+        axes.plot(at, (100 * known / known.max()).to_numpy(), label=label, **_POINT)
+
+
+def bars(
+    frame: pd.DataFrame,
+    mechanisms: Sequence[str],
+    metrics: Metrics,
+    paper: pd.DataFrame | None = None,
+) -> Figure:
     """As figure 6: a panel a metric, a bar a mechanism, in per cent of the highest."""
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.75)
@@ -103,6 +126,7 @@ def bars(frame: pd.DataFrame, mechanisms: Sequence[str], metrics: Metrics) -> Fi
             axes.errorbar(at, [100 * m / top for m, _ in found],
                           [100 * h / top for _, h in found], fmt="none",
                           ecolor="#333333", elinewidth=0.7)  # fmt: skip
+            _points(axes, list(at), paper, mechanisms, metric)
             axes.set_xticks(at, [m.removeprefix("dAQM_") for m in mechanisms], rotation=60)
             axes.set_ylim(bottom=0)
             axes.set_ylabel("% of the highest")
@@ -111,7 +135,9 @@ def bars(frame: pd.DataFrame, mechanisms: Sequence[str], metrics: Metrics) -> Fi
     return figure
 
 
-def grouped(frame: pd.DataFrame, by: str, metrics: Metrics) -> Figure:
+def grouped(
+    frame: pd.DataFrame, by: str, metrics: Metrics, paper: pd.DataFrame | None = None
+) -> Figure:
     """As figures 8 to 10: groups of bars by flow or model, in per cent of the group's highest."""
     names = _FLOW_NAMES if by == "flow" else _MODEL_NAMES
     order = [level for level in (FLOWS if by == "flow" else MODELS) if level in set(frame[by])]
@@ -130,6 +156,9 @@ def grouped(frame: pd.DataFrame, by: str, metrics: Metrics) -> Figure:
                              color=_colour(m), label=m if place == 0 else None,
                              yerr=100 * half / top if half else None,
                              error_kw={"elinewidth": 0.5, "capsize": 0})  # fmt: skip
+                places = [place + (i - 3.5) * 0.1 for i in range(len(EIGHT))]
+                theirs = None if paper is None else paper[paper[by] == level]
+                _points(axes, places, theirs, EIGHT, metric)
             axes.set_xticks(range(len(order)), [names[level] for level in order])
             axes.set_ylim(bottom=0)
             axes.set_ylabel("% of the highest")
@@ -139,23 +168,26 @@ def grouped(frame: pd.DataFrame, by: str, metrics: Metrics) -> Figure:
     return figure
 
 
-def lines(frame: pd.DataFrame, over: str, label: str, metrics: Metrics) -> Figure:
+def lines(
+    frame: pd.DataFrame,
+    over: str,
+    label: str,
+    metrics: Metrics,
+    paper: pd.DataFrame | None = None,
+) -> Figure:
     """As figures 11 to 16: a line a mechanism over a swept quantity, in per cent of the highest.
 
-    Mechanisms that the quantity does not concern (a drop rate of 0) are level lines.
+    Published values are in per cent of our highest here: not all of theirs are known.
     """
     with style.styled():
         figure, grid = _grid(metrics, 2, 1.9)
-        steps = sorted(x for x in set(frame[over]) if over != "drop_rate" or x > 0)
+        steps = sorted(set(frame[over]))
         for number, ((metric, title), axes) in enumerate(zip(metrics.items(), grid, strict=False)):
             means = {
                 m: [
                     _interval(
                         frame.loc[
-                            (frame["mechanism"] == m)
-                            & ((frame[over] == x) | ((over == "drop_rate") & (frame[over] == 0)
-                                                     & (m in RIVALS))),
-                            metric,
+                            (frame["mechanism"] == m) & (frame[over] == x), metric
                         ].to_numpy(dtype=float)
                     )
                     for x in steps
@@ -172,6 +204,10 @@ def lines(frame: pd.DataFrame, over: str, label: str, metrics: Metrics) -> Figur
                               [100 * h / top for _, h in row], color=_colour(m),
                               marker=style.marker(i), linestyle=style.line(i), markersize=3,
                               label=m)  # fmt: skip
+                if paper is not None and metric in paper:
+                    theirs = paper[paper["mechanism"] == m]
+                    axes.plot(theirs[over], 100 * theirs[metric].astype(float) / top,
+                              **{**_POINT, "markeredgecolor": _colour(m)})  # fmt: skip
             if over == "rate" and style.wide(steps):
                 style.logarithmic(axes, "x")
             axes.set_ylim(bottom=0)

@@ -6,36 +6,41 @@ from typing import Any
 
 import pandas as pd
 
-from sojourn.papers.daqm import claims, differences, figures, parts, study
+from sojourn.papers.daqm import claims, differences, figures, parts, published, study, terms
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN
-from sojourn.papers.daqm.scenarios import FLOWS
 from sojourn.papers.outcome import Outcome, records
-from sojourn.papers.paper import Drawn, Paper, Titled
+from sojourn.papers.paper import Beside, Drawn, Paper, Real, Titled, estimate
 
 _BASIS = """\
-Three readings of one study. As published: one CSMA bus, dAQM with its code's quirks, the
-published averaging. As described: the switch of the text. As meant: the same switch with the
-servers' ports slowed below what clients offer; the findings are judged here, with correct dAQM
-and losses counted once."""
+Verdicts are those of the runs as published: one CSMA bus, dAQM with its code's quirks, the
+published averaging, the thesis' lengths. Beside them stand other readings: as meant (the switch of
+the text, its servers' ports slowed below what clients offer, correct dAQM, losses counted once), as
+published with the traffic of the text, and as meant with intervals measured instead of constant.
+As described (the switch of the text as it is) nothing is congested: no claim can be judged."""
 
 _MARKS = """\
 What the published code does was read in the follow-up's code, whose results agree with the
 thesis' tables to all printed digits; ns-3's bus and monitor are modelled after its code. The
-host's wall clock that samples queue lengths there is a simulated period of 15 ms here."""
+host's clock, by which queue lengths are sampled there, is taken to run as fast as the simulation's.
+"""
 
 
 def _remarks(outcome: Outcome) -> list[str]:
     """What a reader has to know before the verdicts."""
     size = outcome.size
-    length = "Shorter and fewer runs than the thesis'" if outcome.quick else "The thesis' lengths"
+    long = f"long flows {size.long:g} s" if size.long else "no long flows"
     return [
         *outcome.notes,
         " ".join(_BASIS.split()),
         " ".join(_MARKS.split()),
         (
-            f"{length}: short flows {size.short:g} s, long flows {size.long:g} s, {size.seeds} "
-            f"seeds, the first {size.warmup:g} s cut. Runs as published have the thesis' lengths, "
-            f"{size.published_seeds} seed{'s' if size.published_seeds > 1 else ''}."
+            f"As published: short flows 11 s, long flows 61 s, {size.seeds} seeds. As meant: short "
+            f"flows {size.short:g} s, {long}, {size.meant_seeds} seeds, {size.warmup:g} s "
+            f"cut before; other readings: {size.other_seeds} seeds."
+        ),
+        (
+            f"The claims were changed and added on {claims.FROZEN} with earlier results known, and "
+            f"frozen before these runs, whose seeds ({claims.FIRST_SEED} and up) no run had before."
         ),
     ]
 
@@ -46,65 +51,60 @@ def _only(frame: pd.DataFrame, **levels: object) -> pd.DataFrame:
     return frame
 
 
+_SWEEPS = (
+    ("drop_rate", "Drop rate of dAQM", 11),
+    ("rate", "Rate of a client (kbit/s)", 13),
+    ("payload", "Payload of a packet (B)", 15),
+)
+
+
 def _published_figures(outcome: Outcome) -> Drawn:
-    """Figures 6 to 16 of the runs as published."""
-    frame, drawn = outcome.frame("published", "estimates"), figures.PUBLISHED
-    plain = _only(frame, drop_rate=0.0)
-    own = plain[
-        plain.apply(lambda r: r["rate"] == FLOWS[r["flow"]].rate
-                    and r["payload"] == FLOWS[r["flow"]].payload, axis=1)
-    ]  # fmt: skip
-    http = _only(own, flow="http", model="cbr")
+    """Figures 6 to 16 of the runs as published, with the published values."""
+    runs, known, drawn = outcome.frame("published"), published.by_figure(), figures.PUBLISHED
+
+    def of(number: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return _only(runs, figure=number), _only(known, figure=number)
+
+    six, paper = of(6)
     made = {
         "published-6a": (
-            figures.bars(http, SIXTEEN, drawn),
+            figures.bars(six, SIXTEEN, drawn, paper),
             "As published: HTTP, constant rate, sixteen mechanisms",
-            "As the thesis' figure 6a.",
+            "As the thesis' figure 6a; white diamonds are its values.",
         ),
         "published-6b": (
-            figures.bars(http, (*FEATURES, *CONFIGURATIONS), drawn),
+            figures.bars(six, (*FEATURES, *CONFIGURATIONS), drawn, paper),
             "As published: HTTP, constant rate, dAQM alone",
-            "As the thesis' figure 6b.",
+            "As the thesis' figure 6b; white diamonds are its values.",
         ),
-        "published-9": (
-            figures.grouped(_only(own, flow="http"), "model", drawn),
-            "As published: HTTP under the traffic models",
-            "As the thesis' figure 9.",
-        ),
-        "published-8": (
-            figures.grouped(_only(own, model="poisson-onoff"), "flow", drawn),
-            "As published: flows with exponential periods",
-            "As the thesis' figure 8.",
+        "published-7": (
+            figures.over_time(
+                _series(outcome, "published", "latest", rate=5000),
+                {"last_sojourn": "Sojourn time", "queue": "Queue length"},
+            ),
+            "As published: streaming, constant rate, over time",
+            "As the thesis' figure 7: what the queue last changed shows, one run.",
         ),
     }
-    streaming = _only(own, flow="streaming")
-    if not streaming.empty:
-        made["published-10"] = (
-            figures.grouped(streaming, "model", drawn),
-            "As published: streaming under the traffic models",
-            "As the thesis' figure 10.",
+    for number, by, what in (
+        (8, "flow", "flows with exponential periods"),
+        (9, "model", "HTTP under the traffic models"),
+        (10, "model", "streaming under the traffic models"),
+    ):
+        frame, paper = of(number)
+        made[f"published-{number}"] = (
+            figures.grouped(frame, by, drawn, paper),
+            f"As published: {what}",
+            f"As the thesis' figure {number}; white diamonds are its values.",
         )
-    for flow, first in (("http", 11), ("ftp", 12)):
-        chosen = _only(frame, flow=flow, model="cbr")
-        kept = FLOWS[flow]
-        for number, over, label in (
-            (first, "drop_rate", "Drop rate of dAQM"),
-            (first + 2, "rate", "Rate of a client (kbit/s)"),
-            (first + 4, "payload", "Payload of a packet (B)"),
-        ):
-            swept = chosen
-            if over != "drop_rate":
-                swept = _only(swept, drop_rate=0.0)
-            if over != "rate":
-                swept = _only(swept, rate=kept.rate)
-            if over != "payload":
-                swept = _only(swept, payload=kept.payload)
-            if len(set(swept[over])) > 2:
-                made[f"published-{number}"] = (
-                    figures.lines(swept, over, label, drawn),
-                    f"As published: {flow.upper()} over {label[0].lower()}{label[1:]}",
-                    f"As the thesis' figure {number}.",
-                )
+    for over, label, first in _SWEEPS:
+        for number, flow in ((first, "http"), (first + 1, "ftp")):
+            frame, paper = of(number)
+            made[f"published-{number}"] = (
+                figures.lines(frame, over, label, drawn, paper),
+                f"As published: {flow.upper()} over {label[0].lower()}{label[1:]}",
+                f"As the thesis' figure {number}; white diamonds are its values, as far as known.",
+            )
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
 
@@ -129,50 +129,54 @@ def _meant_figures(outcome: Outcome) -> Drawn:
             f"As meant: flows with exponential periods, load {worst:g}",
             "In the kind of the thesis' figure 8.",
         ),
-        "meant-9": (
-            figures.grouped(_only(models, load=worst, flow="http"), "model", drawn),
-            f"As meant: HTTP under the traffic models, load {worst:g}",
-            "In the kind of the thesis' figure 9.",
-        ),
-        "meant-10": (
-            figures.grouped(_only(models, load=worst, flow="streaming"), "model", drawn),
-            f"As meant: streaming under the traffic models, load {worst:g}",
-            "In the kind of the thesis' figure 10.",
-        ),
     }
+    for flow, number in (("http", 9), ("streaming", 10)):
+        frame = _only(models, load=worst, flow=flow)
+        if not frame.empty:
+            made[f"meant-{number}"] = (
+                figures.grouped(frame, "model", drawn),
+                f"As meant: {flow} under the traffic models, load {worst:g}",
+                f"In the kind of the thesis' figure {number}.",
+            )
     for part, over, label, first in (
         ("drop-rates", "drop_rate", "Drop rate of dAQM", 11),
         ("loads", "load", "Load of the servers' ports", 13),
         ("payloads", "payload", "Payload of a packet (B)", 15),
     ):
-        for offset, flow in enumerate(("http", "ftp")):
-            number = first + offset
-            made[f"meant-{number}"] = (
-                figures.lines(_only(outcome.frame(part, "all"), flow=flow), over, label, drawn),
-                f"As meant: {flow.upper()} over {label[0].lower()}{label[1:]}",
-                f"In the kind of the thesis' figure {number}.",
-            )
-    series = _series(outcome, worst)
-    made["meant-7"] = (
-        figures.over_time(series, {"last_sojourn": "Sojourn time", "queue": "Queue length"}),
-        f"As meant: streaming, constant rate, load {worst:g}, over time",
-        "In the kind of the thesis' figure 7: the first server's port, one run.",
-    )
+        for number, flow in ((first, "http"), (first + 1, "ftp")):
+            frame = _only(outcome.frame(part, "all"), flow=flow)
+            if not frame.empty:
+                made[f"meant-{number}"] = (
+                    figures.lines(frame, over, label, drawn),
+                    f"As meant: {flow.upper()} over {label[0].lower()}{label[1:]}",
+                    f"In the kind of the thesis' figure {number}.",
+                )
+    if "streaming" in set(models["flow"]):
+        made["meant-7"] = (
+            figures.over_time(
+                _series(outcome, "models", "", load=worst),
+                {"last_sojourn": "Sojourn time", "queue": "Queue length"},
+            ),
+            f"As meant: streaming, constant rate, load {worst:g}, over time",
+            "In the kind of the thesis' figure 7: the first server's port, one run.",
+        )
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
 
-def _series(outcome: Outcome, load: float) -> dict[str, pd.DataFrame]:
-    """Sojourn time and queue length of one port over time, by mechanism."""
-    results = outcome.tables["models"].results
+def _series(outcome: Outcome, part: str, place: str, **cell: Any) -> dict[str, pd.DataFrame]:
+    """Sojourn time and queue length of one queue over time, by mechanism, streaming."""
+    results = outcome.tables[part].results
     if results is None:
         return {}
+    if part == "published":
+        cell |= {"payload": 1400, "drop_rate": 0.0}
     found = {}
     for mechanism in EIGHT:
-        run = results.run(flow="streaming", model="cbr", load=load, mechanism=mechanism)
+        run = results.run(flow="streaming", model="cbr", mechanism=mechanism, **cell)
         frame = run.table("series")
-        port = next(c for c in frame.columns if c.endswith(".last_sojourn"))
-        place = port.removesuffix(".last_sojourn")
-        found[mechanism] = frame[["time", port, f"{place}.queue"]].set_axis(
+        column = next(c for c in frame.columns if c.endswith(f"{place}.last_sojourn"))
+        queue = f"{column.removesuffix('.last_sojourn')}.queue"
+        found[mechanism] = frame[["time", column, queue]].set_axis(
             ["time", "last_sojourn", "queue"], axis=1
         )
     return found
@@ -182,14 +186,31 @@ def _figures(outcome: Outcome) -> Drawn:
     return {**_published_figures(outcome), **_meant_figures(outcome)}
 
 
+def _readings(outcome: Outcome) -> pd.DataFrame:
+    """Every claim's verdict by reading."""
+    rows = []
+    for judgement in outcome.judgements:
+        verdicts = outcome.readings(judgement.claim)
+        own = outcome.support[judgement.claim.id]
+        rows.append({
+            "claim": judgement.claim.id,
+            "finding": judgement.claim.text,
+            "the thesis' own numbers": own.verdict or "none",
+            "as published": verdicts["main"],
+            **{name: verdicts.get(name, "") for name in outcome.column.readings},
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def _tables(outcome: Outcome) -> Titled:
-    published = study.beside(outcome.frame("published", "estimates"))
+    compared = study.beside(outcome.frame("published", "estimates"))
     return [
+        ("Findings in all readings", _readings(outcome)),
         ("HTTP at a constant rate in all readings", differences.readings(outcome)),
         ("Orders of the mechanisms, rank correlation", differences.order(outcome)),
         ("What the published averaging does", differences.averaging(outcome)),
         ("What the published code's quirks do", differences.quirks(outcome)),
-        ("Every published value and ours", _rounded(published)),
+        ("Every published value and ours", _rounded(compared)),
     ]
 
 
@@ -209,6 +230,47 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     return shown[["source", "mechanism", "metric", "published", "here", "ratio"]]
 
 
+# On Linux: its TCP, through links that have dAQM
+
+
+def _real_remarks(outcome: Outcome) -> list[str]:
+    about, size = outcome.about, outcome.size
+    return [
+        (
+            f"Linux {about['kernel']}, engine {about['engine']}: HTTP as meant, "
+            f"{parts.REAL_CLIENTS} clients of the thesis' 100, load {parts.OVERLOAD:g}, "
+            f"{size.runs} runs of {size.seconds:g} s, {size.seeds} seeds, {size.warmup:g} s cut. "
+            "TCP is the kernel's Reno; the same scenarios were simulated with the same seeds. "
+            "Verdicts are on the runs on Linux."
+        ),
+        (
+            "The findings as published cannot be had on Linux: no kernel has a bus of which each "
+            "frame takes a millisecond, nor does it discard what it measures. Queues are those of "
+            "our links, dAQM's among them, for Linux has none."
+        ),
+        *outcome.notes,
+    ]
+
+
+def _real_figures(outcome: Outcome) -> Drawn:
+    return {
+        name.replace(" ", "-"): (
+            figures.grouped(column.frames["real"][""], "model", figures.MEANT),
+            f"HTTP as meant, load {parts.OVERLOAD:g}: {name}",
+            "In the kind of the thesis' figure 9; 95 % intervals over seeds.",
+        )
+        for name, column in outcome.columns.items()
+    }
+
+
+def _lasting(size: parts.RealSize) -> str:
+    """How long the real runs take."""
+    seconds = size.warmup + size.seconds
+    return estimate(
+        f"{size.runs} real runs of {seconds:g} s", size.runs * (seconds + parts.BETWEEN)
+    )
+
+
 PAPER = Paper(
     name="daqm",
     title="Derivative-based queue management against five rivals",
@@ -224,5 +286,28 @@ PAPER = Paper(
     figures=_figures,
     tables=_tables,
     facts=_facts,
-    units={claims.DELIVERED: "bit/s", claims.AGAINST_RED: "1", claims.COMPLETION: "s"},
+    units={
+        terms.DELIVERED: "bit/s",
+        terms.AGAINST_RED: "1",
+        terms.COMPLETION: "s",
+        terms.FIRST_DROP: "s",
+    },
+    published=study.own_numbers,
+    withdrawn=claims.WITHDRAWN,
+    real=Real(
+        title="Derivative-based queue management against five rivals, on Linux",
+        quick=parts.REAL_QUICK,
+        full=parts.REAL_FULL,
+        beside=Beside(
+            part="real",
+            factors=("model", "mechanism"),
+            metrics=tuple(figures.MEANT),
+        ),
+        estimate=_lasting,
+        remarks=_real_remarks,
+        figures=_real_figures,
+        engines=("wire", "linux", "linux-wire"),
+        linux=parts.REAL_QUICK,
+        verdicts_shown=True,
+    ),
 )

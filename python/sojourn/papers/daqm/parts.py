@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from sojourn import _core
+from sojourn.papers.bench import named
 from sojourn.papers.daqm import claims, published, scenarios
-from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, SIXTEEN, queue
-from sojourn.papers.daqm.scenarios import FLOWS, FTP, HTTP, MODELS, STREAMING, Flow, Traffic
+from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, SIXTEEN, queue
+from sojourn.papers.daqm.scenarios import (
+    AS_WRITTEN,
+    FLOWS,
+    FTP,
+    HTTP,
+    MODELS,
+    STREAMING,
+    Flow,
+    Traffic,
+)
+from sojourn.papers.daqm.terms import COMPLETION, ENDING, MEANT, PUBLISHED
 from sojourn.papers.paper import Part
 from sojourn.scenario import Scenario
 from sojourn.stats import Claim
@@ -36,26 +47,59 @@ OVERLOAD = 1.2
 class Size:
     """Lengths in simulated seconds, loads, and numbers of runs of a cell."""
 
+    seeds: int
+    """As published, which gives the verdicts; its runs have the thesis' lengths."""
+    meant_seeds: int
+    """On the switch as meant."""
     short: float
-    """Short flows, measured."""
+    """Short flows as meant, measured."""
     long: float
-    """Long flows, measured."""
+    """Long flows as meant, measured; none are run if it is 0."""
     warmup: float
     loads: tuple[float, ...]
-    published_seeds: int
-    described_seeds: int
-    seeds: int
-    """Paired seeds of what claims are judged on."""
+    other_seeds: int
+    """In other readings."""
     whole: bool
-    """Every cell of the thesis' figures, or those of its tables and of the claims."""
+    """Every cell of the thesis' figures, or fewer of long flows' sweeps and of quirks."""
     published_share: float = 1.0
     """Length of the runs as published, as a share of the thesis'."""
 
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """What is run on the switch as meant."""
+        return tuple(flow for flow in FLOWS.values() if self.long or not flow.long)
 
-#: At most five minutes on two cores.
-QUICK = Size(3, 3, 1, (0.8, 1.2), 1, 1, 6, whole=False)
-#: The thesis' lengths; five seeds.
-FULL = Size(10, 60, 2, (0.8, 1.0, 1.2, 2.0), 5, 2, 5, whole=True)
+
+#: At most three minutes on two cores.
+QUICK = Size(4, 4, 3, 0, 1, (1.2,), 4, whole=False)
+#: The thesis' lengths.
+FULL = Size(10, 5, 10, 60, 2, (0.8, 1.0, 1.2, 2.0), 3, whole=True)
+
+
+@dataclass(frozen=True)
+class RealSize:
+    """Runs on Linux, of HTTP as meant."""
+
+    seconds: float
+    """Measured."""
+    warmup: float
+    seeds: int
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(REAL_MODELS) * len(EIGHT) * self.seeds
+
+
+#: For real, one after the other: about half an hour, and two hours.
+REAL_QUICK = RealSize(3, 1, 3)
+REAL_FULL = RealSize(10, 2, 5)
+REAL_CLIENTS = 20
+"""A fifth of the thesis': with 100 hosts a guest's time did not start."""
+REAL_MODELS = tuple(model for model in MODELS if model != "vbr")
+"""All under which the thesis finds HTTP congested."""
+BETWEEN = 6.0
+"""Seconds that a real run takes beyond its own length: hosts and programs start and end."""
 
 
 #: What tells a cell as published from others, in this order.
@@ -75,8 +119,19 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple({**row, **given}[name] for name in KEY)
 
 
-def _part(name: str, title: str, cells: Cells, seeds: int, judged: Sequence[Claim] = ()) -> Part:
-    return Part(name=name, title=title, cells=cells, seeds=seeds, claims=judged)
+def _seeds(number: int) -> Any:
+    """So many seeds that were not used before the claims were written down."""
+    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
+
+
+def _about(listed: Sequence[Claim], flows: Iterable[str]) -> list[Claim]:
+    """The claims about these flows alone."""
+    run = set(flows)
+    return [claim for claim in listed if named(claim, "flow") <= run]
+
+
+_WATCHED = ("flow_series", "series")
+"""Tables from which the published metrics are computed."""
 
 
 # As published
@@ -107,8 +162,8 @@ def _published_cell(
     return factors, scenarios.as_published(traffic, text, length)
 
 
-def _published_figures() -> Iterator[tuple[Traffic, str, float]]:
-    """Every cell of figures 6 to 16."""
+def _cells_of_figures(whole: bool) -> Iterator[tuple[Traffic, str, float]]:
+    """Cells of figures 6 to 16; if they are not `whole`, fewer of long flows' sweeps."""
     for mechanism in SIXTEEN:
         yield Traffic(HTTP, "cbr"), mechanism, 0.0
     for mechanism in EIGHT:
@@ -117,16 +172,17 @@ def _published_figures() -> Iterator[tuple[Traffic, str, float]]:
         for flow, model in product((HTTP, STREAMING), MODELS):
             yield Traffic(flow, model), mechanism, 0.0
         for flow in (HTTP, FTP):
-            for rate in RATES[flow.name]:
+            fewer = flow.long and not whole
+            for rate in RATES[flow.name][fewer:]:
                 yield Traffic(flow, "cbr", rate=rate), mechanism, 0.0
-            for payload in PAYLOADS:
+            for payload in PAYLOADS[: -1 if fewer else None]:
                 yield Traffic(flow, "cbr", payload=payload), mechanism, 0.0
             if mechanism in CONFIGURATIONS:
-                for drop_rate in DROP_RATES:
+                for drop_rate in DROP_RATES[:: 3 if fewer else 1]:
                     yield Traffic(flow, "cbr"), mechanism, drop_rate
 
 
-def _published_tables() -> Iterator[tuple[Traffic, str, float]]:
+def _cells_of_tables() -> Iterator[tuple[Traffic, str, float]]:
     """Every cell for which a number was published."""
     for source in published.SOURCES:
         cell = source.cell
@@ -143,14 +199,69 @@ def _published_tables() -> Iterator[tuple[Traffic, str, float]]:
 
 
 def as_published(size: Size) -> Part:
-    """The bus, dAQM with all its quirks."""
-    wanted = [*_published_tables(), *(_published_figures() if size.whole else ())]
-    if not size.whole:  # short flows, and of the long ones those of the thesis' tables
-        wanted = [w for w in wanted if not w[0].flow.long or w[0].model == "cbr"]
+    """The bus, dAQM with all its quirks: what gives the verdicts."""
+    wanted = [*_cells_of_tables(), *_cells_of_figures(size.whole)]
     # The flow's own rate and payload, said or not, are one cell.
     unique = {(t.flow, t.model, t.kbit, t.bytes, rate, m): (t, m, rate) for t, m, rate in wanted}
-    cells = [_published_cell(size, *item) for item in unique.values()]
-    return _part("published", "as published: one bus", cells, size.published_seeds)
+    return Part(
+        name="published",
+        title="as published: one bus",
+        cells=[_published_cell(size, *item) for item in unique.values()],
+        seeds=_seeds(size.seeds),
+        claims=claims.made(PUBLISHED),
+        tables=_WATCHED,
+    )
+
+
+def as_written(size: Size) -> Part:
+    """The bus with the traffic of the text in place of the code's."""
+    cells: Cells = []
+    pairs = [
+        *((flow, "poisson-onoff") for flow in FLOWS.values()),
+        *product((HTTP, STREAMING), ("pareto-onoff", "weibull-onoff")),
+    ]
+    for (flow, model), mechanism in product(pairs, EIGHT):
+        if flow in size.flows:
+            written = Traffic(flow, AS_WRITTEN[model])
+            factors, scenario = _published_cell(size, written, mechanism)
+            cells.append(({**factors, "model": model}, scenario))
+    listed = (*claims.flows(PUBLISHED), *claims.models(PUBLISHED))
+    return Part(
+        name="written",
+        title="as published, the text's traffic",
+        cells=cells,
+        seeds=_seeds(size.other_seeds),
+        claims=_about(listed, (flow.name for flow in size.flows)),
+        tables=_WATCHED,
+        reading="traffic of the text",
+    )
+
+
+#: Rates of section 4.3.5: those of the constant, first, second and third derivatives.
+_BY_DERIVATIVE = " ".join(
+    f"s{n}-rate {rate} q{n}-rate {rate}"
+    for n, rate in (("", 0.2), ("1", 0.3), ("2", 0.4), ("3", 0.5))
+)
+RATES_OF_FEATURES = {claims.UNIFORM: "rate 0.4", claims.BY_FEATURE: _BY_DERIVATIVE}
+
+
+def rates(size: Size) -> Part:
+    """One drop rate or one a derivative; the published code has one only, its quirk `shared`."""
+    quirks = "published " + "+".join(name for name in quirk_names() if name != "shared")
+    cells: Cells = []
+    for (told, words), mechanism in product(RATES_OF_FEATURES.items(), CONFIGURATIONS):
+        factors, scenario = _published_cell(
+            size, Traffic(HTTP, "cbr"), mechanism, words=f"{words} {quirks}"
+        )
+        cells.append(({**factors, "rates": told}, scenario))
+    return Part(
+        name="rates",
+        title="as published: one drop rate or several",
+        cells=cells,
+        seeds=_seeds(size.seeds),
+        claims=claims.uniform(PUBLISHED),
+        tables=_WATCHED,
+    )
 
 
 def quirk_names() -> tuple[str, ...]:
@@ -180,7 +291,13 @@ def quirks(size: Size) -> Part:
         for mechanism in CONFIGURATIONS:
             factors, scenario = _published_cell(size, Traffic(HTTP, "cbr"), mechanism, words=words)
             cells.append(({**factors, "quirks": quirk}, scenario))
-    return _part("quirks", "as published: the quirks one by one", cells, size.published_seeds)
+    return Part(
+        name="quirks",
+        title="as published: the quirks one by one",
+        cells=cells,
+        seeds=_seeds(1 + size.whole),
+        tables=_WATCHED,
+    )
 
 
 # The switch
@@ -207,11 +324,14 @@ def _meant_cell(
     return factors, scenarios.switch(traffic, text, duration, warmup, port)
 
 
-def _meant(size: Size, pairs: Iterable[tuple[Flow, str]], mechanisms: Iterable[str]) -> Cells:
+def _meant(
+    size: Size, pairs: Iterable[tuple[Flow, str]], mechanisms: Iterable[str], words: str = ""
+) -> Cells:
     listed = tuple(mechanisms)
     return [
-        _meant_cell(size, Traffic(flow, model), mechanism, load)
+        _meant_cell(size, Traffic(flow, model), mechanism, load, words)
         for flow, model in pairs
+        if flow in size.flows
         for load in size.loads
         for mechanism in listed
     ]
@@ -222,7 +342,7 @@ def as_described(size: Size) -> Part:
     mechanisms = EIGHT if size.whole else ("RED", "CoDel", *CONFIGURATIONS)
     models = MODELS if size.whole else ("cbr",)
     cells: Cells = []
-    for flow, model, mechanism in product(FLOWS.values(), models, mechanisms):
+    for flow, model, mechanism in product(size.flows, models, mechanisms):
         traffic = Traffic(flow, model)
         duration, warmup = _lengths(size, flow)
         if not size.whole:
@@ -230,45 +350,111 @@ def as_described(size: Size) -> Part:
         factors: Factors = {"flow": flow.name, "model": model, "mechanism": mechanism}
         text = queue(mechanism, traffic.bytes)
         cells.append((factors, scenarios.switch(traffic, text, duration, warmup)))
-    return _part("described", "as described: a switch", cells, size.described_seeds)
+    return Part(
+        name="described", title="as described: a switch", cells=cells,
+        seeds=_seeds(1 + size.whole), tables=(),
+    )  # fmt: skip
+
+
+MEANT_READING, MEASURED_READING = "as meant", "measured intervals"
 
 
 def as_meant(size: Size) -> list[Part]:
-    """The switch with slowed ports: what claims are judged on."""
-    features = _meant(size, [(HTTP, "cbr")], SIXTEEN)
-    flows = _meant(size, [(flow, "poisson-onoff") for flow in FLOWS.values()], EIGHT)
-    models = _meant(size, product((HTTP, STREAMING), MODELS), EIGHT)
-    drop_rates = [
-        _meant_cell(size, Traffic(flow, "cbr"), d, OVERLOAD, f"rate {rate:g}", drop_rate=rate)
-        for flow in (HTTP, FTP)
-        for rate in (DROP_RATES if size.whole else DROP_RATES[::3])
-        for d in CONFIGURATIONS
+    """The switch with slowed ports."""
+    swept = [flow for flow in (HTTP, FTP) if flow in size.flows]
+    cells: dict[str, Cells] = {
+        "features": _meant(size, [(HTTP, "cbr")], SIXTEEN),
+        "flows": _meant(size, [(flow, "poisson-onoff") for flow in FLOWS.values()], EIGHT),
+        "models": _meant(size, product((HTTP, STREAMING), MODELS), EIGHT),
+        "drop-rates": [
+            _meant_cell(
+                size, Traffic(flow, "cbr"), m, OVERLOAD, f"rate {rate:g}" if rate else "",
+                drop_rate=rate,
+            )
+            for flow in swept
+            for m in EIGHT
+            for rate in (DROP_RATES if m in CONFIGURATIONS else (0.0,))
+        ],
+        "loads": _loads(size, swept),
+        "payloads": [
+            _meant_cell(size, Traffic(flow, "cbr", payload=payload), m, OVERLOAD, payload=payload)
+            for flow in swept
+            for payload in PAYLOADS
+            for m in EIGHT
+        ],
+        "rates": [
+            (
+                {**factors, "rates": told},
+                scenario,
+            )
+            for told, words in RATES_OF_FEATURES.items()
+            for d in CONFIGURATIONS
+            for factors, scenario in [
+                _meant_cell(size, Traffic(HTTP, "cbr"), d, OVERLOAD, words)
+            ]
+        ],
+        "completion": _completion(size, swept),
+    }  # fmt: skip
+    ending = [
+        claim
+        for claim in claims.SECTIONS["loads"](ENDING)
+        if all(part.metric == COMPLETION for part in claim.parts)
     ]
-    payloads = [
-        _meant_cell(size, Traffic(flow, "cbr", payload=payload), m, OVERLOAD, payload=payload)
-        for flow in (HTTP, FTP)
-        for payload in (PAYLOADS if size.whole else PAYLOADS[1:4:2])
-        for m in EIGHT
-    ]
+    judged = {
+        **{name: section(MEANT) for name, section in claims.SECTIONS.items()},
+        "rates": claims.uniform(MEANT),
+        "completion": ending,
+    }
+    judged["models"] = (*judged["models"], *judged.pop("time"))
+    titles = {
+        "features": "sixteen mechanisms", "flows": "five flows", "models": "five traffic models",
+        "drop-rates": "dAQM's drop rates", "loads": "loads", "payloads": "packet sizes",
+        "rates": "one drop rate or several", "completion": "flow completion",
+    }  # fmt: skip
+    names = [flow.name for flow in size.flows]
     return [
-        _part("features", "as meant: sixteen mechanisms", features, size.seeds,
-             claims.FEATURE_CLAIMS),
-        _part("flows", "as meant: five flows", flows, size.seeds, claims.FLOW_CLAIMS),
-        _part("models", "as meant: five traffic models", models, size.seeds, claims.MODEL_CLAIMS),
-        _part("drop-rates", "as meant: dAQM's drop rates", drop_rates, size.seeds,
-             claims.DROP_RATE_CLAIMS),
-        _part("payloads", "as meant: packet sizes", payloads, size.seeds, claims.SIZE_CLAIMS),
-        _part("loads", "as meant: loads", _loads(size), size.seeds, claims.LOAD_CLAIMS),
-        _part("completion", "as meant: flow completion", _completion(size), size.seeds,
-             claims.COMPLETION_CLAIMS),
-    ]  # fmt: skip
+        Part(
+            name=f"meant-{name}" if name == "rates" else name,
+            title=f"as meant: {titles[name]}",
+            cells=cells[name],
+            seeds=_seeds(size.meant_seeds),
+            claims=_about(judged[name], names),
+            tables=("series",) if name == "models" else (),
+            reading=MEANT_READING,
+        )
+        for name in cells
+    ]
 
 
-def _loads(size: Size) -> Cells:
+def measured(size: Size) -> list[Part]:
+    """DAQM as meant that measures the time between arrivals, which the thesis has as constant."""
+    own = "interval measured"
+    cells = {
+        "features": _meant(size, [(HTTP, "cbr")], (*FEATURES, *CONFIGURATIONS), own),
+        "flows": _meant(
+            size, [(flow, "poisson-onoff") for flow in FLOWS.values()], CONFIGURATIONS, own
+        ),
+        "models": _meant(size, product((HTTP, STREAMING), MODELS), CONFIGURATIONS, own),
+    }
+    names = [flow.name for flow in size.flows]
+    return [
+        Part(
+            name=f"measured-{name}",
+            title=f"measured intervals: {name}",
+            cells=listed,
+            seeds=_seeds(size.other_seeds),
+            claims=_about(claims.SECTIONS[name](MEANT), names),
+            tables=(),
+            reading=MEASURED_READING,
+        )
+        for name, listed in cells.items()
+    ]
+
+
+def _loads(size: Size, flows: Iterable[Flow]) -> Cells:
     """Clients of other rates at the ports that their own rate would just fill."""
     cells: Cells = []
-    loads = SWEEP_LOADS if size.whole else (0.6, 2.0)
-    for flow, load, mechanism in product((HTTP, FTP), loads, EIGHT):
+    for flow, load, mechanism in product(flows, SWEEP_LOADS, EIGHT):
         port = scenarios.port_rate(Traffic(flow, "cbr"), 1.0)
         traffic = Traffic(flow, "cbr", rate=round(load * flow.rate))
         duration, warmup = _lengths(size, flow)
@@ -280,13 +466,39 @@ def _loads(size: Size) -> Cells:
     return cells
 
 
-def _completion(size: Size) -> Cells:
+def _completion(size: Size, flows: Iterable[Flow]) -> Cells:
     """Clients that offer for the length of a short flow, at twice what ports carry."""
     cells: Cells = []
-    for flow, mechanism in product((HTTP, FTP), EIGHT):
+    for flow, mechanism in product(flows, EIGHT):
         traffic = Traffic(flow, "cbr")
         port = scenarios.port_rate(traffic, 2.0)
         text = queue(mechanism, traffic.bytes)
         made = scenarios.switch(traffic, text, 6 * size.short, 0, port, stop=size.short)
         cells.append(({"flow": flow.name, "load": 2.0, "mechanism": mechanism}, made))
     return cells
+
+
+def real(size: RealSize) -> Part:
+    """HTTP on the switch as meant, with the TCP of Linux's kernel: no kernel has the bus."""
+    cells: Cells = []
+    for model, mechanism in product(REAL_MODELS, EIGHT):
+        traffic = Traffic(HTTP, model)
+        port = scenarios.port_rate(traffic, OVERLOAD, REAL_CLIENTS)
+        scenario = scenarios.switch(
+            traffic, queue(mechanism), size.warmup + size.seconds, size.warmup, port,
+            tcp=scenarios.TCP_REAL, clients=REAL_CLIENTS, observe="",
+        )  # fmt: skip
+        factors: Factors = {
+            "flow": HTTP.name, "model": model, "load": OVERLOAD, "mechanism": mechanism
+        }  # fmt: skip
+        cells.append((factors, scenario))
+    return Part(
+        name="real",
+        title="as meant",
+        cells=cells,
+        seeds=_seeds(size.seeds),
+        claims=[
+            replace(claim, id=f"{claim.id}-as-meant", reading="as-meant")
+            for claim in _about(claims.models(MEANT), [HTTP.name])
+        ],
+    )

@@ -13,8 +13,8 @@ Gbit/s and 1 ms; the mechanism is the queue of each server's port.
 offer is a chosen multiple of what the ports carry.
 
 In all, client i sends to server i modulo 5, in the thesis' flows (its table 3) and traffic models
-(its table 1, in the reading of the code: periods of sending at the client's rate, and of
-silence).
+(its table 1, as coded: periods of sending at the client's rate, and of silence; or as written:
+gaps between packets are drawn).
 """
 
 from __future__ import annotations
@@ -60,8 +60,17 @@ DUTY = {
     "poisson-onoff": 0.5,
     "pareto-onoff": 1 / 3.5,
     "weibull-onoff": 3 / 3.9027452929509336,
+    "poisson-packets": 1.0,
+    "pareto-gaps": 1.0,
+    "weibull-gaps": 1.0,
 }
-MODELS = tuple(DUTY)
+#: The models of the published code, and those that the text describes in their place.
+MODELS = ("cbr", "vbr", "poisson-onoff", "pareto-onoff", "weibull-onoff")
+AS_WRITTEN = {
+    "poisson-onoff": "poisson-packets",
+    "pareto-onoff": "pareto-gaps",
+    "weibull-onoff": "weibull-gaps",
+}
 #: Clients of these models begin one after the other, a second apart.
 STAGGERED = ("cbr", "vbr")
 
@@ -72,6 +81,9 @@ TCP_PUBLISHED = (
 )
 #: TCP of the other readings: the same with an initial window of ten segments.
 TCP = "reno profile ns3-3.37 mss 1446 iw 10 delack_timeout 0s rwnd 1mb sndbuf 1mb"
+
+#: TCP of Linux's kernel, and the simulator's model of it, for runs on Linux.
+TCP_REAL = "reno"
 
 #: Retry of a SYN that nobody answered.
 CONNECT_RETRY = 3
@@ -108,9 +120,9 @@ class Traffic:
 
     @property
     def offered(self) -> float:
-        """Mean rate that all clients offer, in bit/s on the wire, headers included."""
+        """Mean rate that a client offers, in bit/s on the wire, headers included."""
         headers = HEADERS if self.flow.tcp else UDP_HEADERS
-        return CLIENTS * 1e3 * self.kbit * DUTY[self.model] * (self.bytes + headers) / self.bytes
+        return 1e3 * self.kbit * DUTY[self.model] * (self.bytes + headers) / self.bytes
 
 
 def _text(
@@ -124,6 +136,7 @@ def _text(
     tcp: str,
     observe: str,
     stop: float | None = None,
+    clients: int = CLIENTS,
 ) -> str:
     more = f'tcp = "{tcp}"\n' if traffic.flow.tcp else ""
     if stop is not None:
@@ -145,7 +158,7 @@ name = "clients"
 from = "clients"
 to = "servers"
 app = "{traffic.app}"
-{more}count = {CLIENTS}
+{more}count = {clients}
 start = "{start}"
 """
 
@@ -171,9 +184,9 @@ def as_published(traffic: Traffic, queue: str, duration: float) -> Scenario:
     )  # fmt: skip
 
 
-def port_rate(traffic: Traffic, load: float) -> int:
+def port_rate(traffic: Traffic, load: float, clients: int = CLIENTS) -> int:
     """Rate of a server's port, in bit/s, at which clients offer `load` times as much."""
-    return round(traffic.offered / SERVERS / load)
+    return round(clients * traffic.offered / SERVERS / load)
 
 
 def switch(
@@ -183,6 +196,9 @@ def switch(
     warmup: float,
     port: int | None = None,
     stop: float | None = None,
+    tcp: str = TCP,
+    clients: int = CLIENTS,
+    observe: str = 'series = "100ms"',
 ) -> Scenario:
     """The switch, as described, or as meant with ports of `port` bit/s.
 
@@ -192,7 +208,7 @@ def switch(
     topology = f"""template = "star"
 rate = "{BUS_RATE}"
 netem = "delay {DELAY}"
-clients.hosts = {CLIENTS}
+clients.hosts = {clients}
 
 [topology.servers]
 hosts = {SERVERS}
@@ -201,6 +217,6 @@ rate = "{rate}\""""
     return Scenario.from_toml(
         _text(
             f"dAQM {what}: {traffic.flow.name}, {traffic.model}", traffic, topology, queue,
-            duration, warmup, "uniform 0s 1s", TCP, 'series = "100ms"', stop,
+            duration, warmup, "uniform 0s 1s", tcp, observe, stop, clients,
         )
     )  # fmt: skip

@@ -1,24 +1,21 @@
-"""The runs from parts to tables, and how long they take."""
+"""The runs from parts to tables: published metrics, the thesis' figures, what a reading lacks."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from sojourn import _core
 from sojourn.papers.bench import Bench, runs_of
-from sojourn.papers.daqm import claims, estimators, parts, published
-from sojourn.papers.daqm.mechanisms import RED
+from sojourn.papers.daqm import estimators, parts, published
+from sojourn.papers.daqm.mechanisms import EIGHT, RED, RIVALS
 from sojourn.papers.daqm.parts import Size
+from sojourn.papers.daqm.scenarios import FLOWS
+from sojourn.papers.daqm.terms import AGAINST_RED, COMPLETION, DELIVERED, MEANT, PUBLISHED
 from sojourn.papers.paper import Frames, Part
 from sojourn.study import Table
-from sojourn.study.cells import Runnable
-from sojourn.study.machine import cores
 from sojourn.study.results import StoredRun
 
 
@@ -40,22 +37,38 @@ def beside(estimates: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def against_red(frame: pd.DataFrame, sojourn: str) -> pd.DataFrame:
+    """The table with sojourn times over RED's, wherever RED was run in the same cell."""
+    cell = ["figure", "flow", "model", "load", "rate", "payload", "seed"]
+    names = [name for name in cell if name in frame]
+    red = frame[frame["mechanism"] == RED].groupby(names, dropna=False)[sojourn].mean()
+    if red.empty:
+        return frame
+    base = red.reindex(frame.set_index(names).index).to_numpy()
+    return frame.assign(**{AGAINST_RED: frame[sojourn] / base})
+
+
 def derived(frame: pd.DataFrame) -> pd.DataFrame:
-    """A part's runs with what the claims speak about beyond the runs' own metrics."""
+    """A part's runs on the switch with what claims speak about beyond the runs' own metrics.
+
+    Rivals, which have no drop rate of dAQM's, stand at each of them.
+    """
     frame = frame.copy()
     by_transport = frame.filter(["clients.goodput", "clients.udp_goodput"])
-    frame[claims.DELIVERED] = by_transport.sum(axis=1, min_count=1)
+    frame[DELIVERED] = by_transport.sum(axis=1, min_count=1)
     if "clients.unfinished" in frame:
         ended = frame["clients.finished"]
         waiting = frame["clients.unfinished"]
         spent = frame["clients.fct_mean"].fillna(0.0) * ended + frame["measured"] * waiting
-        frame[claims.COMPLETION] = spent / (ended + waiting)
-    cell = [name for name in ("flow", "model", "load", "payload", "seed") if name in frame]
-    red = frame[frame["mechanism"] == RED].set_index(cell)[claims.SOJOURN]
-    if red.index.is_unique and not red.empty:
-        base = red.reindex(frame.set_index(cell).index).to_numpy()
-        frame[claims.AGAINST_RED] = frame[claims.SOJOURN] / base
-    return frame
+        frame[COMPLETION] = spent / (ended + waiting)
+    return _spread(frame) if "drop_rate" in frame else against_red(frame, MEANT.sojourn)
+
+
+def _spread(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with the runs that have no drop rate of dAQM's at each drop rate of others."""
+    level, swept = frame[frame["drop_rate"] == 0], frame[frame["drop_rate"] > 0]
+    rates = sorted(set(swept["drop_rate"]))
+    return pd.concat([swept, *(level.assign(drop_rate=rate) for rate in rates)])
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
@@ -63,11 +76,41 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["load"] > 1] if "load" in frame else frame
 
 
+def figured(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Runs as published, by the thesis' figures that they belong to."""
+    plain = estimates["drop_rate"] == 0
+    cbr = estimates["model"] == "cbr"
+    rate = estimates["rate"] == estimates["flow"].map({f.name: f.rate for f in FLOWS.values()})
+    payload = estimates["payload"] == estimates["flow"].map(
+        {f.name: f.payload for f in FLOWS.values()}
+    )
+    eight = estimates["mechanism"].isin(EIGHT)
+    own, http = rate & payload & plain, estimates["flow"] == "http"
+    found = {
+        6: estimates[own & http & cbr],
+        8: estimates[own & eight & (estimates["model"] == "poisson-onoff")],
+        9: estimates[own & eight & http],
+        10: estimates[own & eight & (estimates["flow"] == "streaming")],
+    }
+    for first, name in ((11, "http"), (12, "ftp")):
+        flow = eight & cbr & (estimates["flow"] == name)
+        rival = estimates["mechanism"].isin(RIVALS)
+        found[first] = _spread(estimates[flow & rate & payload & (~plain | rival)])
+        found[first + 2] = estimates[flow & plain & payload]
+        found[first + 4] = estimates[flow & plain & rate]
+    frame = pd.concat([rows.assign(figure=number) for number, rows in found.items()])
+    return against_red(frame.reset_index(drop=True), PUBLISHED.sojourn)
+
+
+def own_numbers() -> Frames:
+    """The published values as tables on which claims are tried."""
+    return {"": against_red(published.by_figure(), PUBLISHED.sojourn)}
+
+
 def estimates(table: Table) -> pd.DataFrame:
     """The published metrics and the books of runs that were watched as published, a row a run."""
 
-    def one(item: tuple[Mapping[str, Any], StoredRun]) -> dict[str, Any]:
-        levels, run = item
+    def one(levels: Mapping[str, Any], run: StoredRun) -> dict[str, Any]:
         watched = run.table("flow_series")
         found = estimators.samples(watched, run.table("series"))
         return {
@@ -78,80 +121,74 @@ def estimates(table: Table) -> pd.DataFrame:
             **estimators.books(watched),
         }
 
-    with ThreadPoolExecutor(cores()) as pool:
-        return pd.DataFrame(list(pool.map(one, runs_of(table))))
+    return pd.DataFrame([one(*item) for item in runs_of(table)])
 
 
 def watched(table: Table) -> Frames:
     """The runs, and the published metrics of each."""
-    return {"": table.frame, "estimates": estimates(table)}
+    found = estimates(table)
+    return {"": found, "estimates": found}
+
+
+def by_figure(table: Table) -> Frames:
+    """The published metrics by figure, and of each run."""
+    found = estimates(table)
+    return {"": figured(found), "estimates": found}
 
 
 def overloaded(table: Table) -> Frames:
-    """All runs with what claims speak about, and those above the ports' capacity."""
+    """Runs above the ports' capacity with what claims speak about, and all runs."""
     frame = derived(table.frame)
     return {"": judged(frame), "all": frame}
 
 
 def planned(size: Size) -> list[Part]:
-    """Everything that is run, in order."""
+    """Everything that is run, in order; a reading after the one whose runs it shares."""
     return [
-        replace(parts.as_published(size), frames=watched),
+        replace(parts.as_published(size), frames=by_figure),
+        replace(parts.rates(size), frames=watched),
         replace(parts.quirks(size), frames=watched),
         parts.as_described(size),
         *(replace(part, frames=overloaded) for part in parts.as_meant(size)),
+        parts.as_written(size),
+        *parts.measured(size),
     ]
 
 
-def estimate(listed: Sequence[Part], workers: int) -> str:
-    """How many runs there are and about how long they take, measured on short ones.
-
-    One cell of each part, flow and model is begun.
-    """
-    measured: dict[tuple[str, Any, Any], float] = {}
-    total = 0.0
-    for part in listed:
-        for factors, scenario in part.cells:
-            kind = (part.name, factors["flow"], factors.get("model"))
-            if kind not in measured:
-                measured[kind] = _seconds(scenario)
-            total += measured[kind] * part.seeds
-    cells = sum(len(part.cells) for part in listed)
-    runs = sum(len(part.cells) * part.seeds for part in listed)
-    minutes = max(1, round(total / workers / 60))
-    return (
-        f"{runs} runs of {cells} cells; about {_counted(minutes, 'minute')} on "
-        f"{_counted(workers, 'core')}, measured on the beginning of {len(measured)}"
-    )
+def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """A reading's runs with those of other cells, seed by seed."""
+    made = set(found[key].itertuples(index=False, name=None))
+    lacking = [row not in made for row in others[key].itertuples(index=False, name=None)]
+    rest = others[lacking]
+    return pd.concat([found, rest[rest["seed"].isin(found["seed"])]])
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Frames]:
+    """A part's own tables, or for readings that run less those with the runs that they share."""
+    if part.name == "written":
 
+        def written(table: Table) -> Frames:
+            others = made["published"]["estimates"]
+            return {"": figured(_with_others(estimates(table), others, list(parts.KEY)))}
 
-_LOOK = 0.7
-"""Seconds of a run from which its whole length is told."""
+        return written
+    if part.name.startswith("measured-"):
 
+        def measured(table: Table) -> Frames:
+            others = made[part.name.removeprefix("measured-")]["all"]
+            key = ["flow", "model", "load", "mechanism"]
+            return {"": judged(_with_others(derived(table.frame), others, key))}
 
-def _seconds(scenario: Runnable) -> float:
-    """Seconds that a run of this scenario takes, from its beginning."""
-    begin, reached = time.perf_counter(), 0.0
-
-    def watch(fraction: float, _events: int) -> bool:
-        nonlocal reached
-        reached = fraction
-        return time.perf_counter() - begin < _LOOK
-
-    whole = _core.simulate(scenario.plan_json, 1, watch).complete
-    spent = time.perf_counter() - begin
-    return spent if whole else spent / max(reached, 1e-6)
+        return measured
+    return part.frames
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Makes all parts; the full study says first how long it will take here."""
-    listed = planned(bench.size)
-    if bench.size.whole:
-        bench.stage(estimate(listed, bench.workers or cores()))
-    for part in listed:
-        bench.make(part)
+    """Makes all parts; for real, the one that Linux can run."""
+    if bench.real:
+        bench.make(replace(parts.real(bench.size), frames=overloaded))
+        return {}
+    made: dict[str, Frames] = {}
+    for part in planned(bench.size):
+        made[part.name] = bench.make(replace(part, frames=_completed(part, made)))
     return {}

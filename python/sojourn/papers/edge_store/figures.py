@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from sojourn.papers.beside import REAL, SIMULATED
 from sojourn.papers.drawing import whiskers
-from sojourn.papers.edge_store import published, study
+from sojourn.papers.edge_store import claims, published, study
 from sojourn.papers.edge_store.scenarios import LOSSES, NODES
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn
@@ -58,20 +58,36 @@ def _finish(axes: Axes) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _by_factor(
-    outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ...]] | None, nodes: int = 5
-) -> Figure:
+def _factors(axes: Axes, outcome: Outcome, loss: str, nodes: int) -> None:
+    frame = outcome.frame("grid")
+    frame = frame[(frame["nodes"] == nodes) & (frame["loss"] == loss)]
+    _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in range(1, nodes + 1)})
+
+
+def _by_factor(outcome: Outcome, loss: str, points: Mapping[int, tuple[float, ...]]) -> Figure:
     with style.styled():
         figure = style.figure(style.COLUMN, 3.0)
         axes = figure.subplots()
-        frame = outcome.frame("grid")
-        frame = frame[(frame["nodes"] == nodes) & (frame["loss"] == loss)]
-        factors = range(1, nodes + 1)
-        _lines(axes, frame, "rf", {rf: f"RF{rf}" for rf in factors})
-        if points is not None:
-            _points(axes, [points[rf] for rf in factors])
+        _factors(axes, outcome, loss, 5)
+        _points(axes, [points[rf] for rf in range(1, 6)])
         _finish(axes)
         style.legend_above(figure, axes, 5)
+    return figure
+
+
+def _fewer_nodes(outcome: Outcome) -> Figure:
+    """What the paper says of three and four nodes and does not draw."""
+    with style.styled():
+        figure = style.figure(2 * style.COLUMN, 4.6)
+        panels = figure.subplots(2, 3, sharex=True, sharey=True)
+        for row, nodes in zip(panels, claims.FEWER, strict=True):
+            for axes, loss in zip(row, LOSSES, strict=True):
+                _factors(axes, outcome, loss, nodes)
+                axes.set_title(f"{nodes} nodes, {loss} loss")
+        for axes in panels.flat:  # once all lines are there, which share a scale
+            _finish(axes)
+            axes.label_outer()
+        style.legend_above(figure, panels[1][0], 4)
     return figure
 
 
@@ -165,6 +181,11 @@ def all_figures(outcome: Outcome) -> Drawn:
             "RF3 to RF5 by loss",
             f"As the paper's figure 4: the mean of RF3, RF4 and RF5. {beside}",
         ),
+        "fewer-nodes": (
+            _fewer_nodes(outcome),
+            "Three and four nodes",
+            "As figures 2 and 3, with 95 % intervals over seeds. No points were published.",
+        ),
         "clusters": (
             _clusters(outcome),
             "RF3 in three, four and five nodes",
@@ -200,7 +221,7 @@ def claim_rows(outcome: Outcome) -> pd.DataFrame:
         [
             {
                 "claim": j.claim.id,
-                "on the paper's points": outcome.found["on_paper"][j.claim.id].text,
+                "on the paper's points": outcome.support[j.claim.id].text,
                 "on ours": j.verdict,
             }
             for j in outcome.judgements

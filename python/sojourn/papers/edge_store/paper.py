@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.papers.beside import RATIO, REAL, SIMULATED, beside
-from sojourn.papers.edge_store import figures, published, study
+from sojourn.papers.edge_store import claims, figures, published, study
 from sojourn.papers.edge_store.study import KEYS
 from sojourn.papers.outcome import Outcome, records
 from sojourn.papers.paper import Beside, Paper, Real, Titled
-from sojourn.stats import Judgement
 from sojourn.stats.quorum import phi_table
 
 ROOM = 0.15
@@ -32,6 +31,10 @@ def _remarks(outcome: Outcome) -> list[str]:
             f"{size.writes} writes a run and {size.seeds} seeds a cell, at "
             f"{', '.join(map(str, delays))} ms; the paper has one run of each cell."
         ),
+        (
+            f"The claims were frozen on {claims.FROZEN}, with all earlier results known; their "
+            f"runs have seeds from {claims.FIRST_SEED} on, which no earlier run had."
+        ),
         *study.answer(outcome),
     ]
 
@@ -40,7 +43,7 @@ def _notes(outcome: Outcome) -> list[str]:
     """The claims on the paper's own points, and which explanation the experiment leaves."""
     listed = [
         f"{name}: on the paper's own points {found.text}"
-        for name, found in outcome.found["on_paper"].items()
+        for name, found in outcome.support.items()
         if found.holds is not None
     ]
     return [*listed, *study.answer(outcome)]
@@ -67,11 +70,6 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "departures": records(study.departures(outcome)),
         "answer": study.answer(outcome),
     }
-
-
-def _on_paper(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
-    found = outcome.found.get("on_paper", {}).get(judgement.claim.id)
-    return {} if found is None else {"on_paper": found.holds, "on_paper_text": found.text}
 
 
 # Real nodes
@@ -122,6 +120,7 @@ PAPER = Paper(
     quick=study.QUICK,
     full=study.FULL,
     measure=study.measure,
+    withdrawn=claims.WITHDRAWN,
     cluster=False,
     remarks=_remarks,
     notes=_notes,
@@ -129,7 +128,7 @@ PAPER = Paper(
     tables=_tables,
     shown=("grid",),
     facts=_facts,
-    about_claim=_on_paper,
+    published=study.published_tables,
     real=Real(
         title="Replicated stores at the edge, on real Cassandra",
         quick=study.REAL_QUICK,
@@ -142,5 +141,6 @@ PAPER = Paper(
         notes=_real_notes,
         figures=figures.real_figures,
         facts=_real_facts,
+        no_linux="Cassandra computes for most of a request's time, and no virtual time passes then",
     ),
 )

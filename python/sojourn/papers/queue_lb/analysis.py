@@ -16,8 +16,12 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
+from sojourn.papers.outcome import Outcome
+from sojourn.papers.queue_lb import published
 from sojourn.papers.queue_lb.scenarios import BENCHMARKS, CLIENTS, NETWORKS, POLICIES, TRANSPORTS
 from sojourn.stats import (
+    LEAST,
+    Anova,
     StatisticsError,
     blocks,
     dunn,
@@ -55,9 +59,15 @@ def cells(frame: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
 
 
 def _groups(frame: pd.DataFrame, policies: tuple[str, ...]) -> dict[str, Any]:
-    """Throughputs in Mbit/s by policy."""
+    """Throughputs in Mbit/s by policy, of those that are run."""
     by = {str(name): part for name, part in frame.groupby("policy", sort=False)}
-    return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies}
+    return {p: by[p]["throughput"].to_numpy() / 1e6 for p in policies if p in by}
+
+
+def anova(pooled: pd.DataFrame, policies: tuple[str, ...]) -> tuple[Anova, float]:
+    """The paper's ANOVA of clients taken as independent, and the critical value of its F."""
+    table = one_way(_groups(pooled, policies))
+    return table, float(stats.f.isf(0.05, table.df_between, table.df_within))
 
 
 def first_seed(pooled: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +81,7 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for name, policies in SETS.items():
         for network, transport, clients, part in cells(first_seed(pooled)):
-            table = one_way(_groups(part, policies))
+            table, critical = anova(part, policies)
             rows.append(
                 {
                     "experiment": name,
@@ -79,7 +89,7 @@ def anova_tables(pooled: pd.DataFrame) -> pd.DataFrame:
                     "hosts": f"{clients}Hosts_{transport}",
                     "n": table.sizes[0],
                     "F": table.f,
-                    "F crit": float(stats.f.isf(0.05, table.df_between, table.df_within)),
+                    "F crit": critical,
                     "P": table.p,
                 }
             )
@@ -165,7 +175,9 @@ def gains(frame: pd.DataFrame, who: str) -> pd.DataFrame:
                     "d_z": effect.estimate,
                     "d_z from": effect.low,
                     "d_z to": effect.high,
-                    "seeds to see 5 %": str(seeds_for_power(0.05 * float(b.mean()), spread) or "-"),
+                    "seeds to see 5 %": str(
+                        (b.size >= LEAST and seeds_for_power(0.05 * float(b.mean()), spread)) or "-"
+                    ),
                 }
             )
     return pd.DataFrame(rows)
@@ -201,26 +213,37 @@ def why(frame: pd.DataFrame) -> str:
     means = two.groupby(["transport", "policy"])[["utilisation", "loss"]].mean()
     used, lost = means["utilisation"]["TCP"], means["loss"]["UDP"]
     return (
-        "TCP fills both ports whoever is where: they are busy, idle moments between rounds "
-        f"counted, {percent(used['random'])} of the time with random and "
+        "TCP fills both ports whoever is where: they are busy, idle moments before the second "
+        f"start and between rounds counted, {percent(used['random'])} of the time with random and "
         f"{percent(used['IQLB'])} with IQLB, so little is left to gain. UDP loses "
         f"{percent(lost['random'])} with random and {percent(lost['IQLB'])} with IQLB: "
         "there, not overloading a port is throughput."
     )
 
 
-def herding(frame: pd.DataFrame) -> str:
-    """Why QTM does worse here than in the paper, in numbers of this study."""
+def averages(frame: pd.DataFrame) -> str:
+    """What looking at averages does, in numbers of this study."""
     means = frame.groupby("policy")[["lb.choices_repeated", "lb.age_mean"]].mean()
     repeated, age = means["lb.choices_repeated"], means["lb.age_mean"]
+    by = frame.groupby(["network", "transport", "clients", "policy"])["throughput"].mean().unstack()
+    higher = int((by["QTM"] > by["IQLB"]).sum())
     return (
-        f"QTM goes by what is {age['QTM']:.2g} s old on the mean, so that clients that start "
-        f"within a second get one server: {percent(repeated['QTM'], 0)} of its choices repeat "
-        f"the one before, {percent(repeated['IQLB'], 0)} of IQLB's, "
-        f"{percent(repeated['random'], 0)} of random's. The "
-        "paper may have started its clients further apart; the table of other starts shows what "
-        "that does."
+        f"QTM goes by what is {age['QTM']:.2g} s old on the mean; {percent(repeated['QTM'], 0)} of "
+        f"its choices repeat the one before, {percent(repeated['IQLB'], 0)} of IQLB's, "
+        f"{percent(repeated['random'], 0)} of random's. Its mean throughput is above IQLB's in "
+        f"{higher} of {len(by)} cells."
     )
+
+
+def levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """Totals of all clients in Mbit/s, by network, beside those that table 4 comes to."""
+    ours = frame.assign(total=frame["throughput"] * frame["clients"] / 1e6)
+    keys = ["transport", "clients", "policy"]
+    here = ours.groupby([*keys, "network"], sort=False)["total"].mean().unstack("network")
+    paper = published.throughputs().set_index(keys)["throughput"]
+    totals = paper * paper.index.get_level_values("clients") / 1e6
+    found = here.join(totals.rename("table 4"), how="inner")[["table 4", *here.columns]]
+    return found.reset_index().rename_axis(columns=None)
 
 
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
@@ -269,11 +292,23 @@ def ages(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def spreads(frame: pd.DataFrame) -> pd.DataFrame:
-    """Throughput by how close together clients start, averaged over seeds, in Mbit/s a client."""
+def spacings(frame: pd.DataFrame) -> pd.DataFrame:
+    """Throughput by the time between two starts, averaged over seeds, in Mbit/s a client."""
     means = frame.assign(throughput=frame["throughput"] / 1e6).pivot_table(
-        index=["transport", "spread"], columns="policy", values="throughput", sort=False
+        index="apart", columns="policy", values="throughput", sort=False
     )
-    means = means.reset_index().rename(columns={"spread": "starts within, share of a round"})
-    means.columns.name = None
-    return means
+    return means.reset_index().rename(columns={"apart": "s apart"}).rename_axis(columns=None)
+
+
+def others(outcome: Outcome) -> pd.DataFrame:
+    """Means of the other readings, in Mbit/s a client."""
+    by = ["network", "transport", "clients"]
+    found = [
+        outcome.frame(f"{name}-{network}")
+        .assign(reading=name)
+        .pivot_table(index=["reading", *by], columns="policy", values="throughput", sort=False)
+        / 1e6
+        for name in outcome.size.readings
+        for network in outcome.size.reading_networks
+    ]
+    return pd.concat(found).reset_index().rename_axis(columns=None) if found else pd.DataFrame()

@@ -12,50 +12,69 @@ from matplotlib.figure import Figure
 from sojourn.papers.drawing import whiskers
 from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Drawn
-from sojourn.papers.queue_lb import analysis
-from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, POLICIES
+from sojourn.papers.queue_lb import analysis, published
+from sojourn.papers.queue_lb.scenarios import AGEING, BENCHMARKS, OTHERS
 from sojourn.show import style
 from sojourn.stats import mean_interval, paired_ratio
 
 _SHORT = {"queue delay": "q. delay", "connections": "conn."}
 
 
-def boxes(outcome: Outcome, network: str) -> Figure:
-    """The paper's figures 4 to 15: throughputs of clients, all policies, one network."""
+def boxes(outcome: Outcome, network: str, experiment: str) -> Figure:
+    """The paper's figures 4 to 9 (`IQLB`) or 10 to 15 (`QTM`) in one network."""
     size, frame = outcome.size, outcome.frame("iperf", "pooled")
     frame = frame[frame["network"] == network]
+    paper = published.throughputs()
+    number = FIRST[experiment]
     with style.styled():
         figure = style.figure(style.PAGE, 2.1 * len(size.clients))
         grid = figure.subplots(len(size.clients), len(size.transports), squeeze=False)
         for row, clients in zip(grid, size.clients, strict=True):
             for axes, transport in zip(row, size.transports, strict=True):
-                part = frame[(frame["clients"] == clients) & (frame["transport"] == transport)]
-                _boxes(axes, part)
-                axes.set_title(f"{clients} clients, {transport}")
+                part, printed = (
+                    f[(f["clients"] == clients) & (f["transport"] == transport)]
+                    for f in (frame, paper)
+                )
+                _boxes(axes, part, printed, analysis.SETS[experiment])
+                axes.set_title(f"Figure {number}: {clients} clients, {transport}")
                 axes.set_ylabel("Mbit/s a client")
+                number += 1
+        style.legend_above(figure, grid[0][0], 1)
     return figure
 
 
-def _boxes(axes: Axes, part: pd.DataFrame) -> None:
-    values = [part[part["policy"] == p]["throughput"].to_numpy() / 1e6 for p in POLICIES]
-    names = [_SHORT.get(p, p) for p in POLICIES]
+FIRST = {"IQLB": 4, "QTM": 10}
+"""The paper's first figure of each set of experiments."""
+
+
+def _boxes(axes: Axes, part: pd.DataFrame, printed: pd.DataFrame, policies: Sequence[str]) -> None:
+    values = [part[part["policy"] == p]["throughput"].to_numpy() / 1e6 for p in policies]
     drawn: dict[str, Any] = axes.boxplot(
         values, widths=0.6, patch_artist=True, showmeans=True, flierprops={"markersize": 2}
     )
-    for i, box in enumerate(drawn["boxes"]):
-        box.set(facecolor=style.colour(1 if i in (4, 5) else 0), alpha=0.35)
+    for policy, box in zip(policies, drawn["boxes"], strict=True):
+        box.set(facecolor=style.colour(1 if policy in analysis.SETS else 0), alpha=0.35)
     for line in drawn["medians"]:
         line.set(color="black")
     for mean in drawn["means"]:
         mean.set(marker="D", markersize=2.5, markerfacecolor="black", markeredgecolor="black")
-    axes.set_xticks(range(1, len(names) + 1), names, rotation=30, ha="right")
+    x = range(1, len(policies) + 1)
+    means = printed.set_index("policy")["throughput"]
+    axes.plot(
+        x, [means[p] / 1e6 for p in policies], linestyle="", marker="x", markersize=5,
+        color=style.colour(3), label="the paper's means (table 4)", zorder=5,
+    )  # fmt: skip
+    axes.set_xticks(x, policies)
     axes.set_ylim(bottom=0)
 
 
 def gains(outcome: Outcome) -> Figure:
     """IQLB and QTM over the mean of the four benchmarks, by network, with 95 % intervals."""
     size, frame = outcome.size, outcome.frame("iperf")
-    shown = ("IQLB", "QTM", "queue delay", "connections")
+    shown = [p for p in ("IQLB", "QTM", *OTHERS) if p in size.policies]
+    printed = published.throughputs().pivot_table(
+        index=["clients", "transport"], columns="policy", values="throughput"
+    )
     with style.styled():
         figure = style.figure(style.PAGE, 2.8)
         panels = figure.subplots(1, len(size.networks), sharey=True, squeeze=False)[0]
@@ -72,7 +91,7 @@ def gains(outcome: Outcome) -> Figure:
                     by = part.pivot_table(index="seed", columns="policy", values="throughput")
                     others = by[list(BENCHMARKS)].mean(axis=1)
                     points.append(paired_ratio(by[policy].to_numpy(), others.to_numpy()))
-                x = [k + (i - 1.5) * 0.17 for k in range(len(ticks))]
+                x = [k + (i - (len(shown) - 1) / 2) * 0.17 for k in range(len(ticks))]
                 y = [100 * (p.estimate - 1) for p in points]
                 low = [100 * (p.estimate - p.low) for p in points]
                 high = [100 * (p.high - p.estimate) for p in points]
@@ -80,11 +99,49 @@ def gains(outcome: Outcome) -> Figure:
                     x, y, yerr=[low, high], fmt=style.marker(i), color=style.colour(i),
                     markersize=3, linewidth=0.8, label=policy,
                 )  # fmt: skip
+                if policy in analysis.SETS:
+                    told = printed.loc[ticks]
+                    gain = 100 * (told[policy] / told[list(BENCHMARKS)].mean(axis=1) - 1)
+                    axes.plot(
+                        x, gain, linestyle="", marker="x", markersize=4, color=style.colour(i),
+                        label=f"{policy} in the paper",
+                    )  # fmt: skip
             axes.axhline(0, color="black", linewidth=0.6)
             axes.set_title(f"{network} ports")
             axes.set_xticks(range(len(ticks)), [f"{c} {t}" for c, t in ticks], rotation=45)
         panels[0].set_ylabel("Gain over the four (%)")
         style.legend_above(figure, panels[0], 4)
+    return figure
+
+
+def spacings(outcome: Outcome) -> Figure:
+    """Gain over what looks at nothing, by the time between two starts."""
+    frame = outcome.frame("spacings")
+    with style.styled():
+        figure = style.figure(style.PAGE, 2.6)
+        axes = figure.subplots()
+        by = frame.pivot_table(index=["apart", "seed"], columns="policy", values="throughput")
+        for i, policy in enumerate(("LBW", "IQLB", "QTM")):
+            points = [
+                paired_ratio(
+                    part[policy].to_numpy(), part[["random", "RR"]].mean(axis=1).to_numpy()
+                )
+                for _, part in by.groupby("apart")
+            ]
+            apart = sorted(set(frame["apart"]))
+            y = [100 * (p.estimate - 1) for p in points]
+            low = [100 * (p.estimate - p.low) for p in points]
+            high = [100 * (p.high - p.estimate) for p in points]
+            axes.errorbar(
+                apart, y, yerr=[low, high], fmt=f"{style.marker(i)}-", color=style.colour(i),
+                markersize=3, linewidth=0.8, label=policy,
+            )  # fmt: skip
+        axes.axhline(0, color="black", linewidth=0.6)
+        axes.axvline(1, color="black", linewidth=0.6, linestyle=":")
+        style.logarithmic(axes, "x")
+        axes.set_xlabel("Time between two starts (s); dotted: QTM's period")
+        axes.set_ylabel("Gain over random and RR (%)")
+        style.legend_above(figure, axes, 3)
     return figure
 
 
@@ -122,7 +179,7 @@ def ages(outcome: Outcome) -> Figure:
                 style.logarithmic(axes, "y")
             else:
                 axes.set_ylim(bottom=0)
-        style.legend_above(figure, panels[0], 6)
+        style.legend_above(figure, panels[0], 7)
     return figure
 
 
@@ -187,17 +244,26 @@ def real(outcome: Outcome) -> Drawn:
 def simulated(outcome: Outcome) -> Drawn:
     """Every figure with title and caption, by file name."""
     found = {
-        f"throughput-{network}": (
-            boxes(outcome, network),
-            f"Throughput of clients, {network} ports",
-            "As the paper's figures 4 to 15: all clients, rounds and seeds; a diamond is the mean.",
+        f"throughput-{experiment.lower()}-{network}": (
+            boxes(outcome, network, experiment),
+            f"Throughput of clients, {network} ports, {experiment}'s experiments",
+            (
+                "As the paper's figures 4 to 9 (IQLB) and 10 to 15 (QTM): all clients, rounds and "
+                "seeds; a diamond is the mean."
+            ),
         )
+        for experiment in analysis.SETS
         for network in outcome.size.networks
     }
     found["gains"] = (
         gains(outcome),
         "Gain over the mean of random, round robin, LBW and SLPLB",
-        "Runs paired by seed, 95 % intervals (Fieller).",
+        "Runs paired by seed, 95 % intervals (Fieller); crosses: table 4.",
+    )
+    found["spacings"] = (
+        spacings(outcome),
+        "Time between two starts",
+        "10 UDP clients, unequal ports; an iperf lasts 14 times as long.",
     )
     found["ages"] = (
         ages(outcome),

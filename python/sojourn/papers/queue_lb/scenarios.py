@@ -4,15 +4,21 @@ From the paper: 4, 10 and 20 clients, two servers, iperf over TCP and UDP, six p
 and 1 s; each client measured 12, 6 (TCP at 10 clients), 8 (UDP) or 5 times, as its F_crit imply.
 Not from the paper, which is silent: rates, queues, lengths, UDP rates, when clients start.
 
-So the rates are varied. `equal`: two ports of 20 Mbit/s; `unequal`: 10 and 30; `background`: two
-of 20, one of which also carries 15 Mbit/s from elsewhere. UDP clients together offer 95 % of what
-is left to them. Queues hold 100 packets. In each *round* every client runs one iperf at one server;
-they start at any time in its first half. How close together they start is varied apart.
+Its tables bound what it is silent about. The total of all clients rises with their number (TCP,
+IQLB: 195, 282, 412 Mbit/s), and with 4 clients over TCP it is what two ports of 100 Mbit/s carry.
+Ports that are always full have a total that rises with the clients if these start one after the
+other and not all of them run at once: starts a fourteenth of an iperf's length apart give 57, 31
+and 23 Mbit/s a client where QTM has 57.5, 31.8 and 21.9. So the clients have 200 Mbit/s in each
+network: `equal`: two ports of 100 Mbit/s; `unequal`: 50 and 150; `background`: two of 140, one of
+which also carries 80 from elsewhere. A UDP client sends as much as the best policy delivers in the
+paper's table 4, the least that it can have sent. Queues hold 100 packets.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from sojourn.scenario import Scenario
 
@@ -49,29 +55,26 @@ class Network:
     background: float = 0.0
     """Mbit/s to the second server that no policy steers."""
 
-    @property
-    def free(self) -> float:
-        """What is left to the clients, in Mbit/s."""
-        return sum(self.rates) - self.background
-
 
 NETWORKS = (
-    Network("equal", (20, 20)),
-    Network("unequal", (10, 30)),
-    Network("background", (20, 20), 15.0),
+    Network("equal", (100, 100)),
+    Network("unequal", (50, 150)),
+    Network("background", (140, 140), 80.0),
 )
 
-#: Share of what is free that UDP clients offer together.
-UDP_LOAD = 0.95
+#: Mbit/s that each of the UDP clients sends: QTM's means in table 4.
+UDP_RATES = {4: 50.9083, 10: 25.5054, 20: 16.642}
+#: Iperfs that run at once at most: an iperf's length over the time between two starts.
+AT_ONCE = 14
+#: Share of the time between two starts by which a start is late, at random, at most.
+LATE = 0.2
 #: One way between switch and controller, and a decision's time: the median of an application in
 #: Python on Open vSwitch.
 CHANNEL, DECISION = "500us", "1500us"
-#: Share of a round in which its clients start.
-STARTS = 0.5
-#: Other shares, to see what depends on it.
-SPREADS = (0.02, 0.2, 0.5, 0.8)
 #: From the end of one round to the beginning of the next, in seconds.
 GAP = 0.5
+#: Bytes of a frame of UDP, and of every second client's where sizes differ.
+FRAME, SMALL = 1514, 500
 
 _NETWORK = """
 [topology]
@@ -96,15 +99,14 @@ delay = "{channel}"
 decision = "{decision}"
 """
 
-_ROUND = """
+_FLOW = """
 [[flows]]
-name = "round{number}"
-from = "clients"
+name = "{name}"
+from = "client{client}"
 to = "lb"
 app = "{app}"
-count = {clients}
-start = "uniform {first:g}s {last:g}s"
-stop = "{stop:g}s"
+start = "{start}"
+stop = "{stop:.6g}s"
 """
 
 _BACKGROUND = """
@@ -116,49 +118,122 @@ app = "cbr rate {rate:g}mbit size 1514"
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What the paper leaves open, besides the network."""
+
+    words: str
+    """For people, after a colon."""
+    seconds: float = 0.0
+    """Of an iperf; 0: as the main reading's in quick runs."""
+    transports: tuple[str, ...] = TRANSPORTS
+    together: bool = False
+    """Whether all clients start within half of an iperf's length."""
+    sizes: bool = False
+    """Whether every second UDP client sends short packets, at the same rate."""
+    moved: bool = False
+    """Whether IQLB and QTM choose anew for a running UDP flow, once a second."""
+
+    def apart(self, seconds: float, clients: int) -> float:
+        """Seconds between two starts."""
+        return seconds / (2 * clients) if self.together else seconds / AT_ONCE
+
+
+MAIN = Reading(words="starts are further apart than QTM's period")
+READINGS = {
+    "close": Reading(
+        words="iperfs of 10 s, its default, so that starts are 0.7 s apart, within QTM's period",
+        seconds=10,
+    ),
+    "together": Reading(
+        words="iperfs of 10 s that all start within 5 s, so that the total hardly grows with the "
+        "clients; the starts of this study until 2026-11-23",
+        seconds=10,
+        together=True,
+    ),
+    "sizes": Reading(
+        words=f"UDP alone, every second client with packets of {SMALL} bytes, so that LBW and "
+        "SLPLB differ",
+        transports=("UDP",),
+        sizes=True,
+    ),
+    "moved": Reading(
+        words="UDP alone, IQLB and QTM choose anew for running flows, once a second",
+        transports=("UDP",),
+        moved=True,
+    ),
+}
+"""The readings besides the main one; each is run in all networks."""
+
+#: Policies that move running flows where any do, and how often, in seconds.
+MOVING, AGAIN = ("iqlb", "qtm"), 1.0
+
+
+def _app(transport: str, client: int, clients: int, reading: Reading) -> str:
+    if transport == "TCP":
+        return "bulk"
+    size = SMALL if reading.sizes and client % 2 == 0 else FRAME
+    return f"cbr rate {UDP_RATES[clients]:g}mbit size {size} jitter 5%"
+
+
+def begin(number: Any, client: Any, clients: int, seconds: float, reading: Reading = MAIN) -> Any:
+    """When a client's iperf of a round may start at the earliest; numbers begin at 1."""
+    apart = reading.apart(seconds, clients)
+    return (number - 1) * (seconds + clients * apart + GAP) + (client - 1) * apart
+
+
 def iperf(
     network: Network,
     transport: str,
     clients: int,
     policy: str,
     seconds: float,
-    spread: float = STARTS,
+    reading: Reading = MAIN,
     rounds: int | None = None,
 ) -> Scenario:
-    """Rounds of `seconds` each, in which every client sends to the server that it is given.
+    """Rounds in which every client runs one iperf of `seconds`, one client after the other.
 
-    They start in the first part of a round, of which `spread` is the share. There are as many
-    rounds as the paper measured each client, unless `rounds` says otherwise.
+    There are as many rounds as the paper measured each client, unless `rounds` says otherwise. A
+    group of flows is named after its round, `round1-...`. A flow that is moved is one group for
+    each second, because a balancer chooses once for a flow.
     """
-    app = "bulk"
-    if transport == "UDP":
-        app = f"cbr rate {UDP_LOAD * network.free / clients:.6g}mbit size 1514 jitter 5%"
     rounds = rounds or ROUNDS[clients, transport]
+    late = LATE * reading.apart(seconds, clients)
     text = _NETWORK.format(
         clients=clients, rates=network.rates, policy=policy, channel=CHANNEL, decision=DECISION
     )
-    for number in range(rounds):
-        begin = number * (seconds + GAP)
-        text += _ROUND.format(
-            number=number + 1,
-            app=app,
-            clients=clients,
-            first=begin,
-            last=begin + spread * seconds,
-            stop=begin + seconds,
-        )
+    moving = reading.moved and transport == "UDP" and policy in MOVING
+    for number in range(1, rounds + 1):
+        for client in range(1, clients + 1):
+            app = _app(transport, client, clients, reading)
+            first = begin(number, client, clients, seconds, reading)
+            end = first + seconds
+            # Each start and stop with what its group is called.
+            parts = [(f"uniform {first:.6g}s {first + late:.6g}s", end, "")]
+            if moving:
+                times = [first + part * AGAIN for part in range(math.ceil(seconds / AGAIN))]
+                parts = [
+                    (f"{at:.6g}s", min(at + AGAIN, end), f"-{part}")
+                    for part, at in enumerate(times)
+                ]
+            for start, stop, part in parts:
+                text += _FLOW.format(
+                    name=f"round{number}-client{client}{part}", client=client, app=app,
+                    start=start, stop=stop,
+                )  # fmt: skip
     if network.background:
         text += _BACKGROUND.format(rate=network.background)
     name = f"{network.name}, {transport}, {clients} clients"
+    duration = begin(rounds + 1, 1, clients, seconds, reading)
     head = (
-        f'name = "{name}"\nduration = "{rounds * (seconds + GAP):g}s"\nbottleneck = "servers"\n'
+        f'name = "{name}"\nduration = "{duration:.6g}s"\nbottleneck = "servers"\n'
         '[observe]\nseries = "0s"\ntrace_hash = false\n'
     )
     return Scenario.from_toml(head + text)
 
 
 #: The sweep: what looks at backlogs, and how old they may be in seconds (0: read at each choice).
-AGES = (0.0, 0.02, 0.1, 0.5, 2.0)
+AGES = (0.0, 0.02, 0.1, 0.5, 1.0, 2.0)
 AGEING = {
     "JSQ": "jsq period {age}",
     "IQLB": "iqlb period {age}",
@@ -166,6 +241,7 @@ AGEING = {
     "two choices": "power-of-d d 2 memory 0 period {age}",
     "random": "random",
     "connections": "least-connections",
+    "latency": "peak-ewma",
 }
 
 _OPEN = """

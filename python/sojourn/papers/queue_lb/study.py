@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,16 @@ import pandas as pd
 
 from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.paper import Cells, Frames, Part, estimate
-from sojourn.papers.queue_lb import scenarios
-from sojourn.papers.queue_lb.claims import CLAIMS
-from sojourn.papers.queue_lb.scenarios import CLIENTS, NETWORKS, PAPER, POLICIES, TRANSPORTS
+from sojourn.papers.queue_lb import analysis, claims, scenarios
+from sojourn.papers.queue_lb.scenarios import (
+    CLIENTS,
+    NETWORKS,
+    PAPER,
+    POLICIES,
+    READINGS,
+    TRANSPORTS,
+    Reading,
+)
 from sojourn.study import Table
 
 FACTORS = ("network", "transport", "clients", "policy")
@@ -25,14 +33,21 @@ class Size:
     """What is run, for how many seconds, and how often."""
 
     seconds: float
-    """Of a round, in which each client runs one iperf."""
+    """Of an iperf."""
     seeds: int
     networks: tuple[str, ...] = tuple(network.name for network in NETWORKS)
     transports: tuple[str, ...] = TRANSPORTS
     clients: tuple[int, ...] = CLIENTS
     policies: tuple[str, ...] = tuple(POLICIES)
     rounds: int | None = None
-    """Of a run; `None`: the paper's."""
+    """Of a run; `None`: the paper's, without which its ANOVA is not judged."""
+    readings: tuple[str, ...] = ()
+    """Other readings that are run."""
+    reading_networks: tuple[str, ...] = ()
+    reading_seconds: float = 0
+    """Of an iperf in readings that do not say how long it is."""
+    reading_seeds: int = 0
+    reading_rounds: int = 1
     sweep: float = 0
     """Length of a run of the sweep over information age; none if it is 0."""
     sweep_seeds: int = 0
@@ -51,21 +66,37 @@ class Size:
     def length(self) -> float:
         """About how long they take for real, one after the other, in seconds."""
         one = sum(
-            (self.rounds or scenarios.ROUNDS[clients, transport]) * (self.seconds + scenarios.GAP)
+            scenarios.begin(
+                (self.rounds or scenarios.ROUNDS[clients, transport]) + 1, 1, clients, self.seconds
+            )
             + BETWEEN
             for _, transport, clients in self.cells
         )
         return float(one * len(self.policies) * self.seeds)
 
 
-FULL = Size(seconds=10, seeds=30, sweep=120, sweep_seeds=10)
-#: Some minutes on two cores.
-QUICK = Size(seconds=6, seeds=8, sweep=30, sweep_seeds=3)
-REAL_FULL = Size(seconds=10, seeds=8, policies=tuple(PAPER))
-#: Some minutes.
+FULL = Size(
+    seconds=60, seeds=30, readings=tuple(READINGS),
+    reading_networks=tuple(network.name for network in NETWORKS), reading_seconds=20,
+    reading_seeds=8, reading_rounds=2, sweep=120, sweep_seeds=10,
+)  # fmt: skip
+#: At most three minutes on two idle cores. Starts are at least 1.03 s apart, which is still more
+#: than QTM's period.
+QUICK = Size(
+    seconds=18, seeds=6, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
+    reading_networks=("unequal",), reading_seconds=18, reading_seeds=4,
+    sweep=20, sweep_seeds=3,
+)  # fmt: skip
+REAL_FULL = Size(seconds=18, seeds=8, policies=tuple(PAPER), rounds=2)
+#: About a quarter of an hour.
 REAL_QUICK = Size(
-    seconds=4, seeds=2, networks=("unequal",), clients=(4,), rounds=2, policies=tuple(PAPER)
+    seconds=18, seeds=2, networks=("unequal",), clients=(4,), rounds=1, policies=tuple(PAPER)
 )
+
+
+def seeds(number: int) -> Any:
+    """So many seeds that no run had before the claims were written down."""
+    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
@@ -84,37 +115,52 @@ _MEASURED = (
     *("utilisation", "loss", "sojourn_mean", "sojourn_p99", "lb.misplaced", "lb.decision_mean"),
     *("lb.choices_repeated", "lb.excess_wait_mean", "lb.age_mean"),
 )
-#: Policies for which the start times are varied.
-_SPREAD = ("random", "RR", "LBW", "IQLB", "QTM", "queue delay")
+#: Policies for which the time between two starts is varied, and those times in seconds.
+_SPACED = ("random", "RR", "LBW", "IQLB", "QTM")
+SPACINGS = (0.1, 0.3, 1.0, 3.0)
 _NETWORK = {network.name: network for network in NETWORKS}
 
 
 def cells_of(size: Size) -> Cells:
     """Each network, transport and number of clients with each policy."""
+    return _cells(size.cells, size.policies, size.seconds, scenarios.MAIN, size.rounds)
+
+
+def reading_of(size: Size, name: str, network: str) -> tuple[float, Cells]:
+    """The length of an iperf in another reading, and its cells in a network."""
+    reading = READINGS[name]
+    seconds = reading.seconds or size.reading_seconds
+    listed = [(network, t, c) for t in reading.transports for c in size.clients]
+    return seconds, _cells(listed, tuple(PAPER), seconds, reading, size.reading_rounds)
+
+
+def _cells(
+    listed: Sequence[tuple[str, str, int]], policies: tuple[str, ...], seconds: float,
+    reading: Reading, rounds: int | None,
+) -> Cells:  # fmt: skip
     return [
         (
             dict(zip(FACTORS, (network, transport, clients, name), strict=True)),
             scenarios.iperf(
-                _NETWORK[network], transport, clients, POLICIES[name], size.seconds,
-                rounds=size.rounds,
+                _NETWORK[network], transport, clients, POLICIES[name], seconds, reading, rounds
             ),
         )
-        for network, transport, clients in size.cells
-        for name in size.policies
-    ]  # fmt: skip
+        for network, transport, clients in listed
+        for name in policies
+    ]
 
 
-def starts_of(size: Size) -> Cells:
-    """Clients that start closer together or further apart: 10 clients, unequal ports."""
-    unequal = _NETWORK["unequal"]
+def spacings_of() -> Cells:
+    """Clients that start closer together or further apart: 10 UDP clients, unequal ports."""
     return [
         (
-            {"transport": transport, "spread": spread, "policy": name},
-            scenarios.iperf(unequal, transport, 10, POLICIES[name], size.seconds, spread),
+            {"apart": apart, "policy": name},
+            scenarios.iperf(
+                _NETWORK["unequal"], "UDP", 10, POLICIES[name], apart * scenarios.AT_ONCE, rounds=1
+            ),
         )
-        for transport in TRANSPORTS
-        for spread in scenarios.SPREADS
-        for name in _SPREAD
+        for apart in SPACINGS
+        for name in _SPACED
     ]
 
 
@@ -128,27 +174,54 @@ def ages_of(size: Size) -> Cells:
     ]
 
 
-def pooled_of(table: Table, seconds: float) -> pd.DataFrame:
-    """The throughput that each client's iperf reports in each round of each run, in bit/s."""
+_GROUP = r"round(?P<round>\d+)-client(?P<number>\d+)"
+
+
+def pooled_of(
+    table: Table, seconds: float | None = None, reading: Reading = scenarios.MAIN
+) -> pd.DataFrame:
+    """The throughput that each client's iperf reports in each round of each run, in bit/s.
+
+    An iperf's length follows from the time between two starts where `seconds` is not given.
+    """
     parts = []
     for levels, run in runs_of(table):
         flows = run.table("flows")
-        flows = flows[flows["group"].str.startswith("round")]
-        begin = (flows["group"].str.removeprefix("round").astype(int) - 1) * (
-            seconds + scenarios.GAP
+        flows = flows.join(flows["group"].str.extract(_GROUP).astype(float)).dropna(
+            subset=["round"]
         )
-        lasted = begin + seconds - flows["start"]
-        told = {"round": flows["group"], "client": flows["from"], "server": flows["to"]}
-        throughput = flows["bytes"] * 8 / lasted
+        one = flows.groupby(["round", "number"], as_index=False).agg(
+            client=("from", "first"), server=("to", "last"),
+            start=("start", "min"), bytes=("bytes", "sum"),
+        )  # fmt: skip
+        length = seconds or levels["apart"] * scenarios.AT_ONCE
+        first = scenarios.begin(
+            one["round"], one["number"], len(set(one["number"])), length, reading
+        )
+        told = {name: one[name] for name in ("round", "client", "server")}
+        throughput = one["bytes"] * 8 / (first + length - one["start"])
         parts.append(pd.DataFrame({**levels, "seed": run.seed, **told, "throughput": throughput}))
     return pd.concat(parts, ignore_index=True)
 
 
-def _iperf(seconds: float) -> Callable[[Table], Frames]:
+def log_f(pooled: pd.DataFrame) -> pd.DataFrame:
+    """The logarithm of F over its critical value in the paper's ANOVA of each run's clients."""
+    keys = ["network", "transport", "clients", "seed"]
+    rows = []
+    for levels, part in pooled.groupby(keys, sort=False):
+        told = dict(zip(keys, levels, strict=True))
+        for name, policies in analysis.SETS.items():
+            if set(policies) <= set(part["policy"]):
+                table, critical = analysis.anova(part, policies)
+                rows.append({**told, "experiment": name, "log_f": math.log(table.f / critical)})
+    return pd.DataFrame(rows, columns=[*keys, "experiment", "log_f"])
+
+
+def _iperf(seconds: float, reading: Reading = scenarios.MAIN) -> Callable[[Table], Frames]:
     """A row a run: the mean and the fairness of its clients' throughputs, and its own metrics."""
 
     def frames(table: Table) -> Frames:
-        pooled, keys = pooled_of(table, seconds), [*FACTORS, "seed"]
+        pooled, keys = pooled_of(table, seconds, reading), [*FACTORS, "seed"]
         means = pooled.groupby(keys, sort=False, as_index=False)["throughput"].mean()
         fairness = pooled.groupby([*keys, "round"], sort=False)["throughput"].agg(
             lambda x: float((x.sum() ** 2) / (len(x) * (x**2).sum())) if (x > 0).any() else 1.0
@@ -156,43 +229,56 @@ def _iperf(seconds: float) -> Callable[[Table], Frames]:
         jain = fairness.groupby(keys, sort=False).mean().rename("fairness").reset_index()
         wanted = [column for column in _MEASURED if column in table.frame]
         whole = means.merge(jain, on=keys).merge(table.frame[[*keys, *wanted]], on=keys)
-        return {"": whole, "pooled": pooled}
+        return {"": whole, "pooled": pooled, "log_f": log_f(pooled)}
 
     return frames
 
 
-def _starts(seconds: float) -> Callable[[Table], Frames]:
+def _spaced(table: Table) -> Frames:
     """A row a run: the mean of its clients' throughputs."""
+    groups = pooled_of(table).groupby([*table.factors, "seed"], sort=False)
+    return {"": groups["throughput"].mean().reset_index()}
 
-    def frames(table: Table) -> Frames:
-        groups = pooled_of(table, seconds).groupby([*table.factors, "seed"], sort=False)
-        return {"": groups["throughput"].mean().reset_index()}
 
-    return frames
+def _other_readings(bench: Bench) -> None:
+    size: Size = bench.size
+    for name in size.readings:
+        reading = READINGS[name]
+        for network in size.reading_networks:
+            seconds, cells = reading_of(size, name, network)
+            bench.make(
+                Part(
+                    name=f"{name}-{network}", title=f"{name}, {network} ports", cells=cells,
+                    seeds=seeds(size.reading_seeds), frames=_iperf(seconds, reading),
+                    claims=claims.made((network,), reading.transports, anova=False),
+                    metrics=METRICS, tables=("flows",), reading=f"{name}, {network}",
+                )
+            )  # fmt: skip
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs iperf through the balancer, the sweep over information age, and other starts."""
+    """Runs iperf through the balancer in all readings, and the two sweeps."""
     size: Size = bench.size
     bench.make(
         Part(
             name="iperf", title="iperf through the balancer", cells=cells_of(size),
-            seeds=size.seeds, claims=CLAIMS, frames=_iperf(size.seconds),
+            seeds=seeds(size.seeds), frames=_iperf(size.seconds),
+            claims=claims.made(size.networks, anova=size.rounds is None),
             metrics=METRICS, tables=("flows",),
         )
     )  # fmt: skip
+    _other_readings(bench)
     if size.sweep:
         bench.make(
             Part(
-                name="ages", title="age of information", cells=ages_of(size),
-                seeds=size.sweep_seeds, metrics=METRICS, tables=(),
+                name="spacings", title="time between two starts", cells=spacings_of(),
+                seeds=seeds(size.sweep_seeds), frames=_spaced, metrics=METRICS, tables=("flows",),
             )
         )  # fmt: skip
         bench.make(
             Part(
-                name="starts", title="other starts", cells=starts_of(size),
-                seeds=size.sweep_seeds, frames=_starts(size.seconds),
-                metrics=METRICS, tables=("flows",),
+                name="ages", title="age of information", cells=ages_of(size),
+                seeds=seeds(size.sweep_seeds), metrics=METRICS, tables=(),
             )
         )  # fmt: skip
     return {}

@@ -16,6 +16,7 @@ from typing import Any
 
 from sojourn import _core, metrics
 from sojourn.lab.receivers import Receivers, Wanted
+from sojourn.lab.run import busy
 from sojourn.papers.rrda.scenarios import CPUS, quota
 from sojourn.scenario.engine import Column, RunProgress
 
@@ -119,7 +120,8 @@ class Real(Simulated):
         handler = {**told["handler"], "pauses": pauses}
         found = self._lab.run({**told, "handler": handler}, Wanted(cpu=cpu), seed)
         doubts = [{"what": doubt} for doubt in found.pop("doubts")]
-        return self._record(found, progress, {**self._lab.about, "doubts": doubts})
+        about = {**self._lab.about, "doubts": doubts, "load": busy()}
+        return self._record(found, progress, about)
 
 
 @contextmanager

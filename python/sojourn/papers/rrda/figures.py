@@ -1,64 +1,101 @@
-"""Figures laid out as the paper's, and the tables beside them."""
+"""Figures laid out as the paper's, and the tables beside them.
+
+The paper's text has no values of its figures but the two means of figure 9.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.papers.beside import REAL
+from sojourn.papers.beside import REAL, ratio
 from sojourn.papers.outcome import Column, Outcome
 from sojourn.papers.paper import Drawn
-from sojourn.papers.rrda.scenarios import RATES, READINGS
+from sojourn.papers.rrda.claims import FIRST_SEED
+from sojourn.papers.rrda.scenarios import (
+    BUSY,
+    CLIENTS_CPU,
+    KNEE,
+    READINGS,
+    SIZES,
+    TIMEOUT,
+    USES,
+    WINDOW,
+)
 from sojourn.papers.rrda.study import beaten, cost
 from sojourn.show import style
+from sojourn.stats import Judgement
 
-_WORDS = {"clients": "Clients", "cpu": "CPU (share of 4.26 GHz)"}
-
-
-def _lines(axes: Axes, frame: pd.DataFrame, metric: str, over: str, by: str) -> None:
-    for i, (name, part) in enumerate(frame.groupby(by, sort=False)):
-        means = part.groupby(over)[metric].mean()
-        axes.plot(
-            means.index,
-            means.to_numpy(),
-            label=str(name),
-            color=style.colour(i),
-            linestyle=style.line(i),
-            marker=style.marker(i),
-            markersize=3,
-        )
-    axes.set_xlabel(_WORDS[over])
+_THROUGHPUT = "Throughput (Mbit/s)"
+_PUBLISHED_COST = {"rrda": 66.1, "static": 64.2}
+"""Percent of CPU per Gbit/s: the means of the paper's figure 9."""
 
 
-def _pairs(
-    frame: pd.DataFrame,
-    study: str,
-    metric: str,
-    over: str,
-    by: str,
-    title: str,
-    scale: float = 1.0,
-) -> Figure:
+def _line(axes: Axes, number: int, values: pd.Series[float], name: str) -> None:
+    axes.plot(
+        values.index,
+        values.to_numpy(),
+        label=name,
+        color=style.colour(number),
+        linestyle=style.line(number),
+        marker=style.marker(number),
+        markersize=3,
+    )
+
+
+def _panels(readings: Iterable[str], draw: Callable[[Axes, str], None], x: str, y: str) -> Figure:
     """One panel a reading."""
+    names = list(readings)
     with style.styled():
-        figure = style.figure(2 * style.COLUMN, 2.6)
-        panels = figure.subplots(1, 2)
-        for axes, reading in zip(panels, READINGS, strict=True):
-            part = frame[(frame["study"] == study) & (frame["reading"] == reading)].copy()
-            part[metric] *= scale
-            _lines(axes, part, metric, over, by)
-            axes.set_title(f"acknowledged when {reading}")
-            axes.set_ylabel(title)
+        figure = style.figure(style.PAGE, 2.5)
+        panels = figure.subplots(1, len(names), squeeze=False)[0]
+        for axes, reading in zip(panels, names, strict=True):
+            draw(axes, reading)
+            axes.set_title(reading)
+            axes.set_xlabel(x)
             # Also where all lines are one and level.
             axes.set_ylim(0, 1.08 * axes.dataLim.ymax or None)
+        panels[0].set_ylabel(y)
         style.legend_above(figure, panels[0], 6)
     return figure
 
 
+def _over(
+    frame: pd.DataFrame, study: str, metric: str, over: str, by: str, x: str, y: str
+) -> Figure:
+    """Means over a factor, one line a level of another."""
+    part = frame[frame["study"] == study]
+
+    def draw(axes: Axes, reading: str) -> None:
+        lines = part[part["reading"] == reading].groupby(by, sort=False)
+        for i, (name, line) in enumerate(lines):
+            _line(axes, i, line.groupby(over)[metric].mean(), str(name))
+        if over == "bytes":
+            axes.set_xscale("log")
+
+    return _panels(dict.fromkeys(part["reading"]), draw, x, y)
+
+
 def simulated(outcome: Outcome) -> Drawn:
-    """The paper's figures."""
-    return _all(outcome.column)
+    """The paper's figures, the sweep of the retransmission time, and memory."""
+    drawn = _all(outcome.column)
+    if outcome.size.timeouts:
+        caption = (
+            f"Reading datagram. RRDA over a static buffer. All readings have {TIMEOUT} ms "
+            "elsewhere; the regions of the claims are grey."
+        )
+        drawn["timeouts"] = (_timeouts(outcome), "Retransmission time", caption)
+    if outcome.size.memory:
+        caption = (
+            f"RRDA's buffer where the load falls to a tenth after {BUSY} s, with three shares of "
+            "memory in use; one run of each."
+        )
+        sizes = outcome.frame("memory", "sizes")
+        drawn["memory"] = (_memory(sizes), "Memory given back", caption)
+    return drawn
 
 
 def real(outcome: Outcome) -> Drawn:
@@ -68,85 +105,182 @@ def real(outcome: Outcome) -> Drawn:
         for world, column in outcome.columns.items()
         for name, (figure, title, caption) in _all(column).items()
     }
-    caption = "As the paper's figure 9: time of the receiving thread and of the handler."
+    caption = (
+        "As the paper's figure 9: time of the receiving thread and of the handler. Dotted: the "
+        "paper's means."
+    )
     table = outcome.columns[REAL].tables["experiments"]
     return {**drawn, "cpu-overhead": (_cost(cost(table)), "CPU, real", caption)}
 
 
 def _cost(spent: pd.DataFrame) -> Figure:
-    with style.styled():
-        figure = style.figure(2 * style.COLUMN, 2.6)
-        panels = figure.subplots(1, 2)
-        for axes, reading in zip(panels, READINGS, strict=True):
-            part = spent[spent["reading"] == reading]
-            for i, (policy, line) in enumerate(part.groupby("policy", sort=False)):
-                axes.plot(line["at"], line["cpu"] * 100, color=style.colour(i), label=str(policy))
-            axes.set_title(f"acknowledged when {reading}")
-            axes.set_xlabel("Time (s)")
-            axes.set_ylabel("CPU per Gbit/s (%)")
-            axes.set_ylim(bottom=0)
-        style.legend_above(figure, panels[0], 6)
-    return figure
+    def draw(axes: Axes, reading: str) -> None:
+        lines = spent[spent["reading"] == reading].groupby("policy", sort=False)
+        for i, (policy, line) in enumerate(lines):
+            axes.plot(line["at"], line["cpu"] * 100, color=style.colour(i), label=str(policy))
+            mean = _PUBLISHED_COST[str(policy)]
+            axes.axhline(mean, color=style.colour(i), linestyle=":", linewidth=0.8)
+
+    readings = dict.fromkeys(spent["reading"])
+    return _panels(readings, draw, "Time (s)", "CPU per Gbit/s (%)")
 
 
-def _all(column: Column) -> Drawn:
+def _all(column: Column) -> dict[str, tuple[Figure, str, str]]:
     """Every figure with title and caption, by file name."""
-    mbit = "Throughput (Mbit/s)"
-    pairs = {
+    frame = column.frames["experiments"][""].copy()
+    frame["throughput"] *= 1e-6
+    frame["bytes"] = frame["buffer"].map(SIZES)
+    frame["GHz"] = (frame["cpu"] * 4.26).round(2).astype(str) + " GHz"
+    frame["number"] = frame["clients"].astype(str) + " clients"
+    less = f"with {CLIENTS_CPU:.0%} of the CPU"
+    clients, buffer = "Clients", "Buffer (bytes)"
+    panels = {
         "static-cpu": (
-            ("sizes", "throughput", "cpu", "buffer", mbit, 1e-6),
+            ("sizes", "throughput", "bytes", "GHz", buffer, _THROUGHPUT),
             "Static buffers and CPU",
             "As the paper's figure 2, 35 clients.",
         ),
         "static-clients": (
-            ("sizes of clients", "throughput", "clients", "buffer", mbit, 1e-6),
+            ("sizes of clients", "throughput", "bytes", "number", buffer, _THROUGHPUT),
             "Static buffers and clients",
-            "As the paper's figure 3.",
+            f"As the paper's figure 3, {less}.",
         ),
         "exhaustion": (
-            ("clients", "exhaustion", "clients", "policy", "Messages discarded", 1.0),
+            ("clients", "exhaustion", "clients", "policy", clients, "Messages discarded"),
             "Exhaustion",
-            "As the paper's figure 6: discarded messages among those that arrived.",
+            f"As the paper's figure 6, {less}.",
         ),
         "throughput-cpu": (
-            ("cpu", "throughput", "cpu", "policy", mbit, 1e-6),
+            ("cpu", "throughput", "cpu", "policy", "CPU (share of 4.26 GHz)", _THROUGHPUT),
             "Throughput and CPU",
             "As the paper's figure 7, 35 clients.",
         ),
         "throughput-clients": (
-            ("clients", "throughput", "clients", "policy", mbit, 1e-6),
+            ("clients", "throughput", "clients", "policy", clients, _THROUGHPUT),
             "Throughput and clients",
-            "As the paper's figure 8.",
+            f"As the paper's figure 8, {less}.",
         ),
     }
-    frame = column.frames["experiments"][""]
     there = set(frame["study"])
     drawn = {
-        name: (_pairs(frame, *how), title, caption)
-        for name, (how, title, caption) in pairs.items()
+        name: (_over(frame, *how), title, caption)
+        for name, (how, title, caption) in panels.items()
         if how[0] in there
     }
-    return {
-        **drawn,
-        "scenarios": (
-            _scenarios(column.frames["scenarios"][""]),
-            "Rate differences",
-            "As the paper's figures 4 (bars) and 5 (lines, the moving average): one run of each.",
-        ),
-    }
+    caption = (
+        "As the paper's figures 4 (above: differences) and 5 (below: their moving averages). "
+        "One run of each; the third scenario is a reconstruction."
+    )
+    samples = column.frames["scenarios"]["samples"]
+    return {**drawn, "scenarios": (_scenarios(samples), "Rate differences", caption)}
+
+
+_SCENARIOS = {
+    "a": ("constant 10 Mbit/s", "Scenario 1"),
+    "b": ("10 to 100 Mbit/s", "Scenario 2"),
+    "c": ("low spikes", "Scenario 3"),
+}
+"""The scenarios of the paper's panels."""
 
 
 def _scenarios(samples: pd.DataFrame) -> Figure:
+    first = samples[samples["seed"] == samples["seed"].min()]
     with style.styled():
-        figure = style.figure(2 * style.COLUMN, 2.4)
-        for axes, name in zip(figure.subplots(1, len(RATES)), RATES, strict=True):
-            run = samples[(samples["scenario"] == name) & (samples["seed"] == 1)]
-            axes.bar(run["epoch"], run["difference"], color=style.colour(0), alpha=0.5)
-            axes.plot(run["epoch"], run["average"], color=style.colour(1))
-            axes.set_title(name)
+        figure = style.figure(style.PAGE, 3.6)
+        rows = figure.subplots(2, len(_SCENARIOS), sharex=True)
+        for row, values in enumerate(("difference", "average")):
+            for axes, (panel, (name, title)) in zip(rows[row], _SCENARIOS.items(), strict=True):
+                run = first[
+                    (first["scenario"] == name) & first["epoch"].between(WINDOW[0], WINDOW[1] - 1)
+                ]
+                # The paper counts from 1.
+                axes.bar(run["epoch"] - WINDOW[0] + 1, run[values], color=style.colour(row))
+                axes.axhline(0, color="black", linewidth=0.6)
+                if run[values].abs().max() < 1:  # next to nothing, which an axis of its own hides
+                    axes.set_ylim(-1, 1)
+                axes.set_title(f"5{panel}: average of 4{panel}" if row else f"4{panel}: {title}")
+        for axes in rows[1]:
             axes.set_xlabel("Epoch of 100 ms")
+        for axes in rows[:, 0]:
             axes.set_ylabel("Difference (Mbit/s)")
     return figure
+
+
+def _timeouts(outcome: Outcome) -> Figure:
+    """RRDA over a static buffer under each retransmission time, in the third reading."""
+    times = outcome.size.timeouts
+    frames = {ms: outcome.frame(f"timeout-{ms}") for ms in times}
+
+    def over(metric: str, study: str, **at: float) -> pd.Series[float]:
+        found = []
+        for frame in frames.values():
+            part = frame[frame["study"] == study]
+            for factor, level in at.items():
+                part = part[part[factor] == level]
+            if study == "clients":
+                part = part[part["clients"] > KNEE]
+            means = part.groupby("policy")[metric].mean()
+            found.append(ratio(means["rrda"], means["static"]))
+        return pd.Series(found, index=list(times))
+
+    with style.styled():
+        figure = style.figure(style.PAGE, 2.5)
+        gain, lost = figure.subplots(1, 2)
+        gain.axhspan(1.15, 1.45, color="0.9")
+        _line(gain, 0, over("throughput", "cpu", cpu=0.5), "35 clients, half the CPU")
+        _line(gain, 1, over("throughput", "cpu", cpu=0.75), "35 clients, 3/4 of the CPU")
+        _line(gain, 2, over("throughput", "clients"), "20 to 35 clients, half the CPU")
+        gain.set_ylabel("Throughput, RRDA / static")
+        lost.axhspan(0.05, 0.2, color="0.9")
+        _line(lost, 2, over("exhaustion", "clients"), "")
+        lost.set_ylabel("Exhaustion, RRDA / static")
+        for axes in (gain, lost):
+            axes.set_xlabel("Retransmission time (ms)")
+            axes.set_ylim(bottom=0)
+        style.legend_above(figure, gain, 3)
+    return figure
+
+
+def _memory(sizes: pd.DataFrame) -> Figure:
+    def draw(axes: Axes, reading: str) -> None:
+        for i, used in enumerate(USES):
+            run = sizes[(sizes["reading"] == reading) & (sizes["used"] == used)]
+            run = run[run["seed"] == FIRST_SEED]
+            axes.plot(
+                run["at"] / 1e9, run["size"] / 2**20, color=style.colour(i),
+                linestyle=style.line(i), label=f"{used:.0%} of memory in use",
+            )  # fmt: skip
+
+    return _panels(dict.fromkeys(sizes["reading"]), draw, "Time (s)", "Size (MiB)")
+
+
+_MARKS = {"holds": "yes", "does not hold": "no", "cannot be told": "?"}
+
+
+def readings(outcome: Outcome) -> pd.DataFrame:
+    """Every finding with its verdict in each reading, and in how many it holds."""
+    found: dict[str, dict[str, str]] = {}
+    for judgement in outcome.judgements:
+        claim = judgement.claim
+        if claim.reading:
+            found.setdefault(claim.finding, {})[claim.reading] = _MARKS[judgement.verdict]
+    rows = []
+    for name, verdicts in found.items():
+        told = {reading: verdicts.get(reading, "no claim") for reading in READINGS}
+        held = list(verdicts.values()).count("yes")
+        rows.append({"finding": name, **told, "holds in": f"{held} of {len(verdicts)}"})
+    return pd.DataFrame(rows)
+
+
+def sweep(outcome: Outcome) -> pd.DataFrame:
+    """The third reading's claims under each retransmission time; these give no verdicts."""
+    judged: dict[str, tuple[Judgement, ...]] = outcome.column.readings
+    rows: dict[str, dict[str, str]] = {}
+    for time, judgements in judged.items():
+        for judgement in judgements:
+            name = judgement.claim.finding
+            rows.setdefault(name, {})[time] = _MARKS[judgement.verdict]
+    return pd.DataFrame([{"finding": name, **row} for name, row in rows.items()])
 
 
 def grid(outcome: Outcome) -> pd.DataFrame:
@@ -171,17 +305,8 @@ def grid(outcome: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def shapes(outcome: Outcome) -> pd.DataFrame:
-    """How often three epochs in a row have one sign, in the three scenarios, over all runs."""
-    rows = []
-    for name, part in outcome.frame("scenarios").groupby("scenario", sort=False):
-        shares = {}
-        for column in ("difference", "average"):
-            runs = [one[column].to_numpy() for _, one in part.groupby("seed")]
-            up = sum(int((r[2:] > 0)[(r[1:-1] > 0) & (r[:-2] > 0)].sum()) for r in runs)
-            down = sum(int((r[2:] < 0)[(r[1:-1] < 0) & (r[:-2] < 0)].sum()) for r in runs)
-            all_ = sum(len(r) - 2 for r in runs)
-            shares[f"{column}: three above zero"] = f"{100 * (up / all_):.0f} %"
-            shares[f"{column}: three below"] = f"{100 * (down / all_):.0f} %"
-        rows.append({"scenario": name, **shares})
-    return pd.DataFrame(rows)
+def decisions(outcome: Outcome) -> pd.DataFrame:
+    """How often equation 2 decides in the scenarios, on differences and on averages."""
+    shares = outcome.frame("scenarios").groupby(["scenario", "values"], sort=False)
+    means = shares[["increases", "decreases"]].mean().map(lambda share: f"{100 * share:.0f} %")
+    return means.reset_index()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,20 @@ from sojourn.papers.outcome import Outcome
 from sojourn.papers.paper import Cells, Frames, Part, estimate
 from sojourn.papers.rrda import claims, scenarios
 from sojourn.papers.rrda.engine import Server
-from sojourn.papers.rrda.scenarios import CLIENTS, CPUS, POLICIES, READINGS, STATICS
+from sojourn.papers.rrda.scenarios import (
+    BEFORE_LOAD_FALLS,
+    CLIENTS,
+    CLIENTS_CPU,
+    CPUS,
+    EPOCH,
+    POLICIES,
+    READINGS,
+    STATICS,
+    TIMEOUT,
+    TIMEOUTS,
+    USES,
+    WINDOW,
+)
 from sojourn.stats.claims import Claim
 from sojourn.study import Table
 from sojourn.study.cells import Level, Runnable
@@ -40,6 +53,14 @@ class Size:
     grid_seeds: int = 0
     clients: tuple[int, ...] = CLIENTS
     cpus: tuple[float, ...] = CPUS
+    timeouts: tuple[int, ...] = ()
+    """Retransmission times in ms under which the third reading is judged besides its own."""
+    timeout_seconds: float = 0
+    """Length of such a run."""
+    timeout_seeds: int = 0
+    memory: float = 0
+    """Length of a run in which the load falls; none if it is 0."""
+    readings: tuple[str, ...] = tuple(READINGS)
     policies: tuple[str, ...] = tuple(POLICIES)
     sizes: bool = True
     """Whether buffers of many sizes are run: figures 2 and 3."""
@@ -47,7 +68,7 @@ class Size:
     @property
     def claims(self) -> tuple[Claim, ...]:
         """The claims that these runs can judge."""
-        return claims.made(clients=self.clients, cpus=self.cpus, sizes=self.sizes)
+        return claims.made(self.readings, self.clients, self.cpus, self.sizes)
 
     @property
     def runs(self) -> int:
@@ -63,14 +84,29 @@ class Size:
 
 #: The paper measures for 260 s and plots 40 runs of each scenario. It speaks of no warm-up, and
 #: RRDA discards in its first epochs: nothing is cut.
-FULL = Size(seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5)
-QUICK = Size(seconds=60, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2)
-REAL_FULL = Size(seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"))
-#: Under four minutes: without figures 2 and 3.
-REAL_QUICK = Size(
-    seconds=1.8, seeds=4, scenario_seeds=1, clients=(10, 20, 35), policies=("static", "rrda"),
-    sizes=False,
+FULL = Size(
+    seconds=260, seeds=10, scenario_seeds=40, grid=60, grid_seeds=5,
+    timeouts=TIMEOUTS, timeout_seconds=65, timeout_seeds=3, memory=60,
 )  # fmt: skip
+QUICK = Size(
+    seconds=20, seeds=5, scenario_seeds=40, grid=60, grid_seeds=2, policies=("static", "rrda"),
+    timeouts=TIMEOUTS, timeout_seconds=10, timeout_seeds=3, memory=60,
+)  # fmt: skip
+#: Real runs leave the last readings out: these rest on a round-trip time of 1 ms, which two network
+#: namespaces of one machine do not have.
+REAL_FULL = Size(
+    seconds=20, seeds=5, scenario_seeds=40, policies=("static", "rrda"),
+    readings=("processed", "enqueued"),
+)  # fmt: skip
+#: Under four minutes: without figures 2 and 3.
+REAL_QUICK = replace(
+    REAL_FULL, seconds=1.8, seeds=4, scenario_seeds=1, clients=(10, 20, 35), sizes=False
+)
+
+
+def seeds(number: int) -> Any:
+    """So many seeds that were not used before the claims were written down."""
+    return range(claims.FIRST_SEED, claims.FIRST_SEED + number)
 
 
 def lasting(size: Size) -> str:
@@ -78,26 +114,65 @@ def lasting(size: Size) -> str:
     return estimate(f"{size.runs} real runs of {size.seconds:g} s", size.seconds_in_all)
 
 
-def experiments(size: Size) -> Cells:
+#: A second with the messages of the experiments or of the sweep takes as long as so many of those
+#: with few and large ones: measured once, and not the same on every machine.
+_DENSE, _DENSEST = 7.0, 20.0
+
+
+def work(size: Size) -> float:
+    """Seconds that all runs of a size simulate, each weighted by its messages, about."""
+    swept = sum(len(sweep(size, timeout)) for timeout in size.timeouts)
+    return (
+        _DENSE * size.runs * size.seconds
+        + _DENSEST * swept * size.timeout_seeds * size.timeout_seconds
+        + len(memory(size)) * size.seeds * size.memory
+        + (len(grid(size)) * size.grid_seeds * size.grid if size.grid else 0)
+    )
+
+
+def experiments(size: Size, timeout: int = TIMEOUT) -> Cells:
     """The paper's figures 2, 3, 6, 7 and 8."""
     most = CLIENTS[-1]
 
     def levels() -> Iterator[tuple[str, str, str, int, float]]:
         for name in size.policies:
-            yield from (("clients", name, "", clients, 1.0) for clients in size.clients)
+            yield from (("clients", name, "", clients, CLIENTS_CPU) for clients in size.clients)
             yield from (("cpu", name, "", most, cpu) for cpu in size.cpus)
         for name in STATICS if size.sizes else ():
             yield from (("sizes", "static", name, most, cpu) for cpu in size.cpus)
-            yield from (("sizes of clients", "static", name, n, 1.0) for n in (10, 20, most))
+            yield from (
+                ("sizes of clients", "static", name, n, CLIENTS_CPU) for n in (10, 20, most)
+            )
 
     cells: list[tuple[dict[str, Level], Runnable]] = []
-    for reading in READINGS:
+    for reading in size.readings:
         for study, policy, buffer, clients, cpu in levels():
             words = STATICS[buffer] if buffer else POLICIES[policy]
-            told = scenarios.server(reading, words, clients, cpu, size.seconds, size.warmup)
+            told = scenarios.server(
+                reading, words, clients, cpu, size.seconds, size.warmup, timeout
+            )
             named = (study, reading, policy, buffer, clients, cpu)
             cells.append((dict(zip(FACTORS, named, strict=True)), Server(told)))
     return cells
+
+
+def sweep(size: Size, timeout: int) -> Cells:
+    """What the claims of the sweep need: the third reading with another retransmission time."""
+    needed = replace(
+        size, seconds=size.timeout_seconds, sizes=False, policies=("static", "rrda"),
+        readings=("datagram",), clients=tuple(n for n in CLIENTS if n >= scenarios.KNEE),
+        cpus=tuple(cpu for cpu in CPUS if cpu < 1),
+    )  # fmt: skip
+    return experiments(needed, timeout)
+
+
+def memory(size: Size) -> Cells:
+    """RRDA where the load falls."""
+    return [
+        ({"reading": name, "used": used}, Server(scenarios.falling(name, used, size.memory)))
+        for name in BEFORE_LOAD_FALLS
+        for used in USES
+    ]
 
 
 def grid(size: Size) -> Cells:
@@ -117,26 +192,57 @@ def plots() -> Cells:
     ]
 
 
+_IN_A_ROW = 3
+"""Epochs of one sign on which equation 2 decides: the paper's k."""
+
+
+def _decided(values: pd.Series[float]) -> dict[str, float]:
+    """The shares of the window's epochs in which equation 2 decides."""
+    found = {}
+    for name, signs in (("increases", values > 0), ("decreases", values < 0)):
+        row = signs.rolling(_IN_A_ROW).sum() == _IN_A_ROW
+        found[name] = float(row.iloc[slice(*WINDOW)].mean())
+    return {**found, "decides": sum(found.values())}
+
+
 def _samples(table: Table, omega: float = 0.5) -> Frames:
-    """The rate difference of each epoch, and equation 1's average of it, in Mbit/s."""
-    found = []
+    """The rate difference of each epoch, equation 1's average of it in Mbit/s, and equation 2."""
+    found, decided = [], []
     for levels, run in runs_of(table):
         series = run.table("series")
-        before, average = 0, 0.0
-        for epoch, held in enumerate((series["arrived"] - series["processed"]).tolist()):
-            difference = (held - before) * 8 / 0.1 / 1e6
-            before = held
-            average = omega * difference + (1 - omega) * average
-            told = {"epoch": epoch, "difference": difference, "average": average}
-            found.append({**levels, "seed": run.seed, **told})
-    return {"": pd.DataFrame(found)}
+        held = series["arrived"] - series["processed"]
+        difference = held.diff().fillna(held.iloc[0]) * 8 / (EPOCH / 1e9) / 1e6
+        average = pd.concat([pd.Series([0.0]), difference]).ewm(alpha=omega, adjust=False).mean()
+        both = {"difference": difference, "average": average.iloc[1:].reset_index(drop=True)}
+        told = {**levels, "seed": run.seed}
+        found.append(pd.DataFrame({**told, "epoch": series.index, **both}))
+        decided += [{**told, "values": f"{k}s", **_decided(v)} for k, v in both.items()]
+    return {"": pd.DataFrame(decided), "samples": pd.concat(found, ignore_index=True)}
+
+
+def _kept(table: Table) -> Frames:
+    """The buffer's size over time, and what is kept at the end of its largest size."""
+    sizes, kept = [], []
+    for levels, run in runs_of(table):
+        series = run.table("series")[["at", "size"]]
+        told = {**levels, "seed": run.seed}
+        sizes.append(series.assign(**told))
+        largest = float(series["size"].max())
+        kept.append({**told, "kept": float(series["size"].iloc[-1]) / largest})
+    return {"": pd.DataFrame(kept), "sizes": pd.concat(sizes, ignore_index=True)}
+
+
+def _experiments(table: Table) -> Frames:
+    """The table, with the mean size of the buffer over the most that it held."""
+    frame = table.frame
+    return {"": frame.assign(headroom=frame["mean_size"] / frame["peak_occupied"])}
 
 
 def cost(table: Table, step: int = 5) -> pd.DataFrame:
     """CPU per Gbit/s, as the paper's figure 9 has it, over every `step` samples of real runs."""
     found = []
     for levels, run in runs_of(table):
-        if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, 1):
+        if (levels["study"], levels["cpu"], run.seed) != ("cpu", 1.0, claims.FIRST_SEED):
             continue
         for a, b in pairwise(run.table("series").iloc[::step].to_dict("records")):
             gbit = (b["processed"] - a["processed"]) * 8 / 1e9
@@ -147,14 +253,30 @@ def cost(table: Table, step: int = 5) -> pd.DataFrame:
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Runs the paper's experiments, the comparison of policies and the three scenarios."""
+    """Runs the paper's experiments, the sweep, the comparison of policies and the scenarios."""
     size: Size = bench.size
     bench.make(
         Part(
             name="experiments", title="the paper's experiments", cells=experiments(size),
-            seeds=size.seeds, claims=size.claims, real_claims=claims.overhead(), tables=(),
+            seeds=seeds(size.seeds), claims=size.claims, frames=_experiments, tables=(),
+            real_claims=claims.overhead(size.readings),
         )
     )  # fmt: skip
+    for timeout in size.timeouts:
+        bench.make(
+            Part(
+                name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
+                cells=sweep(size, timeout), seeds=seeds(size.timeout_seeds),
+                claims=claims.swept(), reading=f"{timeout} ms", tables=(),
+            )
+        )  # fmt: skip
+    if size.memory:
+        bench.make(
+            Part(
+                name="memory", title="memory given back", cells=memory(size),
+                seeds=seeds(size.seeds), claims=claims.memory(), frames=_kept, tables=("series",),
+            )
+        )  # fmt: skip
     if size.grid:
         bench.make(
             Part(
@@ -166,7 +288,8 @@ def measure(bench: Bench) -> dict[str, Any]:
     bench.make(
         Part(
             name="scenarios", title="the three scenarios", cells=plots(),
-            seeds=size.scenario_seeds, frames=_samples, tables=("series",),
+            seeds=seeds(size.scenario_seeds), claims=claims.average(), frames=_samples,
+            tables=("series",),
         )
     )  # fmt: skip
     return {}

@@ -6,18 +6,33 @@ gentle RED's ramp ends at the buffer size; all queues count packets and take RED
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sojourn.papers.taildrop.scenarios import FRAME, RATE
-from sojourn.tune.redopt import RedParameters, plain
+from sojourn.tune.redopt import STANDARD_WEIGHT, RedParameters, plain
 
 TD, RED, GRED, REDOPT = "TD", "REDstd", "GREDstd", "REDopt"
 #: In the paper's order.
 MECHANISMS = (TD, RED, GRED, REDOPT)
+#: Queues that one would take today; they need no setting, and the paper has none of them.
+TODAY = {"fq_codel": "fq_codel", "CAKE": "cake"}
 
 
 #: Words of ``red`` that say how early drops are spaced. The bulk figures were measured with
 #: dummynet, whose gaps are uniform from 1 to 1/p as Linux's; the Web figures simulated with ns-2,
 #: which waits.
 DUMMYNET, NS2 = "", "wait"
+
+
+#: REDopt's weight is smaller than REDstd's (section 5); how much is lost with the formula of
+#: reference [26]. So it is at most REDstd's over the first of these, which departs least from
+#: REDstd, and over each of the others in other readings.
+WEIGHT_PARTS = (2, 5, 10, 20, 50)
+
+
+def lighter(redopt: RedParameters, part: int) -> RedParameters:
+    """REDopt with a weight of at most REDstd's over `part`; all else is kept."""
+    return replace(redopt, weight=min(redopt.weight, STANDARD_WEIGHT / part))
 
 
 def _red(
@@ -38,7 +53,7 @@ def queues(redopt: RedParameters, spacing: str, unit: str = "packets") -> dict[s
     """
     one = 1 if unit == "packets" else FRAME
     size = redopt.limit * one
-    standard = (size, size * 3 / 20, size * 13 / 20, 0.1, 0.002, unit)
+    standard = (size, size * 3 / 20, size * 13 / 20, 0.1, STANDARD_WEIGHT, unit)
     chosen = (
         size, redopt.minimum * one, redopt.maximum * one, redopt.max_p, redopt.weight, unit
     )  # fmt: skip

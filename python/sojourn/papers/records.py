@@ -1,0 +1,204 @@
+"""Recorded results of the published studies: verdicts, when they were made, how long it took.
+
+`docs/studies/record.py` writes `recorded/NAME.json`; `recorded/cells/NAME.json` has sampled cells
+of the study, each with plan, seed, hash and metrics, which a test runs again;
+`recorded/quick/NAME.json` what quick runs with other seeds gave (`sojourn.papers.steady`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.papers import NAMES, load
+from sojourn.stats import NOT_SUPPORTED
+from sojourn.study.machine import cores
+
+FOLDER = Path(__file__).parent / "recorded"
+COLUMNS = {"verdict": "simulated", "linux": "Linux in virtual time", "real": "real"}
+"""The engines' columns, by the key of a recorded claim."""
+_SHORT = {"linux": "Linux"}
+"""Heads that are shorter in a terminal."""
+WORDS = ("holds", "does not hold", "cannot be told")
+NOTHING = "–"
+_CALIBRATION = """\
+duration = "60s"
+[links.line]
+from = "a"
+to = "b"
+rate = "50mbit"
+netem = "delay 10ms"
+queue = "fq_codel"
+[[flows]]
+from = "a"
+to = "b"
+count = 4
+app = "bulk"
+"""
+
+
+def path(name: str) -> Path:
+    """The file of a study's record."""
+    return FOLDER / f"{name}.json"
+
+
+def record(name: str) -> dict[str, Any] | None:
+    """What is recorded of a study, if anything is."""
+    if not path(name).exists():
+        return None
+    found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
+    return found
+
+
+def counts(claims: list[dict[str, Any]], column: str = "verdict") -> list[int]:
+    """How many claims hold, do not hold, cannot be told in a column."""
+    found = Counter(claim.get(column) for claim in claims)
+    return [found[word] for word in WORDS]
+
+
+def age(made: str, today: date) -> str:
+    """How long ago a record was made, for people."""
+    days = (today - date.fromisoformat(made)).days
+    return "today" if days <= 0 else f"{days} d"
+
+
+def seconds_shown(seconds: float) -> str:
+    """A length of time, for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def listed() -> list[dict[str, Any]]:
+    """Every study: its verdicts by column, when they were made, and how long that took."""
+    found = []
+    for name in NAMES:
+        kept = record(name)
+        claims = kept["claims"] if kept else []
+        found.append({
+            "study": name,
+            "claims": len(claims),
+            "columns": {
+                told: dict(zip(WORDS, counts(claims, key), strict=True))
+                for key, told in COLUMNS.items()
+                if any(key in claim for claim in claims)
+            },
+            NOT_SUPPORTED: sum(claim.get("own_table") == NOT_SUPPORTED for claim in claims),
+            "withdrawn": len(kept.get("withdrawn", ())) if kept else 0,
+            "command": kept["command"] if kept else None,
+            "made": kept["made"] if kept else None,
+            "took": kept.get("took", {}) if kept else {},
+            "engine": kept["engine"] if kept else None,
+        })  # fmt: skip
+    return found
+
+
+def rows(today: date | None = None) -> list[dict[str, str]]:
+    """The same for people."""
+    now = today or datetime.now(UTC).date()
+
+    def row(one: dict[str, Any]) -> dict[str, str]:
+        told = {
+            _SHORT.get(key, column): "/".join(str(one["columns"][column][word]) for word in WORDS)
+            if column in one["columns"]
+            else NOTHING
+            for key, column in COLUMNS.items()
+        }
+        size = "quick" if "--quick" in (one["command"] or "") else "full"
+        took = one["took"].get(size)
+        return {
+            "study": one["study"],
+            **told,
+            "runs": size if one["command"] else NOTHING,
+            "age": age(one["made"], now) if one["made"] else NOTHING,
+            "time": seconds_shown(took["cpu"]) if took else NOTHING,
+        }
+
+    return [row(one) for one in listed()]
+
+
+def footnotes() -> list[str]:
+    """What the rows do not say."""
+    told = ["Linux: in virtual time. time: of one core, for the simulated runs."]
+    fingerprint = _core.fingerprint()
+    other = [one["study"] for one in listed() if one["engine"] not in (None, fingerprint)]
+    return [*told, f"Made by another engine than this: {', '.join(other)}."] if other else told
+
+
+def calibrated() -> float:
+    """Seconds of a core that a fixed run takes here: how fast this machine is."""
+    from sojourn.scenario import Scenario
+
+    plan = Scenario.from_toml(_CALIBRATION).plan_json
+
+    def once() -> float:
+        begin = time.thread_time()
+        _core.simulate(plan, 1)
+        return time.thread_time() - begin
+
+    return min(once() for _ in range(3))
+
+
+class Meter:
+    """Measures the CPU time of runs that may be interrupted and gone on with, in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        self._before = {"cpu": 0.0, "serial": 0.0, **kept}
+        self._begin = self._now()
+
+    @staticmethod
+    def _now() -> dict[str, float]:
+        ended = os.times()
+        programs = ended.children_user + ended.children_system
+        return {"cpu": time.process_time() + programs, "serial": time.thread_time()}
+
+    def spent(self) -> dict[str, float]:
+        """Seconds of CPU of all threads and programs, and of this thread alone, until now."""
+        now = self._now()
+        return {k: now[k] - self._begin[k] + self._before[k] for k in now}
+
+    def keep(self) -> None:
+        """Writes them down."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps(self.spent()), encoding="utf-8")
+
+
+def took(spent: Mapping[str, float]) -> dict[str, float]:
+    """What a record keeps of how long its runs took, so that another machine's time follows."""
+    return {**{k: round(v, 1) for k, v in spent.items()}, "calibration": round(calibrated(), 4)}
+
+
+def expected(name: str, size: str) -> dict[str, float] | None:
+    """Seconds of CPU that a study's size takes here, and those of them that one thread takes.
+
+    From how long it took where it was recorded, or scaled from the quick size by their work.
+    """
+    known: Mapping[str, Mapping[str, float]] = (record(name) or {}).get("took", {})
+    study, more = load(name), 1.0
+    if size not in known:
+        if size != "full" or "quick" not in known or study.work is None:
+            return None
+        size, more = "quick", study.work(study.full) / study.work(study.quick)
+    one = known[size]
+    more *= calibrated() / one["calibration"]
+    return {"cpu": one["cpu"] * more, "serial": one.get("serial", 0.0) * more}
+
+
+def estimate(name: str, size: str, workers: int | None = None) -> str:
+    """How long a study takes here on idle cores, for people."""
+    here = expected(name, size)
+    if here is None:
+        return f"{name}: no time is recorded for this size"
+    number = workers or cores()
+    wall = here["serial"] + (here["cpu"] - here["serial"]) / number
+    return f"{name}: about {seconds_shown(wall)} on {number} idle core{'s'[: number != 1]}"

@@ -1,0 +1,1 @@
+"""REDopt on-line, a study of ours: `sojourn paper redopt-online`."""

@@ -1,0 +1,61 @@
+"""Whether a study's quick runs can judge its claims: twenty of them against the full verdicts.
+
+`docs/studies/record.py --steady` makes the quick runs, each with seeds of its own, and writes
+`recorded/quick/NAME.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sojourn.papers import records
+
+TIMES = 20
+"""Quick runs that are compared with the full verdicts."""
+APART = 1_000_000
+"""Between the seeds of one quick run and those of the next; no study has so many."""
+CONTRADICTIONS = 1
+"""Quick verdicts against the full one that are forgiven a claim."""
+_JUDGED = ("holds", "does not hold")
+NOT_JUDGED = "not judged by --quick: quick runs with other seeds decide otherwise, or seldom"
+"""What is said of a claim instead of its verdict."""
+
+
+def path(name: str) -> Path:
+    """The file with what a study's quick runs gave."""
+    return records.FOLDER / "quick" / f"{name}.json"
+
+
+def shifts() -> range:
+    """What is added to the seeds of each quick run; none has those of the study."""
+    return range(APART, (TIMES + 1) * APART, APART)
+
+
+def against(full: Mapping[str, str], quick: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """By claim of the full run, its verdict and the number of quick runs with each verdict."""
+    return {
+        claim: {"full": verdict, **Counter(run[claim] for run in quick if claim in run)}
+        for claim, verdict in full.items()
+    }
+
+
+def judges(found: Mapping[str, Any], times: int) -> bool:
+    """Whether quick runs can judge a claim, of which `against` found this."""
+    told = {verdict: int(found.get(verdict, 0)) for verdict in _JUDGED}
+    # Where the full run cannot tell, quick runs can only contradict each other.
+    contrary = min(n for verdict, n in told.items() if verdict != found["full"])
+    return contrary <= CONTRADICTIONS and 2 * sum(told.values()) >= times
+
+
+def left_out(name: str) -> frozenset[str]:
+    """The claims of a study that its quick runs cannot judge, as far as that is recorded."""
+    if not path(name).exists():
+        return frozenset()
+    kept = json.loads(path(name).read_text(encoding="utf-8"))
+    return frozenset(
+        claim for claim, found in kept["claims"].items() if not judges(found, kept["times"])
+    )
