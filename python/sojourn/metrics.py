@@ -7,7 +7,7 @@ declared in `crates/measure`. No other module of this package has a table of met
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -18,6 +18,11 @@ Direction = Literal["lower", "higher"]
 Better = Literal["lower", "higher", "neutral"]
 Felt = Literal["interactive", "bulk", "operator", "store-client", "nobody"]
 Form = Literal["number", "distribution", "series", "row"]
+
+STATISTICS = ("mean", "sd", "p50", "p95", "p99", "p999", "max")
+"""Statistics of a distribution, as names of metrics end."""
+STATISTIC = "|".join(STATISTICS)
+"""Pattern of a statistic's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +70,15 @@ class Metric:
     @property
     def smallest(self) -> str:
         """The smallest difference of interest in words; empty for a neutral metric."""
-        share, absolute = self.interest.share, self.interest.absolute
-        if self.better == "neutral":
-            return ""
+        return "" if self.better == "neutral" else self.told(self.interest)
+
+    def told(self, interest: Interest) -> str:
+        """Return a smallest difference of interest of this metric in words."""
+        share, absolute = interest.share, interest.absolute
         if self.unit == "s":
             least = f"{1000 * absolute:g} ms"
+        elif self.unit == "bit/s":
+            least = f"{absolute / 1e6:g} Mbit/s"
         elif self.percent:
             least = f"{100 * absolute:g} percentage points"
         else:
@@ -101,6 +110,23 @@ def registry() -> Mapping[str, Metric]:
 def base(column: str) -> str:
     """Return the name of the metric that a column shows: the part after the last point."""
     return column.rpartition(".")[2]
+
+
+def spelled(text: str) -> str:
+    """Return a metric's name from the way people say it: `p95 sojourn` is `sojourn_p95`."""
+    words = text.split()
+    if len(words) == 2 and words[0] in STATISTICS:
+        return f"{words[1]}_{words[0]}"
+    return text
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate most like the word, if any is like it at all."""
+    # A metric of a link may be meant by its last part alone.
+    by_word = {base(c): c for c in candidates}
+    by_word |= {c: c for c in by_word.values()}
+    close = _core.nearest(word, list(by_word))
+    return by_word[close] if close is not None else None
 
 
 def find(column: str) -> Metric | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sojourn.scenario.engine import ASKED
+from sojourn.scenario.models import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,10 @@ class FakeScenario:
         return str(self.data["queue"])
 
     @property
+    def question(self) -> Question:
+        return Question()
+
+    @property
     def bottleneck(self) -> str:
         return "uplink"
 
@@ -52,10 +57,10 @@ class FakeScenario:
     @property
     def plan_json(self) -> str:
         rest = {k: v for k, v in self.data.items() if k != "name"}
-        links = [{"name": "uplink"}]
+        links = [{"name": "uplink", "from": 0, "to": 1}]
         groups = [
-            {"name": "call", "app": {"name": "voip"}},
-            {"name": "bulk", "app": {"name": "bulk"}},
+            {"name": name, "app": {"name": app}, "pairs": [[0, 1]], "transport": {"protocol": how}}
+            for name, app, how in (("call", "voip", "udp"), ("bulk", "bulk", "tcp"))
         ]
         observe = {"bottleneck": {"name": "uplink", "links": [0]}}
         return json.dumps({**rest, "links": links, "groups": groups, "observe": observe})

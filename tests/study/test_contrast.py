@@ -1,9 +1,8 @@
-"""Contrasts with a baseline: pairs, Holm's correction, and what cannot be judged at all."""
+"""Contrasts with a baseline: pairs, intervals that hold together, what cannot be judged at all."""
 
 from __future__ import annotations
 
 import io
-import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from sojourn.show.terminal import print_contrasts
-from sojourn.stats import holm, paired_difference
+from sojourn.stats import paired_difference
 from sojourn.study import StudyError, Table
 
 if TYPE_CHECKING:
@@ -36,6 +35,11 @@ def table() -> Table:
     return Table(pd.DataFrame(rows), ("rate", "queue"), {"sojourn_p95": "s"})
 
 
+def contrast() -> Contrasts:
+    """By the smallest difference of 300 ms; all means are near 20 s."""
+    return table().contrast("sojourn_p95", "codel", smallest="300ms")
+
+
 def verdicts(c: Contrasts) -> dict[tuple[object, object], str]:
     """By line and queue."""
     return {(row.cell["rate"], row.level): row.verdict for row in c.rows}
@@ -43,27 +47,43 @@ def verdicts(c: Contrasts) -> dict[tuple[object, object], str]:
 
 def test_pairs_see_what_means_hide() -> None:
     """Seeds move all queues by more than the queues differ; the differences do not care."""
-    found = table().contrast("sojourn_p95", "codel")
+    found = contrast()
     assert found.factor == "queue"
     assert verdicts(found) == {
-        ("5mbit", "mine"): "less",
-        ("5mbit", "near"): "cannot be told",
-        ("flat", "mine"): "seeds alike",
-        ("flat", "near"): "seeds alike",
+        ("5mbit", "mine"): "better",
+        ("5mbit", "near"): "as good as",
+        ("flat", "mine"): "better",
+        ("flat", "near"): "as good as",
     }
-    [mine, near, exact, _] = found.rows
+    [mine, _, exact, _] = found.rows
     alone = paired_difference([20 - 1 + n + o for n, o in zip(NOISE, OWN, strict=True)],
-                              [20 + n for n in NOISE])  # fmt: skip
+                              [20 + n for n in NOISE], 1 - 0.05 / 4)  # fmt: skip
     assert mine.difference.low == pytest.approx(alone.interval.low)
-    other = paired_difference([20.01 + n + o for n, o in zip(NOISE, OWN, strict=True)],
-                              [20 + n for n in NOISE])  # fmt: skip
-    assert [mine.p, near.p] == pytest.approx(list(holm([alone.p, other.p])))
-    assert near.seeds is not None
-    assert near.seeds > len(NOISE)
-    # Without chance a difference is exact, and no test of it means anything.
+    assert mine.difference.level == pytest.approx(1 - 0.05 / 4)
+    # Without chance a difference is exact.
+    assert exact.exact
     assert exact.difference.estimate == pytest.approx(-1.0)
-    assert math.isnan(exact.p)
-    assert "of 2 cells less in 1, every seed alike in 1" in found.answer()
+    assert "of 2 cells better in 2" in found.answer()
+
+
+@pytest.mark.parametrize("smallest", ["0ms", "100ms", "900ms", "1s", "5s"])
+def test_interval_and_verdict_agree(smallest: str) -> None:
+    """The interval shown is the one that decides, however large the difference of interest."""
+    for row in table().contrast("sojourn_p95", "codel", smallest=smallest).rows:
+        low, high = row.difference.low, row.difference.high
+        assert (row.verdict == "better") == (high < -row.smallest)
+        assert (row.verdict == "worse") == (low > row.smallest)
+        assert (row.verdict == "as good as") == (-row.smallest <= low and high <= row.smallest)
+        amount = float(smallest.rstrip("ms")) / (1000 if "m" in smallest else 1)
+        assert row.smallest == pytest.approx(amount)
+
+
+def test_a_metric_without_a_direction_is_more_or_less() -> None:
+    plain = table()
+    plain.frame = plain.frame.rename(columns={"sojourn_p95": "arrivals"})
+    plain.units = {"arrivals": "1"}
+    found = plain.contrast("arrivals", "codel", smallest="0.5")
+    assert set(verdicts(found).values()) == {"less", "as much as"}
 
 
 def test_a_baseline_names_its_factor() -> None:
@@ -84,7 +104,7 @@ def test_one_seed_tells_nothing() -> None:
     one = table()
     one.frame = one.frame[one.frame["seed"] == 1]
     found = one.contrast("sojourn_p95", "codel")
-    assert set(verdicts(found).values()) == {"cannot be told"}
+    assert set(verdicts(found).values()) == {"not decided"}
     assert all(row.seeds is None and row.difference.n == 1 for row in found.rows)
 
 
@@ -92,16 +112,16 @@ def test_one_seed_tells_nothing() -> None:
 def test_the_table_fits(width: int) -> None:
     """Narrow terminals lose columns, never parts of a number or of a verdict."""
     console = Console(width=width, record=True, file=io.StringIO())
-    print_contrasts(table().contrast("sojourn_p95", "codel"), console)
+    print_contrasts(contrast(), console)
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= width
-    assert "cannot be told" in text
-    assert "-1.00 [-1.14, -0.86]" in text
-    assert "Seeds alike" in text
+    assert "as good as" in text
+    assert "-1.00 [-1.21, -0.79]" in text
+    assert "every seed gave the same" in " ".join(text.split())
 
 
 def test_as_a_frame() -> None:
     """A row a contrast, for other tools."""
-    frame = table().contrast("sojourn_p95", "codel").frame
-    assert list(frame["verdict"])[:2] == ["less", "cannot be told"]
-    assert {"rate", "queue", "difference", "low", "high", "p", "n"} <= set(frame.columns)
+    frame = contrast().frame
+    assert list(frame["verdict"])[:2] == ["better", "as good as"]
+    assert {"rate", "queue", "difference", "low", "high", "smallest", "n"} <= set(frame.columns)

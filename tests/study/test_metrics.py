@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sojourn import Scenario, metrics, templates
+from sojourn.scenario.errors import QuestionError
+from sojourn.scenario.question import expect
 from sojourn.study import compare
-from sojourn.study.errors import StudyError
-from sojourn.study.metrics import expect
 from tests.scenario.texts import DUMBBELL, HOME, LAN, SWITCH
 
 PACKAGE = Path(metrics.__file__).parent
@@ -68,9 +68,9 @@ def test_the_choices_of_a_balancer_can_be_compared(root: Path) -> None:
 
 
 def test_metrics_of_applications_are_refused_without_them() -> None:
-    with pytest.raises(StudyError, match="only web flows have that"):
+    with pytest.raises(QuestionError, match="only web flows have that"):
         expect("bulk.pages", ["link"], {"bulk": "bulk"})
-    with pytest.raises(StudyError, match="no metric of a whole run"):
+    with pytest.raises(QuestionError, match="no metric of a whole run"):
         expect("bulk.received_bytes", ["link"], {"bulk": "bulk"})
 
 
@@ -84,6 +84,7 @@ def test_views_are_of_the_registry() -> None:
 
 # Tables that name metrics for a reason of their own.
 OWN_TABLES = {
+    "lab/kernel/tables.py": "what cannot happen on the kernel's links",
     "lab/validate.py": "the tolerances that a validation promises",
     "lab/store/findings.py": "the words of the clients' protocol",
     "lab/cassandra/client.py": "the words of the clients' protocol",

@@ -26,7 +26,7 @@ def test_compare_answers(home: Scenario, tmp_path: Path) -> None:
     queues = ["pfifo limit 1000p", "codel", "fq_codel"]
     found = compare(home, queues, 3, by="voip.mos", out=tmp_path)
     assert found.entries[-1].choice == "pfifo limit 1000p"
-    assert found.entries[0].rank == 1
+    assert found.entries[0].verdict == "best"
     assert "voip.delay_p95" in found.shown_metrics
     text = render(page_of(Results.open(tmp_path)))
     assert "tc qdisc replace dev eth0" in text
@@ -148,7 +148,7 @@ def test_other_settings_than_queues_are_compared(tmp_path: Path) -> None:
     )
     assert (found.noun, found.by) == ("choice", "store.latency_p99")
     assert found.subject_to == "store.acknowledged >= 99% of best"
-    assert [(e.choice, e.rank) for e in found.entries] == [("one", 1), ("all", 2)]
+    assert [(e.choice, e.letters) for e in found.entries] == [("one", "a"), ("all", "b")]
     assert found.shown_metrics[:3] == (
         "store.latency_p99", "store.acknowledged", "store.latency_mean",
     )  # fmt: skip

@@ -1,3 +1,5 @@
+from sojourn.study.across import AcrossEngines as AcrossEngines
+from sojourn.study.across import compare_engines as compare_engines
 from sojourn.study.comparison import Comparison as Comparison
 from sojourn.study.comparison import Entry as Entry
 from sojourn.study.comparison import compare as compare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sojourn.metrics import base, label, views
+from sojourn.metrics import Interest, base, find, label, views
 from sojourn.scenario.serve import looks_at_queues
 from sojourn.study import quantities
 from sojourn.study.metrics import store_of
@@ -27,6 +27,15 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def interest_told(metric: str, interest: Interest) -> str:
+    """Return a smallest difference of interest in words, with its source."""
+    entry = find(metric)
+    if entry is None:
+        return "any difference"
+    text = entry.told(interest)
+    return f"{text} ({interest.source.partition(';')[0].partition(':')[0]})"
+
+
 def answer(c: Comparison) -> str:
     """Return what a reader wants to know first."""
     unit = c.table.units.get(c.by, "")
@@ -40,16 +49,17 @@ def answer(c: Comparison) -> str:
     value = quantities.mean(best.value, unit, c.by)
     text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
     if len(c.seeds) == 1:
-        text += ", in one run. One seed has no interval: nothing can be told apart."
+        text += ", in one run. One seed has no interval: nothing is decided."
         return " ".join(filter(None, [text, _outs(c)]))
     some = f"{best.value.n} of " if best.value.n < len(c.seeds) else ""
     text += f" (mean of {some}{len(c.seeds)} seeds ± half of the 95 % interval)."
-    same = [names[e.choice] for e in fit[1:] if e.rank == 1]
-    if same:
-        text += f" {listed(same)} cannot be told apart from it{_power(c)}."
-    behind = [e for e in fit if e.rank != 1]
+    as_good = [names[e.choice] for e in fit if e.verdict == "as good as"]
+    if as_good:
+        text += f" {listed(as_good)} {'is' if len(as_good) == 1 else 'are'} as good."
+    behind = [e for e in fit if e.verdict == "worse"]
     if behind:
         text += f" {_gap(behind[0], best, c, unit)}"
+    text += _open(c, fit)
     return " ".join(filter(None, [text, _otherwise(c), _outs(c), _same(c), _alike(c)]))
 
 
@@ -99,21 +109,21 @@ def blind(c: Comparison) -> str:
     other = next(others, None)
     if other is None:
         return f"{text} Of the policies compared that look at none, no one is in the ranking."
-    least = f"{other.choice} is best (rank {other.rank})"
+    least = f"{other.choice} is best"
     return f"{text} Of the policies compared that look at none, {least}."
 
 
-def _power(c: Comparison) -> str:
-    """Say what that means: a difference that matters would have been seen, or needs more seeds."""
-    needed = c.seeds_to_tell
-    if not needed:
+def _open(c: Comparison, fit: list[Entry]) -> str:
+    """Name those that the seeds do not decide, and how many would where a number can be named."""
+    undecided = [e.choice for e in fit if e.verdict == "not decided"]
+    if not undecided:
         return ""
-    if any(n is None for n in needed.values()):
-        return ": the seeds differ too much for any number of them to show 5 %"
-    most = max(n for n in needed.values() if n is not None)
-    if most <= len(c.seeds):
-        return ": a difference of 5 % would most likely (80 %) have been seen"
-    return f": about {most} seeds would be needed to see a difference of 5 % (in 80 % of cases)"
+    names, seeds = c.short, c.seeds_to_decide
+    told = [
+        names[q] + (f" (about {seeds[q]} seeds would decide)" if q in seeds else "")
+        for q in undecided
+    ]
+    return f" Not decided with {len(c.seeds)} seeds: {listed(told)}."
 
 
 def _alike(c: Comparison) -> str:
@@ -186,17 +196,17 @@ def table_metrics(c: Comparison, most: int = 7) -> list[str]:
 
 
 def plain_table(c: Comparison) -> str:
-    """Return rank, queue and values in columns that line up."""
+    """Return letters, queue and values in columns that line up."""
     metrics = table_metrics(c)
     columns = [_column(c, m) for m in metrics]
-    rank = ["", "rank", *(str(e.rank) if e.rank else quantities.NOTHING for e in c.entries)]
+    group = ["", "group", *(e.letters or quantities.NOTHING for e in c.entries)]
     name = ["", c.noun, *(e.choice for e in c.entries)]
-    texts = [rank, name, *columns]
+    texts = [group, name, *columns]
     widths = [max(map(len, t)) for t in texts]
     lines = []
     for row in zip(*texts, strict=True):
         cells = [
-            text.ljust(w) if i == 1 else text.rjust(w)
+            text.ljust(w) if i < 2 else text.rjust(w)
             for i, (text, w) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
 
+from sojourn.metrics import nearest
 from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ENGINE
+from sojourn.scenario.words import queue_description
 from sojourn.study.errors import StudyError
 from sojourn.study.key import canonical, plan_hash, short
-from sojourn.study.metrics import nearest
 
 Level = str | int | float | bool
 """The value of a factor."""
 
-RESERVED = ("seed", "key")
-"""Columns that every table of a study has, hence no names for factors."""
+RESERVED = ("seed", "key", ENGINE)
+"""Columns that tables of studies have, hence no names for factors."""
 
 
 class Runnable(Protocol):
@@ -82,7 +84,9 @@ class Factor:
             if name != "queue" and nearest(name, ["queue"]):
                 raise StudyError(f"no factor `{name}`: did you mean `queue`?")
             levels = {}
-            for value in values:
+            for given in values:
+                is_queue = name == "queue" and isinstance(given, str)
+                value = queue_description(given) if is_queue else given
                 level = value if isinstance(value, (str, int, float, bool)) else short(value)[:8]
                 if level in levels:
                     raise StudyError(f"{name}: the level {value!r} stands there twice")

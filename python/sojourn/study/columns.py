@@ -116,7 +116,8 @@ def rewrite(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    missing = (f for f in schema if f.name not in table.column_names)
+    there = set(table.column_names)
+    missing = [field for field in schema if field.name not in there]
     for field in missing:
         table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table.select(schema.names).cast(schema)
@@ -160,10 +161,14 @@ class Rows:
             for group in range(file.num_row_groups):
                 self._starts.append(row)
                 keys = file.read_row_group(group, columns=["key"], use_threads=THREADS)
-                for key in keys.column("key").to_pylist():
+                # A run's rows stand together: its key is looked at once, not once a row.
+                runs = pc.run_end_encode(keys.column("key").combine_chunks())
+                start = row
+                ends = zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True)
+                for key, end in ends:
                     first, count = self._places.get(key, (row, 0))
-                    self._places[key] = first, count + 1
-                    row += 1
+                    self._places[key] = first, count + start + end - row
+                    row = start + end
 
     def __contains__(self, key: str) -> bool:
         return key in self._places

@@ -5,29 +5,37 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sojourn import stats
-from sojourn.metrics import Direction, direction, unit, view, views
+from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
+from sojourn.scenario.engine import named as named_engines
 from sojourn.study import answer
 from sojourn.study.cells import Level
 from sojourn.study.cluster import Place
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
-from sojourn.study.expression import parse
-from sojourn.study.metrics import nearest, spelled, store_of
+from sojourn.study.metrics import store_of
 from sojourn.study.names import in_words, short_names
 from sojourn.study.progress import Report
-from sojourn.study.question import BY, SUBJECT_TO, sensible, usual
-from sojourn.study.ranking import Ranking, rank
+from sojourn.study.question import (
+    BY,
+    SUBJECT_TO,
+    asked,
+    asked_of,
+    conditions,
+    interest,
+    sensible,
+)
+from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results
 from sojourn.study.session import Session
 from sojourn.study.study import Study
@@ -35,9 +43,6 @@ from sojourn.study.table import Table
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
 """What is compared if nothing is said; the scenario's own queue comes first."""
-
-WORTH_SEEING = 0.05
-"""The difference, as a share of the best value, of which is told how many seeds would see it."""
 
 _CHOICE = "choice compared"
 """Column of the frame; no metric's name has a space."""
@@ -51,24 +56,30 @@ class Entry:
     """The queue; where something else is varied, its levels in words."""
     levels: Mapping[str, Level]
     """The level of each factor."""
-    rank: int | None
-    """None if a condition is not met."""
+    verdict: Verdict | Literal["best"] | None
+    """How it does against the best; None if a condition is not met."""
     letters: str
-    """Those that share a letter cannot be told apart."""
+    """Of two that share a letter neither is better."""
     value: stats.Interval
     """The metric compared by: mean over seeds with its 95 % interval."""
     difference: stats.Interval | None
-    """Paired difference to the best; None for that one."""
+    """Paired difference to the best, the interval from which the verdict is.
+
+    None for the best itself, and where a condition is not met.
+    """
     feasible: bool
     checks: tuple[Check, ...]
     """Each condition, with what was found."""
     metrics: dict[str, stats.Interval]
     """Further metrics."""
+    missing: str = ""
+    """In which runs the metric had no value: the mean is of the others."""
 
     @property
     def reason(self) -> str:
-        """Why it is out, or borderline."""
-        return "; ".join(c.reason for c in self.checks if not c.met or c.borderline)
+        """Why it is out or borderline, and which runs its mean leaves out."""
+        wrong = (c.reason for c in self.checks if not c.met or c.borderline)
+        return "; ".join(text for text in (self.missing, *wrong) if text)
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,7 @@ class Comparison:
         table: Table,
         by: str = BY,
         subject_to: str = SUBJECT_TO,
+        smallest: str | None = None,
         alpha: float = 0.05,
         fault: PolicyFault | None = None,
     ) -> None:
@@ -110,11 +122,14 @@ class Comparison:
         self.alpha = alpha
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
-        self.conditions = parse(subject_to)
+        self.conditions = conditions(subject_to)
         better = direction(self.by)
         if better is None:
             raise StudyError(f"{by}: whether less or more of it is better cannot be said")
         self.better: Direction = better
+        self.smallest = smallest
+        self.interest: Interest = interest(self.by, smallest)
+        """The smallest difference of interest of the metric compared by."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Comparison:
@@ -122,8 +137,12 @@ class Comparison:
         results = Results.open(folder)
         if results.kind != "comparison":
             raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
-        question = results.manifest.question
-        return cls(results.table(), question["by"], question["subject_to"])
+        if len(results.manifest.engines) > 1:
+            raise ResultsError(
+                results.folder,
+                "holds a comparison with several engines: open it with AcrossEngines",
+            )
+        return cls(results.table(), **asked(results.manifest.question))
 
     @property
     def results(self) -> Results | None:
@@ -174,9 +193,10 @@ class Comparison:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The queues that meet the conditions, ranked."""
+        """The queues that meet the conditions, pair by pair."""
         values = self.values(self.by)
-        return rank({q: x for q, x in values.items() if self._fit(q, x)}, self.better, self.alpha)
+        fit = {q: x for q, x in values.items() if self._fit(q, x)}
+        return rank(fit, self.better, self.interest, self.alpha)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -188,20 +208,29 @@ class Comparison:
             x = values[queue][np.isfinite(values[queue])]
             return sign * float(x.mean()) if x.size else math.inf
 
-        out = sorted((q for q in self.choices if q not in ranking.ranks), key=mean)
+        out = sorted((q for q in self.choices if q not in ranking.order), key=mean)
         best = ranking.order[0] if ranking.order else None
         shown = [m for m in self.shown_metrics if m != self.by]
+
+        def against(queue: str) -> tuple[Verdict | Literal["best"] | None, stats.Interval | None]:
+            if best is None or queue not in ranking.order:
+                return None, None
+            if queue == best:
+                return "best", None
+            return ranking.verdict(queue, best), _turned(ranking.gaps[best, queue].interval)
+
         return tuple(
             Entry(
                 choice=q,
                 levels=self.levels[q],
-                rank=ranking.ranks.get(q),
+                verdict=against(q)[0],
                 letters=ranking.letters.get(q, ""),
                 value=_mean(values[q]),
-                difference=_difference(values[q], values[best]) if best not in (None, q) else None,
-                feasible=q in ranking.ranks,
+                difference=against(q)[1],
+                feasible=q in ranking.order,
                 checks=self._checks[q],
                 metrics={m: _mean(self.values(m)[q]) for m in shown},
+                missing=_missing(self.by, values[q]),
             )
             for q in (*ranking.order, *out)
         )
@@ -257,7 +286,7 @@ class Comparison:
         """Groups of flows of which the best queue is not the best, a trade to know of.
 
         By what those feel whom the group serves; told where another queue that meets the conditions
-        is better by 5 % at least, and significantly.
+        is better, by the metric's own smallest difference of interest.
         """
         if not self.winners:
             return ()
@@ -276,42 +305,29 @@ class Comparison:
         if better is None or metric not in self.table.metrics:
             return None
         values = self.values(metric)
-        fit = {q: values[q] for q in self.ranking.ranks if np.isfinite(values[q]).any()}
+        fit = {q: values[q] for q in self.ranking.order if np.isfinite(values[q]).any()}
         if best not in fit:
             return None
-        ranking = rank(fit, better, self.alpha)
+        ranking = rank(fit, better, interest(metric, None), self.alpha)
         first = ranking.order[0]
-        value, behind = _mean(fit[first]), _mean(fit[best])
-        far = abs(value.estimate - behind.estimate) >= WORTH_SEEING * abs(value.estimate)
-        if ranking.ranks[best] == 1 or not far:
+        if first == best or ranking.verdict(first, best) != "better":
             return None
-        return Otherwise(metric, first, value, behind)
+        return Otherwise(metric, first, _mean(fit[first]), _mean(fit[best]))
 
     @property
     def winners(self) -> tuple[Entry, ...]:
-        """The best queue and those that cannot be told apart from it."""
-        return tuple(e for e in self.entries if e.rank == 1)
+        """The best queue and those that none is better than."""
+        return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
-    @cached_property
-    def seeds_to_tell(self) -> dict[str, int | None]:
-        """Seeds that would show a difference of 5 % to the best, with probability 0.8.
+    @property
+    def seeds_to_decide(self) -> dict[str, int]:
+        """About how many seeds would decide between the best and each queue that is not decided.
 
-        Of each queue that cannot be told apart from the best; None is more than a million. The
-        spread is that of the paired differences measured, the level Holm's for the first of all
-        pairs. Empty with fewer than two seeds, or where the best value is 0, of which there is no
-        share.
+        Without those of which no number can be named (`stats.Gap.seeds`).
         """
-        values = self.values(self.by)
-        found: dict[str, int | None] = {}
-        first = self.alpha / max(1, len(self.ranking.p))
-        winners = [e.choice for e in self.winners]
-        for queue in winners[1:]:
-            gaps = values[queue] - values[winners[0]]
-            gaps = gaps[np.isfinite(gaps)]
-            wanted = WORTH_SEEING * abs(float(np.nanmean(values[winners[0]])))
-            if gaps.size >= 2 and wanted > 0:
-                found[queue] = stats.seeds_for_power(wanted, float(gaps.std(ddof=1)), first)
-        return found
+        first, *others = self.ranking.order or ("",)
+        wanted = {q: self.ranking.gaps[first, q].seeds for q in others}
+        return {q: n for q, n in wanted.items() if n is not None}
 
     def entry(self, queue: str) -> Entry:
         """Return one queue's row."""
@@ -339,6 +355,7 @@ class Comparison:
             "unit": u.get(self.by, ""),
             "better": self.better,
             "subject_to": self.subject_to,
+            "smallest": asdict(self.interest),
             "alpha": self.alpha,
             "seeds": list(self.seeds),
             "answer": self.answer(),
@@ -359,15 +376,15 @@ class Comparison:
                 {
                     self.noun: e.choice,
                     **({} if self.noun == "queue" else {"levels": dict(e.levels)}),
-                    "rank": e.rank,
+                    "verdict": e.verdict,
                     "letters": e.letters,
                     "feasible": e.feasible,
                     "reason": e.reason,
                     "value": _plain(e.value),
                     "difference_to_best": _plain(e.difference),
                     **(
-                        {"seeds_to_see_5_percent": self.seeds_to_tell[e.choice]}
-                        if e.choice in self.seeds_to_tell
+                        {"seeds_to_decide": self.seeds_to_decide[e.choice]}
+                        if e.choice in self.seeds_to_decide
                         else {}
                     ),
                     "metrics": {
@@ -377,9 +394,15 @@ class Comparison:
                 for e in self.entries
             ],
             "pairs": [
-                {"a": a, "b": b, "p_holm": self.ranking.p[frozenset((a, b))]}
-                for i, a in enumerate(self.ranking.order)
-                for b in self.ranking.order[i + 1 :]
+                {
+                    "a": a,
+                    "b": b,
+                    "difference": _plain(gap.interval),
+                    "level": gap.interval.level,
+                    "smallest": gap.smallest if math.isfinite(gap.smallest) else None,
+                    "verdict": self.ranking.verdict(a, b),
+                }
+                for (a, b), gap in self.ranking.gaps.items()
             ],
         }
 
@@ -401,9 +424,20 @@ def _mean(values: npt.NDArray[np.float64]) -> stats.Interval:
     )
 
 
-def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> stats.Interval | None:
-    both = np.isfinite(a) & np.isfinite(b)
-    return stats.paired_difference(a[both], b[both]).interval if both.sum() >= 2 else None
+def _missing(metric: str, values: npt.NDArray[np.float64]) -> str:
+    """Say in how many runs a metric had no value, if it had one in any."""
+    without = int((~np.isfinite(values)).sum())
+    if without in (0, values.size):
+        return ""
+    return (
+        f"{without} of {values.size} runs have no {metric}, as where no transfer finished: "
+        "the mean is of the others"
+    )
+
+
+def _turned(i: stats.Interval) -> stats.Interval:
+    """The interval of the difference the other way round."""
+    return stats.Interval(-i.estimate, -i.high, -i.low, i.level, i.n)
 
 
 def _plain(i: stats.Interval | None) -> dict[str, Any] | None:
@@ -425,34 +459,61 @@ def compare(
     engine: Engine | None = None,
     on: Place | None = None,
     vary: Mapping[str, object] | None = None,
+    smallest: str | None = None,
 ) -> Comparison:
     """Run the scenario with each queue at its bottleneck, or what `vary` says, and rank them.
 
     `vary` has factors as `Study.vary` has them, of which all combinations are compared, with each
     of `queues` if those are given too. `by` names a metric (of a link or group of flows:
     `call.mos`); `subject_to` is a condition such as `goodput >= 95% of best and loss <= 1%`, or
-    empty; by default both are what is usually asked of such a scenario. All meet the same seeds.
+    empty; `smallest` is the smallest difference of interest, such as `5%` or `2ms`. What is not
+    given is the scenario's `[question]`, else the usual. All run with the same seeds.
     `out`, `workers`, `progress` and `on` are those of `Study.run`. A policy of the user's own that
     fails is left out, and told in the comparison's `fault`; if none is left, it is raised.
     """
+    table, question, fault = compared(
+        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engine, on, vary
+    )
+    return judged(Comparison(table, **asked(question), fault=fault))
+
+
+def judged(found: Comparison) -> Comparison:
+    """Return a comparison, unless a condition is about a choice that failed: that is raised."""
+    fault = found.fault
+    if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
+        raise fault
+    return found
+
+
+def compared(
+    scenario: Scenario,
+    queues: Sequence[str] | None,
+    seeds: int | Iterable[int],
+    by: str | None,
+    subject_to: str | None,
+    smallest: str | None,
+    workers: int | None,
+    out: str | Path | None,
+    progress: Report | None,
+    engine: Engine | Mapping[str, Engine] | None,
+    on: Place | None,
+    vary: Mapping[str, object] | None,
+) -> tuple[Table, dict[str, Any], PolicyFault | None]:
+    """Make the runs of a comparison; return their table, the question, and what failed."""
     named: tuple[str, ...] = tuple(queues or ())
     if queues is None and not vary:
-        named = tuple(dict.fromkeys((scenario.queue, *QUEUES)))
+        named = tuple(dict.fromkeys(scenario.question.queues or (scenario.queue, *QUEUES)))
     if not named and not vary:
         raise StudyError("nothing to compare: give two queues or more")
     if len(set(named)) < len(named):
-        raise StudyError("a queue stands twice in the list")
-    usual_by, usual_condition = usual(scenario)
-    by = spelled(usual_by if by is None else by)
-    subject_to = usual_condition if subject_to is None else subject_to
+        raise StudyError("the list names a queue twice")
+    engines = {} if engine is None else named_engines(engine)
+    question = asked_of(scenario, engines, by, subject_to, smallest)
     study = Study(scenario).seeds(seeds)
     study = study.vary(queue=list(named)) if named else study
     study = study.vary(vary or {})
-    sensible(scenario, by, parse(subject_to), [in_words(cell.factors) for cell in study.cells])
-    question = {"by": by, "subject_to": subject_to} | ({"queues": list(named)} if named else {})
+    sensible(scenario, question, [in_words(cell.factors) for cell in study.cells])
+    noted = question.as_dict() | ({"queues": list(named)} if named else {})
     with Session(out, workers, engine, on) as session:
-        table, fault = study.asking("comparison", question).run_others(session, progress)
-    found = Comparison(table, by, subject_to, fault=fault)
-    if fault and any(c.of not in (None, "best", *found.choices) for c in found.conditions):
-        raise fault  # a condition is about it
-    return found
+        table, fault = study.asking("comparison", noted).run_others(session, progress)
+    return table, noted, fault

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from sojourn import stats
 from sojourn.metrics import direction
+from sojourn.scenario.condition import Condition
 from sojourn.study import quantities
 from sojourn.study.errors import StudyError
-from sojourn.study.expression import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Check:
 
 
 def check(
-    condition: Comparison,
+    condition: Condition,
     column: str,
     unit: str,
     values: Mapping[str, npt.NDArray[np.float64]],
@@ -64,12 +64,12 @@ def check(
     }
 
 
-def _unknown(condition: Comparison, column: str) -> Check:
+def _unknown(condition: Condition, column: str) -> Check:
     return Check(str(condition), met=False, borderline=False, reason=f"{column} was not measured")
 
 
 def _absolute(
-    condition: Comparison,
+    condition: Condition,
     column: str,
     unit: str,
     values: npt.NDArray[np.float64],
@@ -87,7 +87,7 @@ def _absolute(
 
 
 def _relative(
-    condition: Comparison,
+    condition: Condition,
     column: str,
     unit: str,
     values: npt.NDArray[np.float64],
@@ -112,7 +112,7 @@ def _relative(
     return Check(str(condition), met, borderline, reason, found, float(x.mean()), bound)
 
 
-def _reason(condition: Comparison, found: str, met: bool, borderline: bool) -> str:
+def _reason(condition: Condition, found: str, met: bool, borderline: bool) -> str:
     if met and not borderline:
         return ""
     verdict = "met" if met else "not met"

@@ -1,7 +1,7 @@
-"""Contrasts with a baseline: in which cells of a study a level differs from another, for certain.
+"""Contrasts with a baseline: in which cells of a study a level is better than another.
 
-Runs of two levels are compared in each cell of the other factors, paired by seed; the p values of
-all these questions are corrected together by Holm's procedure.
+Runs of two levels are compared in each cell of the other factors, paired by seed. The intervals of
+all these differences hold together, and each gives its verdict.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from sojourn.stats import Interval, by_seed, holm, holm_alphas, paired_difference, seeds_for_power
+from sojourn.metrics import Interest, direction, find, nearest
+from sojourn.stats import Gap, Interval, by_seed, gaps
 from sojourn.stats.cells import aligned
-from sojourn.study.answer import words
+from sojourn.study.answer import interest_told, words
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import nearest
+from sojourn.study.question import interest
+from sojourn.study.ranking import verdict
 from sojourn.study.table import Table
 
-Verdict = Literal["less", "more", "cannot be told", "seeds alike", "not measured"]
-"""*Seeds alike*: every seed gave the same two values, so there is no chance to test against."""
+Verdict = Literal[
+    "better", "worse", "as good as", "more", "less", "as much as", "not decided", "not measured"
+]
+"""*More*, *less* and *as much as* are of metrics of which neither direction is better."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,14 @@ class Contrast:
     mean: float
     """Mean of the level, over the same seeds."""
     difference: Interval
-    """Level minus baseline, paired by seed, with its 95 % interval."""
-    p: float
-    """Of no difference, corrected by Holm's procedure over the whole table; NaN without a test."""
+    """Level minus baseline, paired by seed; the intervals of all rows hold together."""
+    smallest: float
+    """The smallest difference of interest, in the metric's unit."""
     verdict: Verdict
+    exact: bool
+    """Whether every seed gave the same difference: nothing in the cell is random."""
     seeds: int | None
-    """Seeds that would show a difference as measured, among these questions, with 80 %."""
+    """About how many seeds would decide; None where it is decided, or no number can be named."""
 
     @property
     def change(self) -> float:
@@ -60,6 +66,8 @@ class Contrasts:
     factor: str
     baseline: Level
     rows: tuple[Contrast, ...]
+    interest: Interest
+    """The smallest difference of interest."""
     alpha: float
 
     def of(self, level: Level) -> list[Contrast]:
@@ -71,16 +79,21 @@ class Contrasts:
         """What is compared with the baseline."""
         return list(dict.fromkeys(row.level for row in self.rows))
 
+    @property
+    def smallest(self) -> str:
+        """The smallest difference of interest in words, with its source."""
+        return interest_told(self.metric, self.interest)
+
     def answer(self) -> str:
         """Return a sentence for each level: in how many cells it differs."""
         lines = []
         for level in self.levels:
             rows = self.of(level)
-            count = {v: sum(r.verdict == v for r in rows) for v in _ORDER}
+            count = {v: sum(r.verdict == v for r in rows) for v in _PHRASES}
             if len(rows) == 1:
-                lines.append(f"{level}: {_PHRASES[rows[0].verdict]} {self.baseline}.")
+                lines.append(f"{level}: {_PHRASES[rows[0].verdict].format(self.baseline)}.")
                 continue
-            told = [f"{_SHORT[v]} in {n}" for v, n in count.items() if n]
+            told = [f"{v} in {n}" for v, n in count.items() if n]
             lines.append(f"{level}: of {len(rows)} cells {', '.join(told)}.")
         head = f"{words(self.metric)}, against {self.factor} {self.baseline}"
         return "\n".join([head[0].upper() + head[1:] + ":", *(f"  {line}" for line in lines)])
@@ -98,7 +111,8 @@ class Contrasts:
                 "low": row.difference.low,
                 "high": row.difference.high,
                 "n": row.difference.n,
-                "p": row.p,
+                "level": row.difference.level,
+                "smallest": row.smallest,
                 "verdict": row.verdict,
                 "seeds": row.seeds,
             }
@@ -110,32 +124,39 @@ class Contrasts:
         lines = [self.answer()]
         for row in self.rows:
             where = ", ".join(f"{k} {v}" for k, v in row.cell.items())
+            level = f"{row.difference.level * 100:.4g} %"
             lines.append(
-                f"{row.level}{f' ({where})' if where else ''}: {row.difference} "
-                f"({row.difference.level * 100:g} %), Holm's p = {row.p:.3g}: {row.verdict}"
+                f"{row.level}{f' ({where})' if where else ''}: {row.difference} ({level}): "
+                f"{row.verdict}"
             )
         return "\n".join(lines)
 
 
-_ORDER: tuple[Verdict, ...] = ("less", "more", "cannot be told", "seeds alike", "not measured")
-_SHORT = {
-    "less": "less", "more": "more", "cannot be told": "not to be told apart",
-    "seeds alike": "every seed alike", "not measured": "not measured",
-}  # fmt: skip
-_PHRASES = {
-    "less": "less than", "more": "more than", "cannot be told": "cannot be told from",
-    "seeds alike": "every seed gave the same difference to",
-    "not measured": "was not measured in both, as",
-}  # fmt: skip
+_PHRASES: dict[Verdict, str] = {
+    "better": "better than {}",
+    "worse": "worse than {}",
+    "less": "less than {}",
+    "more": "more than {}",
+    "as good as": "as good as {}",
+    "as much as": "as much as {}",
+    "not decided": "not decided against {}",
+    "not measured": "not measured in the same runs as {}",
+}
 
 
 def contrasts(
-    table: Table, metric: str, baseline: Level, factor: str | None = None, alpha: float = 0.05
+    table: Table,
+    metric: str,
+    baseline: Level,
+    factor: str | None = None,
+    alpha: float = 0.05,
+    smallest: str | None = None,
 ) -> Contrasts:
     """Return the contrasts of a factor's other levels with `baseline`.
 
     `factor` is by default the one that has such a level. A cell that has runs of one of the two
-    only is left out.
+    only is left out. `smallest` is the smallest difference of interest, such as `5%`; by default
+    the metric's own.
     """
     column = table.metric(metric)
     factor = _factor(table, baseline) if factor is None else table.factor(factor)
@@ -144,8 +165,8 @@ def contrasts(
     groups = (
         table.frame.groupby(others, sort=False, dropna=False) if others else [((), table.frame)]
     )
-    found: list[dict[str, Any]] = []
-    spreads: list[tuple[dict[str, Any], float]] = []
+    where: list[tuple[dict[str, Any], Any]] = []
+    pairs = []
     for key, rows in groups:
         cell = dict(zip(others, key if isinstance(key, tuple) else (key,), strict=True))
         there = list(dict.fromkeys(rows[factor].tolist()))
@@ -153,47 +174,46 @@ def contrasts(
             (x, y), _ = aligned(
                 by_seed(rows, column, {factor: level}), by_seed(rows, column, {factor: base})
             )
-            row: dict[str, Any] = {"cell": cell, "level": level, "seeds": None, "p": math.nan}
-            row |= {
-                "baseline": float(np.mean(y)) if y.size else math.nan,
-                "mean": float(np.mean(x)) if x.size else math.nan,
-            }
-            if x.size > 1 and (np.ptp(x) > 0 or np.ptp(y) > 0):
-                test = paired_difference(x, y)
-                row |= {"difference": test.interval, "p": test.p}
-                spreads.append((row, float(np.std(x - y, ddof=1))))
-            else:
-                gap = row["mean"] - row["baseline"]
-                row["difference"] = Interval(gap, math.nan, math.nan, 0.95, int(x.size))
-            found.append(row)
-    if not found:
+            where.append((cell, level))
+            pairs.append((x, y))
+    if not pairs:
         raise StudyError(f"nothing to compare with {factor} {base}: no cell has another level")
-    p = [row["p"] for row, _ in spreads]
-    for (row, spread), corrected, share in zip(
-        spreads, holm(p), holm_alphas(p, alpha), strict=True
-    ):
-        row["p"] = float(corrected)
-        if corrected > alpha:
-            row["seeds"] = seeds_for_power(row["difference"].estimate, spread, float(share))
+    # A policy's internal state has no entry in the registry: any difference is of interest.
+    least = Interest(0.0, 0.0, "none") if find(column) is None else interest(column, smallest)
     return Contrasts(
         column,
         table.units.get(column, ""),
         factor,
         base,
-        tuple(Contrast(**row, verdict=_verdict(row, alpha)) for row in found),
+        tuple(
+            Contrast(
+                cell=cell,
+                level=level,
+                baseline=float(np.mean(y)) if y.size else math.nan,
+                mean=float(np.mean(x)) if x.size else math.nan,
+                difference=gap.interval,
+                smallest=gap.smallest,
+                verdict=_verdict(gap, column),
+                exact=gap.exact,
+                seeds=gap.seeds,
+            )
+            for (cell, level), (x, y), gap in zip(
+                where, pairs, gaps(pairs, least.at, alpha), strict=True
+            )
+        ),
+        least,
         alpha,
     )
 
 
-def _verdict(row: dict[str, Any], alpha: float) -> Verdict:
-    gap, p = row["difference"], row["p"]
-    if math.isnan(gap.estimate):
+def _verdict(gap: Gap, column: str) -> Verdict:
+    if math.isnan(gap.interval.estimate):
         return "not measured"
-    if math.isnan(p):
-        return "seeds alike" if gap.n > 1 else "cannot be told"
-    if p > alpha:
-        return "cannot be told"
-    return "less" if gap.estimate < 0 else "more"
+    better = direction(column)
+    if better is not None:
+        return verdict(gap, better)
+    words: dict[str, Verdict] = {"above": "more", "below": "less", "within": "as much as"}
+    return words.get(gap.where, "not decided")
 
 
 def _factor(table: Table, baseline: Level) -> str:

@@ -13,6 +13,8 @@ Either a scenario file with a table `[study]`, or one that names its scenario::
 
     [study.keep]
     metrics = ["sojourn_*", "goodput"]
+
+A study that varies nothing varies the queues of the scenario's `[question]`.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sojourn.metrics import nearest
 from sojourn.scenario import Scenario, source
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import nearest
+from sojourn.study.question import asked_of
 from sojourn.study.study import Study
 
 _KEYS = ("name", "seeds", "vary", "keep")
@@ -97,7 +100,10 @@ def from_data(scenario: Scenario, data: Mapping[str, Any], where: str = "study")
     if not isinstance(keep, dict) or not set(keep) <= set(_KEEP):
         raise StudyError(f"{where}: [study.keep] is a table with the lists {' and '.join(_KEEP)}")
     try:
+        if not vary and scenario.question.queues:
+            vary = {"queue": scenario.question.queues}
         study = Study(scenario, name).vary(vary).seeds(seeds)
-        return study.keep(keep.get("metrics"), keep.get("tables"))
+        study = study.keep(keep.get("metrics"), keep.get("tables"))
+        return study.asking("study", asked_of(scenario).as_dict())
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Self
 
-from sojourn.metrics import base, registry
+from sojourn.metrics import base, nearest, registry
 from sojourn.scenario.engine import ASKED, TABLES, Column
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import nearest
 
 _PATTERN = re.compile(r"[*?\[\]]")
 #: Every run has one: it is what makes the study's table.

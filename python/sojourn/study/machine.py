@@ -18,6 +18,16 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
+def free_memory() -> int:
+    """Return how many mebibytes programs may still take; much where the system does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return 1 << 20
+    found = [line for line in text.splitlines() if line.startswith("MemAvailable:")]
+    return int(found[0].split()[1]) // 1024 if found else 1 << 20
+
+
 @cache
 def _processor() -> str:
     try:

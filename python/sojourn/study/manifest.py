@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sojourn.engines import SIM
+from sojourn.scenario.engine import ENGINE, Engine, limits_of
 from sojourn.study.cells import Cell
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.kept import Kept
@@ -38,11 +40,14 @@ class Manifest:
     """`factors`, `plan` (its hash) and `scenario` of each."""
     seeds: list[int]
     engine: str
+    """The first engine's fingerprint."""
     version: str
     question: Mapping[str, Any] = field(default_factory=dict)
     """What was asked, for a comparison or a paper."""
     kept: Mapping[str, Any] = field(default_factory=dict)
     """What is kept of each run: `metrics`, `tables`; all where it says nothing."""
+    engines: list[dict[str, str]] = field(default_factory=list)
+    """`name`, `fingerprint`, `version` and `limits` of each engine."""
     machine: Mapping[str, Any] = field(default_factory=machine)
     versions: Mapping[str, str] = field(default_factory=versions)
     created: str = field(default_factory=now)
@@ -57,11 +62,33 @@ class Manifest:
         what = self.name if self.kind == "paper" else self.scenario
         return short([self.kind, what, sorted(self.factors)])
 
+    def __post_init__(self) -> None:
+        if not self.engines:  # as in manifests from before engines had names
+            self.engines = [
+                {"name": SIM, "fingerprint": self.engine, "version": self.version, "limits": ""}
+            ]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The factors, and the engine if there are several."""
+        return (*self.factors, *([ENGINE] if len(self.engines) > 1 else []))
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """What results cannot say, by the engines of which there is something to say."""
+        return {e["name"]: e["limits"] for e in self.engines if e["limits"]}
+
     def runs(self) -> Iterator[tuple[dict[str, Any], int, str]]:
-        """Yield factors, seed and key of every run of the study, in the table's order."""
+        """Yield factors, seed and key of every run of the study, in the table's order.
+
+        With several engines, the engine's name is the last of the factors.
+        """
         for cell in self.cells:
-            for seed in self.seeds:
-                yield cell["factors"], seed, run_key(cell["plan"], seed, self.engine)
+            for engine in self.engines:
+                name = {ENGINE: engine["name"]} if len(self.engines) > 1 else {}
+                for seed in self.seeds:
+                    key = run_key(cell["plan"], seed, engine["fingerprint"])
+                    yield cell["factors"] | name, seed, key
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""
@@ -71,11 +98,22 @@ class Manifest:
     def extended(self, old: Manifest) -> Manifest:
         """Return this manifest with the cells and seeds that are in the folder already.
 
-        Only if the engine is the same: another engine's runs are not listed.
+        Only if one of the engines is the same, and then with all engines of both.
         """
         self.created = old.created
-        if old.engine != self.engine:
+        same = {e["fingerprint"] for e in old.engines} & {e["fingerprint"] for e in self.engines}
+        if not same:
             return self
+        named = {e["name"] for e in self.engines}
+        more = [e for e in old.engines if e["name"] not in named]
+        if more:  # in the order of the folder
+            first = [e["name"] for e in old.engines]
+            both = sorted(
+                [*self.engines, *more],
+                key=lambda e: first.index(e["name"]) if e["name"] in first else len(first),
+            )
+            self.engines = both
+            self.engine, self.version = both[0]["fingerprint"], both[0]["version"]
         if old.kept and old.kept != self.kept:
             raise StudyError(
                 f"the runs there keep only {_told(old.kept)}; ask for the same or choose another "
@@ -97,6 +135,16 @@ class Manifest:
 
 def _told(kept: Mapping[str, Any]) -> str:
     return ", ".join(f"the {name} {', '.join(words) or '(none)'}" for name, words in kept.items())
+
+
+def engine_entry(name: str, engine: Engine) -> dict[str, str]:
+    """Return what the manifest says about an engine."""
+    return {
+        "name": name,
+        "fingerprint": engine.fingerprint(),
+        "version": engine.version(),
+        "limits": limits_of(engine),
+    }
 
 
 def cell_entry(cell: Cell) -> dict[str, Any]:
@@ -127,6 +175,7 @@ def load(folder: Path) -> Manifest | None:
             "use the version that wrote it, or choose another folder",
         )
     fields = Manifest.__dataclass_fields__
+    data.setdefault("engines", [])
     missing = [name for name in fields if name not in data]
     if missing:
         raise ResultsError(

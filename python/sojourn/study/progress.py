@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Report = Callable[["Progress"], bool | None]
@@ -52,6 +52,21 @@ class Progress:
         return f"{self.done}/{self.total} runs, {self.rate:.2g} a second{eta}{note}"
 
 
+def together(parts: Sequence[Progress]) -> Progress:
+    """Return the progress of several lists of runs, one worked off after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Progress(
+        sum(p.done for p in parts),
+        sum(p.total for p in parts),
+        sum(p.reused for p in parts),
+        sum(p.running for p in parts),
+        max(p.seconds for p in parts),
+        sum(p.events for p in parts),
+        next((p.note for p in parts if p.note), ""),
+    )
+
+
 def duration(seconds: float) -> str:
     """Return a time as people say it."""
     whole = round(seconds)
@@ -61,4 +76,6 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
+    if hours >= 100:
+        return "more than 100 h"
     return f"{hours} h {minutes} min"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sojourn import stats
@@ -75,6 +75,18 @@ def decimals(values: Iterable[float], doubts: Iterable[float] = (), most: int = 
     else:
         places = 2 - math.floor(math.log10(largest))
     return min(max(places, 0), most)
+
+
+def decimals_of_each(values: Sequence[float], doubts: Sequence[float]) -> list[int]:
+    """Return how many digits after the point to show of each value.
+
+    All have those of `decimals`, but for small values, which would lose their second digit.
+    """
+    common = decimals(values, doubts)
+    return [
+        max(common, decimals([value], [doubt])) if 0 < abs(value) * 10**common < 10 else common
+        for value, doubt in zip(values, doubts, strict=True)
+    ]
 
 
 def number(value: float, places: int) -> str:

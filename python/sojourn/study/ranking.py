@@ -1,61 +1,79 @@
-"""Ranks that say no more than the data: what cannot be told apart shares one."""
+"""Which of several choices are better than which, by one simultaneous interval a pair."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sojourn import stats
-from sojourn.metrics import Direction
+from sojourn.metrics import Direction, Interest
+from sojourn.stats import Gap, gaps
 from sojourn.stats.letters import letters
 
+Verdict = Literal["better", "worse", "as good as", "not decided"]
+"""*Better*, *worse*: the whole interval of the difference is beyond the smallest difference of
+interest. *As good as*: the whole interval is within it. *Not decided*: neither."""
 
-@dataclass(frozen=True, slots=True)
+
+def verdict(gap: Gap, better: Direction) -> Verdict:
+    """Return how the first of a pair does against the second."""
+    match gap.where:
+        case "within":
+            return "as good as"
+        case "open":
+            return "not decided"
+        case where:
+            return "better" if (where == "below") == (better == "lower") else "worse"
+
+
+@dataclass(frozen=True)
 class Ranking:
-    """Who is how good."""
+    """All pairs of choices."""
 
     order: tuple[str, ...]
     """Names, best mean first."""
-    ranks: Mapping[str, int]
-    """1 + the number of those that are significantly better."""
-    letters: Mapping[str, str]
-    """Names that share a letter cannot be told apart."""
-    p: Mapping[frozenset[str], float]
-    """Holm-adjusted p of each pair's difference."""
+    gaps: Mapping[tuple[str, str], Gap]
+    """The difference a - b of each pair, in the order of the names."""
+    better: Direction
+
+    def verdict(self, a: str, b: str) -> Verdict:
+        """Return how `a` does against `b`."""
+        if (a, b) in self.gaps:
+            return verdict(self.gaps[a, b], self.better)
+        other = verdict(self.gaps[b, a], self.better)
+        return {"better": "worse", "worse": "better"}.get(other, other)  # type: ignore[return-value]
+
+    @cached_property
+    def unbeaten(self) -> tuple[str, ...]:
+        """The choices that none is better than."""
+        beaten = {a if self.verdict(a, b) == "worse" else b for a, b in self._apart}
+        return tuple(name for name in self.order if name not in beaten)
+
+    @cached_property
+    def letters(self) -> Mapping[str, str]:
+        """The compact letter display: of two that share a letter neither is better."""
+        return letters(self.order, {frozenset(pair) for pair in self._apart})
+
+    @property
+    def _apart(self) -> list[tuple[str, str]]:
+        return [p for p in self.gaps if self.verdict(*p) in ("better", "worse")]
 
 
 def rank(
-    values: Mapping[str, npt.NDArray[np.float64]], better: Direction, alpha: float = 0.05
+    values: Mapping[str, npt.NDArray[np.float64]],
+    better: Direction,
+    interest: Interest,
+    alpha: float = 0.05,
 ) -> Ranking:
-    """Rank samples paired by position; pairs of seeds with a missing value are left out."""
+    """Compare samples paired by position; pairs of seeds with a missing value are left out."""
     sign = 1.0 if better == "lower" else -1.0
     mean = {name: float(np.nanmean(x)) for name, x in values.items()}
-    order = sorted(values, key=lambda name: sign * mean[name])
+    order = tuple(sorted(values, key=lambda name: sign * mean[name]))
     pairs = list(combinations(order, 2))
-    raw = []
-    for a, b in pairs:
-        both = np.isfinite(values[a]) & np.isfinite(values[b])
-        if both.sum() < 2:
-            raw.append(1.0)  # one seed has no spread to judge by
-        else:
-            raw.append(stats.paired_difference(values[a][both], values[b][both]).p)
-    adjusted = stats.holm(raw) if raw else np.empty(0)
-    p = {frozenset(pair): float(x) for pair, x in zip(pairs, adjusted, strict=True)}
-    apart = {pair for pair, x in p.items() if x <= alpha and not math.isnan(x)}
-
-    def beaten(name: str, others: Sequence[str]) -> int:
-        return sum(
-            frozenset((name, o)) in apart and sign * mean[o] < sign * mean[name]
-            for o in others
-            if o != name
-        )
-
-    ranks = {name: 1 + beaten(name, order) for name in order}
-    # By rank first: a better mean by chance alone does not put one before a better rank.
-    order.sort(key=lambda name: (ranks[name], sign * mean[name]))
-    return Ranking(tuple(order), ranks, letters(order, apart), p)
+    found = gaps([(values[a], values[b]) for a, b in pairs], interest.at, alpha)
+    return Ranking(order, dict(zip(pairs, found, strict=True)), better)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import stats
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import ASKED, TABLES, core
+from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
 from sojourn.study import columns, manifest
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
@@ -141,8 +141,8 @@ class Results:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The factors' names."""
-        return tuple(self.manifest.factors)
+        """The factors' names, and `engine` if several engines made the runs."""
+        return self.manifest.columns
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -171,7 +171,8 @@ class Results:
         return Scenario.from_dict(self.manifest.scenario)
 
     def scenario_of(self, **levels: Any) -> Scenario:
-        """Return the scenario of a cell."""
+        """Return the scenario of a cell, whichever engine runs it."""
+        levels.pop(ENGINE, None)
         for cell in self.manifest.cells:
             if all(cell["factors"].get(k) == v for k, v in levels.items()):
                 return Scenario.from_dict(cell["scenario"])
@@ -212,7 +213,7 @@ class Results:
             raise ResultsError(
                 self.folder, "no run of this study is there yet; the command that began it goes on"
             )
-        return Table.from_arrow(table, self.factors, self.bottleneck, self)
+        return Table.from_arrow(table, (part or self.manifest).columns, self.bottleneck, self)
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
         """Return how much of the start to cut, in seconds, by run (MSER-5 on a time series).

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sojourn._core import PolicyError
-from sojourn.scenario.engine import Engine
+from sojourn.engines import SIM
+from sojourn.scenario.engine import Engine, Stopped
 from sojourn.study.cells import Level
 from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
@@ -64,6 +65,8 @@ class Task:
     plan_json: str
     seed: int
     factors: Mapping[str, Level]
+    engine: str = SIM
+    """The name of the engine that makes it."""
 
 
 class Runner:
@@ -89,7 +92,8 @@ class Runner:
         self.reused = self.total - len(missing)
         self.done = self.reused
         self.events = 0
-        self._waiting = deque(missing)
+        # Seed by seed: cells take different times, and so the share that is done tells the time.
+        self._waiting = deque(sorted(missing, key=lambda task: task.seed))
         self._threads: list[threading.Thread] = []
         self._surplus = 0
         self._fractions: dict[str, float] = {}
@@ -216,8 +220,11 @@ class Runner:
             return
         try:
             begin = time.perf_counter()
-            record = self.engine.simulate(task.plan_json, task.seed, self._listener(task.key))
-            if not record.complete:
+            try:
+                record = self.engine.simulate(task.plan_json, task.seed, self._listener(task.key))
+            except Stopped:
+                record = None
+            if record is None or not record.complete:
                 self.store.release(task.key)
                 return
             # Made elsewhere: waiting and travel are not part of it.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from sojourn import temporary
-from sojourn.scenario.engine import Engine, core
+from sojourn.scenario.engine import Engine, check, named
 from sojourn.study.cluster import Cluster, Place, connected
-from sojourn.study.errors import ResultsError, StudyError, StudyInterrupted
+from sojourn.study.errors import PolicyFault, ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
 from sojourn.study.manifest import Manifest
-from sojourn.study.progress import Report
+from sojourn.study.progress import Progress, Report, together
 from sojourn.study.results import Results
 from sojourn.study.runner import Runner, Task, Threads, Workers
 from sojourn.study.store import Store
@@ -32,7 +32,7 @@ class Session:
         self,
         out: str | Path | None = None,
         workers: int | None = None,
-        engine: Engine | None = None,
+        engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
         *,
         summarise: bool = True,
@@ -50,22 +50,38 @@ class Session:
         self._results: Results | None = None
 
     def __enter__(self) -> Self:
-        self.engine: Engine
-        self.workers: Workers
+        self.engines: Mapping[str, Engine] = named(self._engine)
+        """By name."""
+        self.workers: Mapping[str, Workers]
+        """Of each engine, by its name."""
+        if not self.engines:
+            raise StudyError("at least one engine is needed")
         if self._on is None:
-            self.engine = self._engine or core()
-            # An engine of real parts says how many runs this machine bears.
-            slots = getattr(self.engine, "slots", None)
-            self.workers = Threads(slots or self._count or cores())
+            self.workers = {name: self._threads(one) for name, one in self.engines.items()}
         else:
+            if len(self.engines) > 1:
+                raise StudyError("a cluster makes the runs of one engine")
+            [(name, engine)] = self.engines.items()
             client = self._stack.enter_context(connected(self._on))
-            cluster = self._stack.enter_context(Cluster(client, self._engine, self._count))
-            self.engine = self.workers = cluster
+            given = None if self._engine is None else engine
+            cluster = self._stack.enter_context(Cluster(client, given, self._count))
+            self.engines, self.workers = {name: cluster}, {name: cluster}
         if self._out is None:
             self._temporary = temporary.Folder()
         self.folder = self._out or self._temporary.path  # type: ignore[union-attr]
         self.store = Store(self.folder)
         return self
+
+    def _threads(self, engine: Engine) -> Threads:
+        # An engine of real parts, or of guests, says how many runs this machine bears.
+        slots = getattr(engine, "slots", None)
+        asked = self._count or slots or cores()
+        return Threads(min(asked, slots or asked))
+
+    @property
+    def engine(self) -> Engine:
+        """The first of the engines."""
+        return next(iter(self.engines.values()))
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         with self._stack:
@@ -80,19 +96,46 @@ class Session:
                 self._temporary.close()
 
     def make(self, wanted: Manifest, tasks: Sequence[Task], progress: Report | None = None) -> None:
-        """Make those of the runs that are not there yet, and list them in the folder's manifest."""
+        """Make those of the runs that are not there yet, and list them in the folder's manifest.
+
+        One engine's runs follow another's: real runs would be disturbed by others beside them.
+        """
+        for name, engine in self.engines.items():
+            mine = [task for task in tasks if task.engine == name]
+            if mine:
+                check({name: engine}, (task.plan_json for task in mine), mine[0].seed)
         self._manifest = self.store.open(wanted)
         if self._results is not None:
             self._results.manifest = self._manifest
         kept = Kept.from_dict(wanted.kept)
-        runner = Runner(self.store, self.engine, tasks, self.workers, kept)
-        stopped = False
-        try:
-            runner.run(progress)
-        except KeyboardInterrupt:
-            stopped = True
-        if stopped or (runner.stopped and runner.done < runner.total):
-            raise StudyInterrupted(runner.done, runner.total, self._out)
+        runners = [
+            Runner(
+                self.store, engine, [t for t in tasks if t.engine == name], self.workers[name], kept
+            )
+            for name, engine in self.engines.items()
+        ]
+
+        def report(_now: Progress) -> bool | None:
+            return None if progress is None else progress(together([r.progress() for r in runners]))
+
+        faults: list[PolicyFault] = []
+        for runner in runners:
+            stopped = False
+            try:
+                runner.run(None if progress is None else report)
+            except KeyboardInterrupt:
+                stopped = True
+            except PolicyFault as fault:
+                faults.append(fault)
+            if stopped or (runner.stopped and runner.done < runner.total):
+                done, total = (sum(getattr(r, n) for r in runners) for n in ("done", "total"))
+                raise StudyInterrupted(done, total, self._out)
+        if faults:
+            first = faults[0]
+            if len(faults) == 1:
+                raise first
+            keys = frozenset[str]().union(*(fault.keys for fault in faults))
+            raise PolicyFault(str(first), keys) from first
 
     @property
     def results(self) -> Results:

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from sojourn.scenario import Scenario
-from sojourn.scenario.engine import Engine
+from sojourn.scenario.engine import SEEDS, Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
 from sojourn.study.cluster import Place
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
-from sojourn.study.manifest import Manifest, cell_entry
+from sojourn.study.manifest import Manifest, cell_entry, engine_entry
 from sojourn.study.progress import Report
 from sojourn.study.runner import Task
 from sojourn.study.session import Session
 from sojourn.study.table import Table
 
-SEEDS_END = 2**64
 MOST_SEEDS = 1_000_000
 
 
@@ -38,7 +37,7 @@ def seed_list(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not listed:
         raise StudyError("a study needs at least one seed")
     for seed in listed:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS_END:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS:
             raise StudyError(f"a seed is a whole number below 2^64, not {seed!r}")
     if len(set(listed)) < len(listed):
         raise StudyError("a seed stands twice in the list")
@@ -146,20 +145,24 @@ class Study:
         out: str | Path | None = None,
         workers: int | None = None,
         progress: Report | None = None,
-        engine: Engine | None = None,
+        engine: Engine | Mapping[str, Engine] | None = None,
         on: Place | None = None,
     ) -> Table:
         """Make all runs that are not there yet, and return the table of this study's runs.
 
         `out` is the folder; without it results live only as long as the table. `workers` are the
-        runs made at a time, by default as many as there are processors. `on` is the address of a
-        Dask scheduler (`tcp://host:8786`), or a Dask client: its workers then make the runs, with
-        the same results. Stopped by Ctrl-C or by `progress` returning `False`, it raises
-        `StudyInterrupted`; what was done is kept, and the same call goes on from there.
+        runs made at a time, by default as many as there are processors; an engine may allow fewer.
+        `engine` is the simulator by default. Several engines, by name, make the same runs one after
+        the other, and `engine` is a column of the table. `on` is the address of a Dask scheduler
+        (`tcp://host:8786`), or a Dask client: its workers then make the runs, with the same
+        results. Stopped by Ctrl-C or by `progress` returning `False`, it raises `StudyInterrupted`;
+        what was done is kept, and the same call goes on from there.
         """
         with Session(out, workers, engine, on) as session:
-            self._make(session, progress)
+            wanted = self._make(session, progress)
             results = session.results
+        if len(results.manifest.engines) > 1:
+            return results.table(wanted)
         return self._mine(results.table())
 
     def run_others(
@@ -172,11 +175,16 @@ class Study:
         try:
             return self.run_in(session, progress), None
         except PolicyFault as fault:
-            keys, print_ = fault.keys, session.engine.fingerprint()
+            keys = fault.keys
+            prints = [engine.fingerprint() for engine in session.engines.values()]
             whole = tuple(
                 cell
                 for cell in self.cells
-                if not any(run_key(cell.plan_hash, seed, print_) in keys for seed in self._seeds)
+                if not any(
+                    run_key(cell.plan_hash, seed, print_) in keys
+                    for seed in self._seeds
+                    for print_ in prints
+                )
             )
             if not whole:
                 raise
@@ -196,8 +204,8 @@ class Study:
         return session.results.table(manifest, metrics)
 
     def _make(self, session: Session, progress: Report | None) -> Manifest:
-        engine, cells = session.engine, self.cells
-        fingerprint = engine.fingerprint()
+        cells = self.cells
+        engines = [engine_entry(name, engine) for name, engine in session.engines.items()]
         wanted = Manifest(
             kind=self._kind,
             name=self.name,
@@ -205,13 +213,21 @@ class Study:
             factors=list(cells[0].factors),
             cells=[cell_entry(cell) for cell in cells],
             seeds=list(self._seeds),
-            engine=fingerprint,
-            version=engine.version(),
+            engine=engines[0]["fingerprint"],
+            version=engines[0]["version"],
+            engines=engines,
             question=self._question,
             kept=self._kept.as_dict(),
         )
         tasks = [
-            Task(run_key(cell.plan_hash, seed, fingerprint), cell.plan_json, seed, cell.factors)
+            Task(
+                run_key(cell.plan_hash, seed, engine["fingerprint"]),
+                cell.plan_json,
+                seed,
+                cell.factors,
+                engine["name"],
+            )
+            for engine in engines
             for seed in self._seeds
             for cell in cells
         ]

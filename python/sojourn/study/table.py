@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sojourn import stats, study
+from sojourn.metrics import nearest
+from sojourn.scenario.engine import ENGINE
 from sojourn.study import columns
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import nearest, resolve
+from sojourn.study.metrics import headline, resolve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from sojourn.show.plots import TablePlots
     from sojourn.study.results import Results
 
+BACKLOG = "backlog_mean"
+"""What every engine measures of a queue."""
 Group = Any
 """A level, or a tuple of levels where groups are by several factors."""
 
@@ -52,6 +56,10 @@ class Table:
     ) -> Table:
         """Return the table of a compacted summary."""
         return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
+
+    def having(self, frame: pd.DataFrame) -> Table:
+        """Return the table with other values of the same runs."""
+        return Table(frame, self.factors, self.units, self.bottleneck, self.results)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -113,6 +121,34 @@ class Table:
         return Table(
             frame.reset_index(drop=True), self.factors, self.units, self.bottleneck, self.results
         )
+
+    def headline(self) -> list[str]:
+        """Return the metrics that most likely answer what is asked, as far as they were measured.
+
+        First the one that the study's question is decided by. With the backlog, where an engine
+        does not measure them all.
+        """
+        asked = None if self.results is None else self.results.manifest.question.get("by")
+        usual = list(dict.fromkeys([*filter(None, [asked]), *headline(self.metrics)]))
+        there = [m for m in usual if self._measured(m)]
+        engines = [self.of_engine(e) for e in self.levels(ENGINE)] if ENGINE in self.factors else []
+        lacking = len(there) < len(usual) or any(not t._measured(m) for t in engines for m in there)
+        if lacking and self._measured(BACKLOG) and BACKLOG not in there:
+            there.insert(0, BACKLOG)
+        return there
+
+    def _measured(self, metric: str) -> bool:
+        try:
+            return bool(self.frame[self.metric(metric)].notna().any())
+        except StudyError:
+            return False
+
+    def of_engine(self, engine: Level) -> Table:
+        """Return the runs of one of several engines, the engine no longer a factor."""
+        chosen = self.select({ENGINE: engine})
+        frame = chosen.frame.drop(columns=ENGINE)
+        factors = [factor for factor in self.factors if factor != ENGINE]
+        return Table(frame, factors, self.units, self.bottleneck, self.results)
 
     def factor(self, name: str) -> str:
         """Return the name of a factor; an error names the nearest one."""
@@ -218,13 +254,19 @@ class Table:
         return stats.paired_difference(x, y, level)
 
     def contrast(
-        self, metric: str, baseline: Level, factor: str | None = None, alpha: float = 0.05
+        self,
+        metric: str,
+        baseline: Level,
+        factor: str | None = None,
+        alpha: float = 0.05,
+        smallest: str | None = None,
     ) -> study.Contrasts:
-        """Return how other levels differ from `baseline` in each cell, paired, Holm-corrected.
+        """Return how other levels do against `baseline` in each cell, paired by seed.
 
-        `factor` is by default the one that has this level.
+        `factor` is by default the one that has this level; `smallest` is the smallest difference of
+        interest, such as `5%` or `2ms`, by default the metric's own.
         """
-        return study.contrasts(self, metric, baseline, factor, alpha)
+        return study.contrasts(self, metric, baseline, factor, alpha, smallest)
 
     def seeds_needed(
         self,
@@ -236,12 +278,14 @@ class Table:
         """Return the seeds that would show a difference of two cells with probability 0.8.
 
         The difference is the one measured, or the least that matters to you; None means more
-        than a million. The spread is that of the paired differences measured.
+        than a million. The spread is that of the paired differences measured, of five at least.
         """
         x, y = self._pairs(metric, a, b)
         gaps = x - y
-        if gaps.size < 2:
-            raise StudyError("the spread needs two seeds at least")
+        if gaps.size < stats.LEAST:
+            raise StudyError(
+                f"{gaps.size} seeds do not tell how much seeds differ: make {stats.LEAST} or more"
+            )
         wanted = float(gaps.mean()) if difference is None else difference
         return stats.seeds_for_power(wanted, float(gaps.std(ddof=1)))
 

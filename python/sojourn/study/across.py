@@ -1,0 +1,256 @@
+"""A comparison made by several engines: the same choices and seeds, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ENGINE, Engine
+from sojourn.stats import Interval
+from sojourn.study import quantities
+from sojourn.study.answer import listed, table_metrics, words
+from sojourn.study.cluster import Place
+from sojourn.study.comparison import Comparison, Entry, compared, judged
+from sojourn.study.errors import PolicyFault, ResultsError, StudyError
+from sojourn.study.progress import Report
+from sojourn.study.question import BY, SUBJECT_TO, asked
+from sojourn.study.results import Results
+from sojourn.study.table import Table
+
+_NOTHING = Interval(math.nan, math.nan, math.nan, 0.95, 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A choice as one engine has it."""
+
+    choice: str
+    engine: str
+    entry: Entry
+
+    def value(self, metric: str, by: str) -> Interval:
+        """Return a metric's mean with its interval; not numbers where the engine has none."""
+        return self.entry.value if metric == by else self.entry.metrics.get(metric, _NOTHING)
+
+
+class AcrossEngines:
+    """A comparison for each engine, each ranked by itself.
+
+    Values of different engines are not ranked together: they stand beside each other.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        by: str = BY,
+        subject_to: str = SUBJECT_TO,
+        smallest: str | None = None,
+        alpha: float = 0.05,
+        fault: PolicyFault | None = None,
+    ) -> None:
+        if ENGINE not in table.factors:
+            raise StudyError("these runs were made by one engine: there is nothing side by side")
+        self.table = table
+        self.engines: dict[str, Comparison] = {
+            str(name): judged(
+                Comparison(table.of_engine(name), by, subject_to, smallest, alpha, fault)
+            )
+            for name in table.levels(ENGINE)
+        }
+        """The comparisons by engine."""
+        self.fault = fault
+
+    @classmethod
+    def open(cls, folder: str | Path) -> AcrossEngines:
+        """Return the comparison whose results are in a folder."""
+        results = Results.open(folder)
+        if results.kind != "comparison":
+            raise ResultsError(results.folder, f"holds a {results.kind}, not a comparison")
+        return cls(results.table(), **asked(results.manifest.question))
+
+    @property
+    def first(self) -> Comparison:
+        """The first engine's comparison, whose order the table has."""
+        return next(iter(self.engines.values()))
+
+    @property
+    def by(self) -> str:
+        """The metric compared by."""
+        return self.first.by
+
+    @property
+    def results(self) -> Results | None:
+        """The folder."""
+        return self.table.results
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """What results cannot say, by engine."""
+        return {} if self.results is None else self.results.manifest.limits
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """A row for each choice and engine: choices in the first engine's order."""
+        order = dict.fromkeys(e.choice for c in self.engines.values() for e in c.entries)
+        found = {(e.choice, name): e for name, c in self.engines.items() for e in c.entries}
+        return tuple(
+            Row(choice, name, found[choice, name])
+            for choice in order
+            for name in self.engines
+            if (choice, name) in found
+        )
+
+    @property
+    def shown_metrics(self) -> tuple[str, ...]:
+        """The metrics that any engine shows; those that all measured come first."""
+        every = dict.fromkeys(m for c in self.engines.values() for m in c.shown_metrics)
+        return tuple(self._sorted(every))
+
+    def table_metrics(self, most: int = 7) -> list[str]:
+        """Return the metrics for a table as wide as a terminal."""
+        every = dict.fromkeys(m for c in self.engines.values() for m in table_metrics(c, most))
+        return self._sorted(every)[:most]
+
+    def _sorted(self, metrics: Iterable[str]) -> list[str]:
+        def lacking(metric: str) -> tuple[bool, int]:
+            missing = sum(metric not in c.shown_metrics for c in self.engines.values())
+            return metric != self.by, missing
+
+        return sorted(metrics, key=lacking)
+
+    @property
+    def agreement(self) -> str:
+        """Whether the engines agree on what is best, in a sentence."""
+        best = {name: {e.choice for e in c.winners} for name, c in self.engines.items()}
+        if not all(best.values()):
+            none = [name for name, winners in best.items() if not winners]
+            return f"No {self.first.noun} can be ranked with {listed(none)}."
+        names = self.first.short
+        common = set.intersection(*best.values())
+        if common:
+            shared = [names.get(c, c) for c in self.first.choices if c in common]
+            are = "is" if len(shared) == 1 else "are"
+            return f"The engines agree: {listed(shared)} {are} among the best with each."
+        led = [f"{names.get(c.winners[0].choice, c.winners[0].choice)} with {name}"
+               for name, c in self.engines.items()]  # fmt: skip
+        return f"The engines disagree on what is best: {listed(led)}."
+
+    def answer(self) -> str:
+        """Return what each engine answers, and whether they agree."""
+        told = [f"{name}: {c.answer()}" for name, c in self.engines.items()]
+        return "\n".join([*told, self.agreement])
+
+    def summary(self) -> str:
+        """Return the answers and the table as plain text."""
+        metrics = self.table_metrics()
+        rows = self.rows
+        texts = [
+            [
+                "",
+                "group",
+                *(r.entry.letters or quantities.NOTHING for r in rows),
+            ],
+            ["", self.first.noun, *(r.choice for r in rows)],
+            ["", ENGINE, *(r.engine for r in rows)],
+        ]
+        for metric in metrics:
+            found = [r.value(metric, self.by) for r in rows]
+            scale = quantities.scale(self.unit(metric), [i.estimate for i in found], metric)
+            means = [scale.apply(i.estimate) for i in found]
+            halves = [scale.apply(i.half_width) for i in found]
+            places = quantities.decimals(means, halves)
+            cells = [
+                quantities.number(m, places)
+                + (f" ± {quantities.number(h, places)}" if math.isfinite(h) else "")
+                for m, h in zip(means, halves, strict=True)
+            ]
+            texts.append([metric, scale.unit, *cells])
+        widths = [max(map(len, column)) for column in texts]
+        lines = [
+            "  ".join(
+                t.ljust(w) if i <= 2 else t.rjust(w)
+                for i, (t, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in zip(*texts, strict=True)
+        ]
+        return "\n".join([self.answer(), "", *lines])
+
+    def unit(self, metric: str) -> str:
+        """Return the unit of a metric."""
+        return self.table.units.get(metric, "")
+
+    def question(self) -> str:
+        """Return what is asked, in words."""
+        extreme = "lowest" if self.first.better == "lower" else "highest"
+        return f"the {extreme} {words(self.by)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data: a row for each choice and engine."""
+        noun = f"{self.first.noun}s"
+        each = {name: c.to_dict() for name, c in self.engines.items()}
+        about = (
+            {} if self.results is None else {e["name"]: e for e in self.results.manifest.engines}
+        )
+        first = next(iter(each.values()))
+        shared = (
+            "by",
+            "unit",
+            "better",
+            "subject_to",
+            "smallest",
+            "alpha",
+            "seeds",
+            "folder",
+            "error",
+        )
+        rows = {
+            (row[self.first.noun], name): {ENGINE: name, **row}
+            for name, data in each.items()
+            for row in data[noun]
+        }
+        return {
+            **{key: first[key] for key in shared},
+            "answer": self.answer(),
+            "agreement": self.agreement,
+            "engines": [
+                {
+                    ENGINE: name,
+                    "version": about.get(name, {}).get("version", ""),
+                    "fingerprint": about.get(name, {}).get("fingerprint", ""),
+                    "limits": about.get(name, {}).get("limits", ""),
+                    **{key: data[key] for key in ("answer", "same", "otherwise", "pairs")},
+                }
+                for name, data in each.items()
+            ],
+            noun: [rows[row.choice, row.engine] for row in self.rows],
+        }
+
+    def __repr__(self) -> str:
+        return f"<AcrossEngines {', '.join(self.engines)}: {self.first!r}>"
+
+
+def compare_engines(
+    scenario: Scenario,
+    engines: Mapping[str, Engine],
+    queues: Sequence[str] | None = None,
+    seeds: int | Iterable[int] = 10,
+    by: str | None = None,
+    subject_to: str | None = None,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Report | None = None,
+    vary: Mapping[str, object] | None = None,
+    on: Place | None = None,
+    smallest: str | None = None,
+) -> AcrossEngines:
+    """Compare as `compare` does, with each of several engines, and put them side by side."""
+    if len(engines) < 2:
+        raise StudyError("two engines or more can stand side by side")
+    table, question, fault = compared(
+        scenario, queues, seeds, by, subject_to, smallest, workers, out, progress, engines, on, vary
+    )
+    return AcrossEngines(table, **asked(question), fault=fault)

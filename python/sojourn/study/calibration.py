@@ -1,0 +1,253 @@
+"""Whether a difference of two queues is larger than the simulator's error, as Linux shows it.
+
+A grid of cells was run by the simulator and by Linux in virtual time (`agreement.json`, recorded
+by `tests/agreement`). The error of a *difference* of two queues in a cell is what the simulator
+says of it less what Linux says. A comparison is held against the cells that are like its scenario:
+the same applications, transports and disciplines, and every number within a factor of two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from sojourn.metrics import unit
+from sojourn.study import quantities
+from sojourn.study.answer import listed, words
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+    from sojourn.study.comparison import Comparison
+
+FACTOR = 2.0
+"""Numbers of scenarios that are alike differ by no more than this factor."""
+
+SHARED = ("traffic", "transport", "queue", "impairments")
+"""Parts of shapes that stand once in the record."""
+
+Json = dict[str, Any]
+
+
+class Unlike(Exception):
+    """A scenario that no cell can be like, with the reason."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What the grid says of a comparison."""
+
+    within: dict[str, float]
+    """Queues whose difference to the best is within the simulator's error, with that error."""
+    beyond: dict[str, float]
+    """Queues whose difference to the best is larger than the error, with that error."""
+    unknown: dict[str, str]
+    """Queues of which no cell tells, with the reason."""
+    cells: int
+    """Cells of each queue that were alike, at most."""
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values have the same form, with numbers within a factor of two."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(alike(v, b[k]) for k, v in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(alike(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float):
+        return type(a) is type(b) and bool(a == b)
+    if not isinstance(b, int | float):
+        return False
+    return a == b or (a > 0 and b > 0 and max(a, b) <= FACTOR * min(a, b))
+
+
+def shape(plan: Json) -> Json:
+    """What cells are compared by: traffic, bottleneck and round-trip time of a plan.
+
+    Raises:
+        Unlike: if it has what no cell has, such as random loss or a second bottleneck.
+    """
+    if plan["media"]:
+        raise Unlike("no cell has a shared medium")
+    numbers = plan["observe"]["bottleneck"]["links"]
+    if len(numbers) != 1:
+        raise Unlike("no cell has a second bottleneck")
+    links, line = plan["links"], plan["links"][numbers[0]]
+    rate = line["params"]["rate"]
+    if not isinstance(rate, int):
+        raise Unlike("no cell's rate varies")
+    groups: dict[str, Json] = {}
+    trips: list[int] = []
+    back = 1.0
+    impairments: list[Json] = []
+    for group in plan["groups"]:
+        for a, b in group["pairs"]:
+            there, again = _path(links, a, b), _path(links, b, a)
+            if line not in there:
+                raise Unlike(f"flows of {group['name']} do not pass the bottleneck")
+            for link in there + again:
+                _steady(link)
+            impairments += [link["params"]["impairments"] for link in [line, *again]]
+            if any(_impaired(link) for link in there if link is not line):
+                raise Unlike("no cell has impairments before or behind the bottleneck")
+            if any(_rate(link) < FACTOR * rate for link in there if link is not line):
+                raise Unlike("no cell has a second bottleneck")
+            back = min(back, *(_rate(link) / rate for link in again))
+            trips.append(sum(link["params"]["delay"] for link in there + again))
+        said = {"app": group["app"], "transport": group["transport"]}
+        one = groups.setdefault(json.dumps(said, sort_keys=True), said | {"count": 0})
+        one["count"] += group["count"] * len(group["pairs"])
+    if not alike(min(trips), max(trips)):
+        raise Unlike("no cell has flows whose round-trip times differ by more than a factor of 2")
+    if any(one != impairments[0] for one in impairments):
+        raise Unlike("no cell's way back has other impairments than the bottleneck")
+    found = [groups[key] for key in sorted(groups)]
+    return {
+        "traffic": [group["app"] for group in found],
+        "transport": [group["transport"] for group in found],
+        "flows": [group["count"] for group in found],
+        "rate": rate,
+        "rtt": sum(trips) / len(trips),
+        "back": back,
+        "impairments": impairments[0],
+        # Ticks of its timers are the machine's, not the scenario's.
+        "queue": {key: value for key, value in line["params"]["queue"].items() if key != "hz"},
+    }
+
+
+def _steady(link: Json) -> None:
+    if link["changes"] or link["ring"] or link["medium"] is not None:
+        raise Unlike("no cell has a link that changes, or a device's ring")
+
+
+def _impaired(link: Json) -> bool:
+    usual = {"correlation": 0.0, "probability": 0.0}
+    harmless = {"loss": {"model": "none"}, "corrupt": usual, "duplicate": usual}
+    found = link["params"]["impairments"]
+    return any(found[key] != value for key, value in harmless.items()) or any(
+        found[key] for key in ("jitter", "reorder")
+    )
+
+
+def _rate(link: Json) -> float:
+    rate = link["params"]["rate"]
+    return float(rate) if isinstance(rate, int) else float("inf")
+
+
+def _path(links: list[Json], start: int, end: int) -> list[Json]:
+    """The links of the shortest path."""
+    ways: dict[int, list[Json]] = {start: []}
+    waiting = deque([start])
+    while waiting and end not in ways:
+        node = waiting.popleft()
+        for link in links:
+            if link["from"] == node and link["to"] not in ways:
+                ways[link["to"]] = [*ways[node], link]
+                waiting.append(link["to"])
+    return ways[end]
+
+
+_WHAT = {
+    "traffic": "such applications",
+    "transport": "such transports",
+    "flows": "as many flows",
+    "rate": "such a rate",
+    "rtt": "such a round-trip time",
+    "back": "such a way back",
+    "impairments": "such impairments",
+}
+
+
+@cache
+def recorded() -> Json:
+    """What was recorded: `cells` with `shape` and `means` by engine, and the `kernel`."""
+    text = resources.files("sojourn.study").joinpath("agreement.json").read_text("utf-8")
+    found: Json = json.loads(text)
+    shared = found.pop("shared")
+    for cell in found["cells"]:
+        cell["shape"] = {
+            key: shared[value] if key in SHARED else value for key, value in cell["shape"].items()
+        }
+    return found
+
+
+def _errors(metric: str, a: Json, b: Json) -> Iterator[float]:
+    """The error of the difference of two queues in each cell that has both.
+
+    `a` and `b` are the shapes of the scenario with each.
+    """
+    cells: list[Json] = recorded()["cells"]
+    for key, what in _WHAT.items():
+        cells = [cell for cell in cells if alike(cell["shape"][key], a[key])]
+        if not cells:
+            raise Unlike(f"no cell has {what}")
+    first, second = (
+        {cell["scene"]: cell for cell in cells if alike(cell["shape"]["queue"], one["queue"])}
+        for one in (a, b)
+    )
+    for scene in first.keys() & second.keys():
+        sim, linux = (
+            first[scene]["means"][engine][metric] - second[scene]["means"][engine][metric]
+            for engine in ("sim", "linux")
+        )
+        share = a["rate"] / first[scene]["shape"]["rate"] if metric == "goodput" else 1.0
+        yield abs(sim - linux) * share
+
+
+def calibration(found: Comparison, scenario: Scenario) -> Calibration:
+    """Hold a comparison of queues by the simulator against the grid of cells run by Linux.
+
+    Raises:
+        Unlike: if nothing can be said, with the reason.
+    """
+    if found.noun != "queue":
+        raise Unlike("only queues were compared with Linux's")
+    metrics = list(recorded()["cells"][0]["means"]["sim"])
+    if found.by not in metrics:
+        raise Unlike(f"cells tell of {listed(metrics)} only")
+    within: dict[str, float] = {}
+    beyond: dict[str, float] = {}
+    unknown: dict[str, str] = {}
+    most = 0
+    best = shape(scenario.with_queue(found.entries[0].choice).plan())
+    for entry in found.entries[1:]:
+        try:
+            errors = list(_errors(found.by, best, shape(scenario.with_queue(entry.choice).plan())))
+            if not errors:
+                raise Unlike(f"no cell like this one has both {found.entries[0].choice} and it")
+        except Unlike as reason:
+            unknown[entry.choice] = str(reason)
+            continue
+        most = max(most, len(errors))
+        gap = abs(entry.value.estimate - found.entries[0].value.estimate)
+        (within if gap <= max(errors) else beyond)[entry.choice] = max(errors)
+    if not within and not beyond:
+        raise Unlike(next(iter(unknown.values()), "one queue has no difference"))
+    return Calibration(within, beyond, unknown, most)
+
+
+def told(found: Comparison, scenario: Scenario) -> str:
+    """Return in a sentence or two what `calibration` finds."""
+    try:
+        known = calibration(found, scenario)
+    except Unlike as reason:
+        return f"Not calibrated against Linux: {reason}."
+    names, unit_of = found.short, found.table.units.get(found.by, unit(found.by))
+    best = names[found.entries[0].choice]
+    text = []
+    for queues, is_where in ((known.within, "no larger"), (known.beyond, "larger")):
+        for queue, error in queues.items():
+            most = quantities.value(error, unit_of, found.by)
+            text.append(f"{names[queue]}: {is_where} than the error of {most}")
+    said = (
+        f"Differences to {best} in {words(found.by)}, against the simulator's error in up to"
+        f" {known.cells} similar cells that Linux ran too: {'; '.join(text)}."
+    )
+    if known.within:
+        said += " A difference no larger than the error cannot be decided by simulation."
+    if known.unknown:
+        said += f" Not calibrated: {listed([names[q] for q in known.unknown])}."
+    return said

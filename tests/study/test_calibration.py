@@ -1,0 +1,84 @@
+"""Comparisons held against the cells that Linux ran too."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from sojourn import Scenario, study
+from sojourn.study.calibration import Unlike, alike, calibration, recorded, shape, told
+from tests.agreement.cells import Cell, grid
+
+CELL = Cell(("cubic",), 8, 10**7, 0.04, "pfifo")
+
+
+def scenario(**changes: Any) -> Scenario:
+    found = Scenario.from_dict(CELL.scenario(1) | {"duration": "20s", "warmup": "5s"})
+    return found.replace(changes) if changes else found
+
+
+def test_numbers_are_alike_within_a_factor() -> None:
+    assert alike({"a": [1, 2.0, "x", True]}, {"a": [2, 1, "x", True]})
+    assert not alike(1, 2.1)
+    assert not alike(0, 1)
+    assert not alike(1, True)
+    assert not alike({"a": 1}, {"b": 1})
+    assert not alike([1], [1, 1])
+    assert not alike("a", 1)
+
+
+def test_the_record_is_of_todays_cells() -> None:
+    cells = {cell.name: cell for cell in grid()[0]}
+    there = recorded()["cells"]
+    assert len(there) >= 200
+    for one in there:
+        made = shape(Scenario.from_dict(cells[one["cell"]].scenario(0)).plan())
+        assert json.dumps(one["shape"], sort_keys=True) == json.dumps(made, sort_keys=True)
+        assert min(one["runs"].values()) >= 2
+
+
+def test_a_comparison_in_the_grid() -> None:
+    found = study.compare(
+        scenario(), ["pfifo limit 34p", "codel noecn", "fq_codel noecn"], seeds=2, by="sojourn_mean"
+    )
+    known = calibration(found, scenario())
+    # Drop-tail is far from both; the error is a fraction of its delay.
+    assert "pfifo limit 34p" in known.beyond
+    assert 0 < known.beyond["pfifo limit 34p"] < 0.010
+    assert known.cells >= 2
+    text = told(found, scenario())
+    assert re.search(r"pfifo: larger than the error of [\d.]+ ms", text)
+
+
+def test_equal_queues_are_not_decided() -> None:
+    found = study.compare(scenario(), ["codel noecn", "codel noecn target 5.001ms"], seeds=2)
+    text = told(found, scenario())
+    assert "no larger than the error" in text
+    assert "cannot be decided by simulation" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"links.line.netem": "delay 20ms reorder 25%"}, "such impairments"),
+        ({"links.line.rate": "3gbit"}, "such a rate"),
+        ({"links.line.netem": "delay 1s"}, "such a round-trip time"),
+        ({"flows.g0.count": 1000}, "as many flows"),
+        ({"flows.g0.app": "voip", "flows.g0.tcp": None}, "such applications"),
+        ({"flows.g0.tcp": "dctcp"}, "such transports"),
+    ],
+)
+def test_outside_the_grid_nothing_is_said(changes: dict[str, Any], reason: str) -> None:
+    other = scenario(**changes)
+    found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=1)
+    with pytest.raises(Unlike, match=reason):
+        calibration(found, other)
+    assert told(found, other).startswith("Not calibrated against Linux: ")
+
+
+def test_other_metrics_are_not_calibrated() -> None:
+    found = study.compare(scenario(), ["codel noecn", "pfifo limit 34p"], seeds=1, by="loss")
+    assert "cells tell of goodput, sojourn_mean and sojourn_p95 only" in told(found, scenario())
