@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sojourn.scenario import Scenario, ScenarioError
+from sojourn.scenario.serve import chosen_by, serve_command
 
 TEXT = """
 duration = "3s"
@@ -221,3 +222,39 @@ def test_what_does_not_fit_is_told_with_its_place(
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(ScenarioError, match="`server1` is a host already"):
         Scenario.from_toml(TEXT.replace("balancers.lb", "balancers.server1"))
+
+
+UNEVEN = TEXT.replace("weights = [1, 2]\n", "").replace(
+    "servers = {hosts = 3,", 'servers = {hosts = 3, rate = ["100mbit", "100mbit", "33mbit"],'
+)
+
+
+def test_compared_policies_have_the_rates_of_links_as_weights() -> None:
+    """Else `weighted-round-robin` is `round-robin` under another name: a straw man."""
+    scenario = Scenario.from_toml(UNEVEN)
+    weighted = {
+        "balancers.lb.policy": "weighted-round-robin",
+        "balancers.lb.weights": [100, 100, 33],
+    }
+    assert chosen_by(scenario, "lb", "weighted-round-robin") == weighted
+    assert chosen_by(scenario, "lb", "least-connections")["balancers.lb.weights"] == [100, 100, 33]
+    # A policy that heeds none gets none.
+    assert chosen_by(scenario, "lb", "iqlb") == {"balancers.lb.policy": "iqlb"}
+    served = serve_command(scenario.replace(weighted), "lb")
+    assert "server3=ADDRESS3@PORT3,weight=33" in served
+
+
+def test_the_scenarios_own_weights_stay() -> None:
+    own = Scenario.from_toml(UNEVEN).replace({"balancers.lb.weights": [3, 2, 1]})
+    policy = {"balancers.lb.policy": "maglev"}
+    assert chosen_by(own, "lb", "maglev") == policy
+    even = Scenario.from_toml(UNEVEN.replace('"33mbit"', '"100mbit"'))
+    assert chosen_by(even, "lb", "maglev") == policy
+
+
+def test_weights_by_rates_stay_within_their_bounds() -> None:
+    rates = 'rate = ["10gbit", "9999999999bit", "1kbit"]'
+    far = Scenario.from_toml(UNEVEN.replace('rate = ["100mbit", "100mbit", "33mbit"]', rates))
+    weights = chosen_by(far, "lb", "random")["balancers.lb.weights"]
+    assert weights == [1_000_000, 1_000_000, 1]
+    assert far.replace(chosen_by(far, "lb", "random")).plan()

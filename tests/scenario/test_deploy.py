@@ -58,7 +58,7 @@ def test_cake_shapes_by_itself(queue: str, overhead: int, line: str) -> None:
     assert deployment.commands == (f"tc qdisc replace dev wan0 root handle 1: {deployment.queue}",)
     assert line in deployment.queue
     assert "htb" not in str(deployment)
-    ingress = scenario.to_tc("wan0", ingress=True)
+    ingress = scenario.to_tc("wan0", machine="isp")
     assert ingress.commands[-1].startswith("tc qdisc replace dev ifb-wan0 root handle 1: cake ")
     assert " ingress " in ingress.queue
 
@@ -89,7 +89,7 @@ def test_a_queue_at_several_places(text: str, where: str, rate: int) -> None:
 
 
 def test_ingress_goes_through_an_ifb() -> None:
-    deployment = Scenario.from_toml(HOME).to_tc("wan0", ingress=True)
+    deployment = Scenario.from_toml(HOME).to_tc("wan0", machine="isp")
     text = str(deployment)
     assert "ip link add name ifb-wan0 type ifb" in text
     assert "mirred egress redirect dev ifb-wan0" in text
@@ -104,13 +104,13 @@ def test_overhead_is_the_shapers() -> None:
 
 
 def test_a_young_discipline_says_what_it_needs() -> None:
-    young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0")
+    young = Scenario.from_toml(HOME).with_queue("dualpi2").to_tc("wan0", machine="home")
     assert young.notes[0] == "Linux has `dualpi2` since 6.17, and `tc` of the same age."
     assert not any("since" in note for note in Scenario.from_toml(HOME).to_tc("wan0").notes)
 
 
 def test_the_printed_form_is_a_shell_script() -> None:
-    text = str(Scenario.from_toml(HOME).to_tc("wan0", ingress=True))
+    text = str(Scenario.from_toml(HOME).to_tc("wan0", machine="isp"))
     for line in text.splitlines():
         words = shlex.split(line, comments=True)
         assert not words or words[0] in {"tc", "ip"}
@@ -146,7 +146,9 @@ def test_names_that_are_no_interface(name: str) -> None:
 @pytest.mark.parametrize("ingress", [False, True])
 def test_the_kernel_takes_them(queue: str, ingress: bool) -> None:
     """In a network namespace of its own, with a veth pair for an interface."""
-    deployment = Scenario.from_toml(HOME).with_queue(queue).to_tc("v0", ingress=ingress)
+    deployment = (
+        Scenario.from_toml(HOME).with_queue(queue).to_tc("v0", machine="isp" if ingress else "home")
+    )
     script = "\n".join(
         ["set -e", "ip link add v0 type veth peer name v1", *deployment.commands, *deployment.undo]
     )

@@ -20,7 +20,7 @@ def problems(text: str) -> tuple[Problem, ...]:
 CASES = [
     ("codel limit", "codle limit", "links.uplink.queue", 10, "codle", "codel"),
     ("target 5ms", "traget 5ms", "links.uplink.queue", 10, "traget", "target"),
-    ("target 5ms", "target 5", "links.uplink.queue", 10, "5", None),
+    ("target 5ms", "target 5m", "links.uplink.queue", 10, "5m", None),
     ('rate = "20mbit"', "rate = 20", "links.uplink.rate", 8, "20", None),
     ('rate = "20mbit"', 'rate = "20"', "links.uplink.rate", 8, "20", None),
     ('rate = "20mbit"', 'rat = "20mbit"', "links.uplink.rat", 8, "rat", "rate"),
@@ -166,7 +166,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     text = HOME
     for old, new in (
         ("codel limit", "codle limit"),
-        ("delay 15ms", "delay 15"),
+        ("delay 15ms", "delay 15h"),
         ("warmup", "wramup"),
         ('"cubic"', '"cubik"'),
         ('to = "isp"\napp = "voip"', 'to = "ips"\napp = "voip"'),

@@ -131,7 +131,7 @@ def test_a_trace_changes_to_no_rate_and_has_no_shaper(folder: Path) -> None:
         Scenario.load(folder / "phone.toml")
     (folder / "phone.toml").write_text(LTE)
     with pytest.raises(ScenarioError, match="follows a trace"):
-        deploy(Scenario.load(folder / "phone.toml"), None, ingress=False)
+        deploy(Scenario.load(folder / "phone.toml"))
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=50).map(sorted))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 import threading
@@ -58,16 +57,10 @@ def test_it_runs_and_every_flow_gets_something(template: Template) -> None:
 @ALL
 def test_its_commands_speak_of_it(template: Template) -> None:
     assert template.commands
-    metrics = {m["name"] for m in json.loads(_core.describe())["metrics"]}
-    groups = [g["name"] for g in template.scenario().plan()["groups"]]
     for command in template.commands:
         words = shlex.split(command)
         assert words[0] == "sojourn"
         assert template.file in words
-        if "--by" in words:
-            group, _, metric = words[words.index("--by") + 1].rpartition(".")
-            assert metric in metrics
-            assert not group or group in groups
         if "--set" in words:
             key, _, value = words[words.index("--set") + 1].partition("=")
             template.scenario().replace({key: value if not value.isdigit() else int(value)})
@@ -168,14 +161,30 @@ def test_every_answer_makes_a_scenario() -> None:
 def test_what_decides_is_measured(hurts: str) -> None:
     text = compose(Answers("20mbit", "5mbit", "20ms", list(ACTIVITIES), hurts), "my.toml")
     scenario = Scenario.from_toml(text).replace(duration="9s", warmup="1s")
-    [command] = [c for c in commands(text) if "compare" in c]
-    words = shlex.split(command)
-    by = words[words.index("--by") + 1] if "--by" in words else "sojourn_p95"
-    assert by == COMPLAINTS[hurts].by
+    assert "sojourn compare my.toml" in commands(text)
+    by = scenario.question.by
+    assert by is not None
     assert scenario.bottleneck == ("line" if COMPLAINTS[hurts].up else "line.reverse")
     value = scenario.run().metrics[by]
     assert value is not None
     assert value > 0
+
+
+@pytest.mark.parametrize(
+    ("does", "hurts", "by"),
+    [
+        (["uploads", "calls"], "uploading", "calls.delay_p99"),
+        (["uploads", "web"], "uploading", "web.page_p95"),
+        (["downloads", "calls", "games"], "downloading", "heard.delay_p99"),
+        (["uploads", "calls", "games"], "games", "games.delay_p99"),
+        (["uploads"], "uploading", "sojourn_p95"),
+    ],
+)
+def test_the_question_is_what_the_most_sensitive_activity_feels(
+    does: list[str], hurts: str, by: str
+) -> None:
+    text = compose(Answers("20mbit", "5mbit", "20ms", does, hurts), "my.toml")
+    assert Scenario.from_toml(text).question.by == by
 
 
 def test_files_are_written_whole_and_replace_nothing(tmp_path: Path) -> None:
@@ -224,3 +233,20 @@ def test_a_text_that_is_no_scenario_is_not_taken() -> None:
     text = TEMPLATES["home"].text(values).replace('app = "bulk"', 'app = "bulc"')
     with pytest.raises(ScenarioError, match="bulc"):
         check(text, {})
+
+
+COPIES = {
+    "datacentre.toml": "rack.toml",
+    "edge-store.toml": "edge.toml",
+    "home.toml": "home.toml",
+    "satellite.toml": "satellite.toml",
+}
+"""Examples that are templates, by name."""
+
+
+def test_examples_are_files_and_say_what_their_templates_say() -> None:
+    """A copy of the folder works anywhere; a link would lead out of it."""
+    examples, templates = ROOT / "examples", ROOT / "python" / "sojourn" / "templates"
+    assert not [path for path in examples.rglob("*") if path.is_symlink()]
+    for name, template in COPIES.items():
+        assert (examples / name).read_bytes() == (templates / template).read_bytes(), name

@@ -62,3 +62,7 @@ class ScenarioError(ValueError):
         if len(self.problems) > SHOWN:
             shown.append(f"... and {len(self.problems) - SHOWN} more")
         return "\n".join(shown)
+
+
+class QuestionError(ValueError):
+    """A question about a scenario's runs that cannot be asked."""

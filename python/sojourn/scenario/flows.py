@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.own.sources import is_own
-from sojourn.scenario import capture, limits
+from sojourn.scenario import capture, commands, limits
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import Flow
@@ -88,6 +88,9 @@ def _group(
 
 
 def _application(context: Context, at: Path, flow: Flow) -> Any:
+    commands.check_keys(context, at, flow)
+    if commands.is_command(flow.app):
+        return commands.application(context, at, flow)
     app = context.policy("source", (*at, "app"), _core.parse_app, flow.app, instead="voip")
     if app["name"] != "replay":
         return app
@@ -104,6 +107,8 @@ def _transport(context: Context, at: Path, flow: Flow) -> Json:
     if flow.tcp is not None and flow.udp:
         context.complain((*at, "udp"), "carried by TCP or by UDP, not by both")
     udp = flow.udp
+    if commands.is_command(flow.app):
+        udp = False  # told already
     if udp is None:
         udp = is_own(flow.app) or _core.app_carriers(flow.app)[0] == "udp"
     if udp and flow.tcp is None:

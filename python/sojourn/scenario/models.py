@@ -12,7 +12,10 @@ from sojourn.scenario.words import (
     Access,
     App,
     Capacity,
+    CommandLine,
     Dscp,
+    Folder,
+    Interface,
     LinkName,
     Moment,
     Name,
@@ -78,7 +81,11 @@ LinkNames = Annotated[list[LinkName], BeforeValidator(_listed)]
 Netems = Annotated[list[Netem], BeforeValidator(_listed)]
 Rates = Annotated[list[Capacity], BeforeValidator(_listed)]
 Services = Annotated[list[Service], BeforeValidator(_listed)]
-Weights = Annotated[list[Annotated[int, *_whole(1, 1_000_000, "parts")]], BeforeValidator(_listed)]
+MOST_WEIGHT = 1_000_000
+"""The largest weight of a server."""
+Weights = Annotated[
+    list[Annotated[int, *_whole(1, MOST_WEIGHT, "parts")]], BeforeValidator(_listed)
+]
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
 Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
@@ -420,6 +427,25 @@ class Flow(Part):
     )
     to: Names = Field(description="Who receives, likewise; or one balancer, of `web` in `from`.")
     app: App = Field(description="What is sent.")
+    client: CommandLine | None = Field(
+        None,
+        description=(
+            "Command line that `from` runs from `start` to `stop`, of `command` alone. `{from}` "
+            "and `{to}` stand for the hosts' addresses, `{port}` for the flow's own port, "
+            "`{number}` for its number, `{seed}` for the run's seed, `{duration}` for its seconds; "
+            "a brace is written twice."
+        ),
+    )
+    server: CommandLine | None = Field(
+        None,
+        description=(
+            "Command line that `to` runs from before the run on, of `command` alone; with `{port}` "
+            "the run begins when the port is listened on."
+        ),
+    )
+    folder: Folder | None = Field(
+        None, description="Folder in which they run; the scenario's own by default."
+    )
     tcp: Tcp | None = Field(
         None,
         description=(
@@ -670,6 +696,74 @@ class Observe(Part):
     trace_hash: Flag = Field(True, description="Hash over every packet event, to prove a replay.")
 
 
+def _amount(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return text_of(value, "a share or an amount", "5%")
+
+
+class Question(Part):
+    """What is asked of the scenario; options of commands come before it."""
+
+    by: Text | None = Field(
+        None,
+        description=(
+            "The metric that decides, such as `calls.mos`: `sojourn list metric`. By default what "
+            "the interactive group notices that is worst off: see the guide to comparing."
+        ),
+    )
+    subject_to: Text | None = Field(
+        None,
+        description=(
+            "Conditions, such as `goodput >= 95% of best and loss <= 1%`; none if empty. By "
+            "default goodput >= 95% of best; of a store acknowledged >= 99% of best."
+        ),
+    )
+    queues: list[Queue] = Field(
+        [], description="The queues that `compare` compares by default.", max_length=limits.GROUPS
+    )
+    smallest: (
+        Annotated[
+            str,
+            BeforeValidator(_amount),
+            WithJsonSchema({"type": ["string", "number"], "examples": ["5%", "2ms", 0.1]}),
+        ]
+        | None
+    ) = Field(
+        None,
+        description=(
+            "The smallest difference of interest of `by`: a share of its value (`5%`) or an amount "
+            "in its unit (`2ms`). By default the metric's own: `sojourn explain METRIC`."
+        ),
+    )
+
+
+DeployFormat = Literal["tc", "sqm", "networkd"]
+"""The forms of the steps that put a queue to work."""
+
+
+class Deploy(Part):
+    """Where the bottleneck's queue is to be put to work: which machine is yours."""
+
+    machine: Name | None = Field(
+        None,
+        description=(
+            "The node that is your machine, at one end of the bottleneck: what it receives is "
+            "shaped there as incoming traffic. By default the node that sends."
+        ),
+    )
+    interface: Interface | None = Field(
+        None, description="Its interface to the line, as `ip link` lists it; eth0 if not known."
+    )
+    format: DeployFormat = Field(
+        "tc",
+        description=(
+            "Form of the steps: commands of `tc`, settings of OpenWrt's SQM, or files of "
+            "systemd-networkd."
+        ),
+    )
+
+
 class Model(Part):
     """A network, its traffic and how long to watch it."""
 
@@ -703,3 +797,5 @@ class Model(Part):
     )
     store: Store | None = Field(None, description="A replicated store and its clients.")
     observe: Observe = Field(Observe(), description="What is recorded.")
+    question: Question = Field(Question(), description="What is asked of the scenario.")
+    deploy: Deploy = Field(Deploy(), description="Where the best queue is put to work.")

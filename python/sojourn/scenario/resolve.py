@@ -147,12 +147,20 @@ class _Resolver(Context):
             return None
         return [self.link_index[f"{member}{dot}{way}"] for member in members]
 
+    def check_deploy(self) -> None:
+        """Note a machine of `[deploy]` that is no node."""
+        machine = self.model.deploy.machine
+        if machine is not None and machine not in self.node_index:
+            at: Path = ("deploy", "machine")
+            self.unknown(at, f"no link ends at `{machine}`", machine, self.nodes)
+
     # All
 
     def plan(self) -> Json:
         """The plan, with harmless values where there are problems."""
         model = self.model
         self.check_links()
+        self.check_deploy()
         duration = time_of(model.duration)
         links = [self.link(link) for link in self.links]
         balancers = balancers_of(self, links)

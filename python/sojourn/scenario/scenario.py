@@ -16,19 +16,28 @@ from typing import Any
 from pydantic import ValidationError
 
 from sojourn import _core
-from sojourn.scenario import capture, change, limits, own, schema, source, trace
+from sojourn.scenario import (
+    capture,
+    change,
+    commands,
+    limits,
+    own,
+    question,
+    schema,
+    source,
+    trace,
+)
 from sojourn.scenario.deploy import Deployment, deploy
-from sojourn.scenario.engine import Engine, RunProgress, core
+from sojourn.scenario.engine import Engine, RunProgress, check_seed, core
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.locate import Path
-from sojourn.scenario.models import Model
+from sojourn.scenario.models import DeployFormat, Model, Question
 from sojourn.scenario.resolve import resolve
 from sojourn.scenario.run import Run
 from sojourn.scenario.source import Source
 from sojourn.scenario.topology import OneWay, links_of
 from sojourn.scenario.translate import problems_of, repaired
 
-SEEDS = 2**64
 _BYTES_A_SECOND = re.compile(r"(?<!\S)([0-9.]*[0-9](?:[kmgt]i?)?)bps(?!\S)", re.IGNORECASE)
 
 
@@ -80,6 +89,7 @@ class Scenario:
         except ValidationError as error:
             raise ScenarioError(_all_problems(error, data, origin)) from None
         plan = resolve(model, origin)
+        question.check(model.question, plan, origin)
         self.__dict__.update(_data=data, _source=origin, _model=model, _plan=plan)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -111,6 +121,11 @@ class Scenario:
         return self.__dict__["_source"]  # type: ignore[no-any-return]
 
     @property
+    def question(self) -> Question:
+        """The question that it asks, as far as it does."""
+        return self.model.question
+
+    @property
     def bottleneck(self) -> str:
         """The link whose queue is the subject; `NAME.reverse` is the other direction.
 
@@ -140,7 +155,11 @@ class Scenario:
         if self._source.handed is not None:
             return self._renamed(lambda name: name)
         folder = self._source.folder
-        return self._renamed(lambda name: str((folder / name).absolute()))
+        data = self._renamed(lambda name: str((folder / name).absolute()))
+        for flow in data.get("flows", []):
+            if commands.is_command(flow["app"]):
+                flow["folder"] = str((folder / flow.get("folder", "")).resolve())
+        return data
 
     def _renamed(self, rename: Callable[[str], str]) -> dict[str, Any]:
         """What was written, with other names for the files that it names."""
@@ -207,6 +226,9 @@ class Scenario:
                 rate, key = rates[link.name], source.dotted(link.queue_at)
                 texts = _core.queue_warnings(link.queue, 1514, 1000, rate)
                 found.extend(f"{key}: {text}" for text in texts)
+            if link.netem is not None:
+                key = source.dotted(link.netem_at)
+                found.extend(f"{key}: {text}" for text in _core.netem_warnings(link.netem))
         for i, group in enumerate(self.__dict__["_plan"]["groups"]):
             late = _never_started(group, self.__dict__["_plan"]["duration"])
             if late:
@@ -282,19 +304,39 @@ class Scenario:
         `progress(fraction, events)` is called now and then; when it returns `False`, the run stops
         and what was measured so far is kept.
         """
-        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < SEEDS:
-            raise ScenarioError([Problem(f"a seed is a whole number below 2^64; found {seed!r}")])
+        check_seed(seed)
         begin = time.perf_counter()
         try:
             # A laboratory's record has all that the simulator's has.
             record: Any = (engine or core()).simulate(self.plan_json, seed, progress)
         except _core.PlanError as error:
-            raise ScenarioError([self._source.problem((), str(error))]) from None
+            raise ScenarioError(self._problems(error)) from None
         return Run(self, seed, time.perf_counter() - begin, record)
 
-    def to_tc(self, interface: str | None = None, *, ingress: bool = False) -> Deployment:
-        """The commands that put the bottleneck's queue on a real interface."""
-        return deploy(self, interface, ingress=ingress)
+    def _problems(self, error: _core.PlanError) -> list[Problem]:
+        """What an engine says of flows' applications, at their places; all else as it says it."""
+        found = []
+        for path, message in getattr(error, "problems", ()):
+            match path:
+                case ("groups", int(number), "app"):
+                    found.append(self._source.problem(("flows", number, "app"), message))
+                case _:
+                    return [self._source.problem((), str(error))]
+        return found or [self._source.problem((), str(error))]
+
+    def to_tc(
+        self,
+        interface: str | None = None,
+        *,
+        machine: str | None = None,
+        form: DeployFormat | None = None,
+    ) -> Deployment:
+        """The steps that put the bottleneck's queue to work on a real interface.
+
+        `machine` is the node that is yours: one that receives shapes its incoming traffic. By
+        default what `[deploy]` says.
+        """
+        return deploy(self, interface, machine, form)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from math import gcd
 from typing import Any
 
 from sojourn import _core
 from sojourn.own.errors import OwnError
 from sojourn.own.sources import is_own
 from sojourn.own.text import balancer_text, described
+from sojourn.scenario.models import MOST_WEIGHT
 from sojourn.scenario.scenario import Scenario
+from sojourn.scenario.trace import mean_rate
 
 SEEN = "backlog"
 """What policies look at that OpenFlow has no statistic for."""
@@ -25,12 +28,42 @@ def looks_at_queues(policy: str) -> bool:
         return False
 
 
+def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
+    """Return the changes that give a balancer a policy, in a comparison of policies.
+
+    A policy that heeds weights gets the rates of the servers' links as weights, unless the scenario
+    has weights of its own.
+    """
+    key = f"balancers.{balancer}"
+    changes: dict[str, Any] = {f"{key}.policy": policy}
+    if "weights" in scenario.model.balancers[balancer].model_fields_set:
+        return changes
+    changed = scenario.replace(changes).plan()
+    chosen = next(b for b in changed["balancers"] if b["name"] == balancer)
+    if not _needs(chosen["policy"], changed)["weights"]:
+        return changes
+    ports = [changed["links"][server["port"]]["params"] for server in chosen["servers"]]
+    weights = _reduced([mean_rate(port) for port in ports])
+    return changes if len(set(weights)) == 1 else changes | {f"{key}.weights": weights}
+
+
+def _reduced(rates: list[int]) -> list[int]:
+    """Return whole numbers within the bounds of weights, in the proportions of rates."""
+    unit = max(gcd(*rates), -(-max(rates) // MOST_WEIGHT))
+    return [max(1, round(rate / unit)) for rate in rates]
+
+
+def _needs(policy: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+    """Return what a plan's policy must be told."""
+    return _core.Balancer(balancer_text(policy, plan.get("sources", {})), ["a"]).needs
+
+
 def serve_command(scenario: Scenario, balancer: str) -> str:
     """Return the `sojourn lb serve` for a balancer; what a scenario cannot know is in capitals."""
     plan = scenario.plan()
     chosen = next(b for b in plan["balancers"] if b["name"] == balancer)
     policy = scenario.model.balancers[balancer].policy
-    needs = _core.Balancer(balancer_text(chosen["policy"], plan.get("sources", {})), ["a"]).needs
+    needs = _needs(chosen["policy"], plan)
     lines = [f"sojourn lb serve --policy {shlex.quote(policy)} --address VIRTUAL-ADDRESS"]
     for n, server in enumerate(chosen["servers"], 1):
         said = [f"{plan['nodes'][server['node']]['name']}=ADDRESS{n}@PORT{n}"]

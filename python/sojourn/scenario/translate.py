@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from sojourn import _core
-from sojourn.scenario import limits
+from sojourn.scenario import commands, limits
 from sojourn.scenario.errors import Problem
 from sojourn.scenario.locate import Path
 from sojourn.scenario.models import TEMPLATES, Change, ChangedDirection, Model
@@ -197,6 +197,7 @@ _HARMLESS = {
     "rate": "1gbit",
     "netem": "delay 0ms",
     "app": "bulk",
+    "client": "true",
     "duration": "0s",  # which the engine refuses, and judges no other time by it
 }
 
@@ -220,6 +221,9 @@ def _mend(data: dict[str, Any], path: Path, kind: str) -> bool:
         return True
     if kind not in {WORD_ERROR, "missing"} or model is None:
         return False
+    if last == "app":
+        for key in commands.KEYS:  # they belong to one application
+            at.pop(key, None)
     if last in _HARMLESS:
         at[last] = _HARMLESS[last]
         return True

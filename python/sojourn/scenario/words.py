@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from sojourn import _core
@@ -135,6 +135,29 @@ Capacity = Annotated[
         pattern=rf"^({_RATE}|\s*trace\s+\S.*)$",
     ),
 ]
+_INTERFACE = r"[A-Za-z0-9][A-Za-z0-9_.@:-]{0,14}"
+
+
+def interface_fault(name: str) -> str | None:
+    """Why a text is no name of a network interface; None if it is one."""
+    if re.fullmatch(_INTERFACE, name):
+        return None
+    return (
+        f"`{name}` is no name of an interface: letters, digits, `_`, `.`, `@`, `:` and `-`, at "
+        "most 15"
+    )
+
+
+def _interface(text: str) -> None:
+    if fault := interface_fault(text):
+        raise complaint(fault, found=text)
+
+
+Interface = Annotated[
+    str,
+    _checked("an interface", "eth0", _interface),
+    _schema("The name of a network interface.", "eth0", "pppoe-wan", pattern=f"^{_INTERFACE}$"),
+]
 Size = Annotated[
     str,
     _checked("a size", "128b", lambda t: _core.parse_quantity("size", t)),
@@ -145,10 +168,25 @@ Series = Annotated[
     _checked("a time", "100ms", lambda t: t == "auto" or _core.parse_quantity("time", t)),
     _schema("A time with its unit, or auto.", "auto", "100ms", "0s"),
 ]
+
+
+def _alone(text: str) -> str:
+    """Impairments without the line of `tc` around them; a text that is none, as it is."""
+    try:
+        return _core.netem_description(text)
+    except _core.WordError:
+        return text
+
+
 Netem = Annotated[
     str,
+    AfterValidator(_alone),
     _checked("impairments", "delay 15ms", _core.parse_netem),
-    _schema("Impairments in netem's words.", "delay 15ms", "delay 20ms 2ms loss 1%"),
+    _schema(
+        "Impairments in netem's words, or a line of tc that sets or shows them.",
+        "delay 15ms",
+        "delay 20ms 2ms loss 1%",
+    ),
 ]
 Access = Annotated[
     str,
@@ -171,10 +209,26 @@ def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
     return either
 
 
+def queue_description(text: str) -> str:
+    """A queue's description alone, without the line of `tc` around it.
+
+    A text that is none is returned as it is: who checks it says what is wrong with it.
+    """
+    try:
+        return text if is_own(text) else _core.queue_description(text)
+    except _core.WordError:
+        return text
+
+
 Queue = Annotated[
     str,
+    AfterValidator(queue_description),
     _checked("a queue", "codel limit 1000p", _or_own(_core.parse_queue)),
-    _schema("A queue discipline in tc's words.", "pfifo limit 300p", "codel target 5ms ecn"),
+    _schema(
+        "A queue discipline in tc's words, or a line of tc that sets or shows one.",
+        "pfifo limit 300p",
+        "codel target 5ms ecn",
+    ),
 ]
 Tcp = Annotated[
     str,
@@ -187,6 +241,20 @@ App = Annotated[
     _schema("An application or preset, then options.", "bulk", "voip", "cbr rate 250kbit size 573"),
 ]
 
+CommandLine = Annotated[
+    str,
+    BeforeValidator(lambda value: text_of(value, "a command line", "curl -s http://{to}:{port}/")),
+    _schema(
+        "A program and its arguments, split as a POSIX shell does; no shell reads them.",
+        "curl -s http://{to}:{port}/",
+        "python3 -m http.server {port}",
+    ),
+]
+Folder = Annotated[
+    str,
+    BeforeValidator(lambda value: text_of(value, "a folder", "programs")),
+    _schema("A folder, absolute or beside the scenario.", "programs"),
+]
 
 Policy = Annotated[
     str,

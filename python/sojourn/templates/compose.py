@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sojourn import _core
+from sojourn.scenario.question import BY
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Activity:
 
     what: str
     flows: tuple[Flows, ...]
+    felt: str = ""
+    """The metric of its flows that people notice; empty where nobody waits for it."""
 
 
 ACTIVITIES = {
@@ -38,6 +41,7 @@ ACTIVITIES = {
             Flows("calls", "voip", "two calls: what is said here", up=True, count=2),
             Flows("heard", "voip", "... and what is heard", count=2),
         ),
+        "delay_p99",
     ),
     "video": Activity(
         "video calls",
@@ -45,6 +49,7 @@ ACTIVITIES = {
             Flows("video", "cbr rate 1.5mbit size 1200", "a video call: our picture", up=True),
             Flows("seen", "cbr rate 1.5mbit size 1200", "... and theirs"),
         ),
+        "delay_p99",
     ),
     "games": Activity(
         "games",
@@ -52,6 +57,7 @@ ACTIVITIES = {
             Flows("games", "client preset gaming", "a game: what the player does", up=True),
             Flows("world", "client preset gaming", "... and what becomes of it"),
         ),
+        "delay_p99",
     ),
     "web": Activity(
         "the Web",
@@ -61,6 +67,7 @@ ACTIVITIES = {
                 count=10, start="uniform 0s 5s",
             ),
         ),
+        "page_p95",
     ),
     "films": Activity(
         "films and music",
@@ -70,6 +77,7 @@ ACTIVITIES = {
                 count=2, start="uniform 0s 3s",
             ),
         ),
+        "fct_p95",
     ),
     "downloads": Activity(
         "downloads and updates",
@@ -80,7 +88,7 @@ ACTIVITIES = {
         (Flows("uploads", "bulk", "two uploads", up=True, count=2, tcp="cubic"),),
     ),
 }  # fmt: skip
-"""What people may do, by its word."""
+"""What people may do, by its word; the most sensitive comes first."""
 
 
 @dataclass(frozen=True)
@@ -90,25 +98,19 @@ class Complaint:
     what: str
     up: bool
     """Whether it is the queue of the direction up."""
-    by: str
-    """The metric that `compare` ranks by."""
     needs: str = ""
     """The activity that it is about."""
 
 
 COMPLAINTS = {
-    "uploading": Complaint(
-        "everything is slow while somebody uploads", True, "sojourn_p95", "uploads"
-    ),
-    "downloading": Complaint(
-        "everything is slow while somebody downloads", False, "sojourn_p95", "downloads"
-    ),
-    "calls": Complaint("calls stutter", True, "calls.delay_p99", "calls"),
-    "video": Complaint("video calls freeze", True, "video.delay_p99", "video"),
-    "games": Complaint("games lag", True, "games.delay_p99", "games"),
-    "web": Complaint("pages take long", False, "web.page_p95", "web"),
-    "films": Complaint("films wait", False, "films.fct_p95", "films"),
-    "nothing": Complaint("nothing yet; which queue would be good?", True, "sojourn_p95"),
+    "uploading": Complaint("everything is slow while somebody uploads", True, "uploads"),
+    "downloading": Complaint("everything is slow while somebody downloads", False, "downloads"),
+    "calls": Complaint("calls stutter", True, "calls"),
+    "video": Complaint("video calls freeze", True, "video"),
+    "games": Complaint("games lag", True, "games"),
+    "web": Complaint("pages take long", False, "web"),
+    "films": Complaint("films wait", False, "films"),
+    "nothing": Complaint("nothing yet; which queue would be good?", True),
 }
 """What may hurt, by its word."""
 
@@ -126,6 +128,14 @@ class Answers:
     """A word of `COMPLAINTS`."""
 
 
+DEPLOY = """\
+[deploy]                             # where the best queue is put to work
+machine = "here"                     # yours: it shapes what goes out, or what comes in
+# interface = "eth0"                 # its interface to the line; `ip link` lists them
+# format = "sqm"                     # settings of OpenWrt; also tc, networkd"""
+"""The machine that commands are for."""
+
+
 def about(does: Sequence[str]) -> list[str]:
     """What may hurt those who do this."""
     return [word for word, it in COMPLAINTS.items() if not it.needs or it.needs in does]
@@ -135,25 +145,38 @@ def compose(answers: Answers, file: str) -> str:
     """The text of a scenario; `file` is the name by which its commands call it."""
     hurts = COMPLAINTS[answers.hurts]
     file = shlex.quote(file)
-    by = "" if hurts.by == "sojourn_p95" else f" --by {hurts.by}"
+    by = decides(answers)
     subject = "line" if hurts.up else "line.reverse"
     way = "up" if hurts.up else "down"
     top = [
         f"{hurts.what[0].upper()}{hurts.what[1:]}.",
         "",
-        f"  sojourn compare {file}{by}",
+        f"  sojourn compare {file}",
         f"  sojourn run {file}",
         "",
         *textwrap.wrap(
             f"`compare` exchanges the queue of the direction {way}, where `bottleneck` points, and "
-            f"ranks by {hurts.by}: `sojourn explain {hurts.by.rpartition('.')[2]}`. Change what "
-            "is not as it is at your place; every key is in the reference.",
+            f"answers the question below: `sojourn explain {by.rpartition('.')[2]}`. Edit any "
+            "value that does not match your connection; every key is in the reference.",
             98,
         ),
     ]
     parts = ["\n".join(f"# {line}".rstrip() for line in top), _network(answers, subject)]
+    parts.append(f"{'[question]':<36} # what decides\n" + f'by = "{by}"')
     parts += [_flows(flows) for word in answers.does for flows in ACTIVITIES[word].flows]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, DEPLOY]) + "\n"
+
+
+def decides(answers: Answers) -> str:
+    """The metric that decides: of the activity that hurts, else of the most sensitive one."""
+    hurts = COMPLAINTS[answers.hurts]
+    for word in (hurts.needs, *(word for word in ACTIVITIES if word in answers.does)):
+        activity = ACTIVITIES.get(word)
+        if activity is not None and activity.felt:
+            flows = activity.flows
+            way = next((f for f in flows if f.up == hurts.up), flows[0])
+            return f"{way.name}.{activity.felt}"
+    return BY
 
 
 def _network(answers: Answers, subject: str) -> str:

@@ -1,0 +1,158 @@
+"""Programs of the user's own as flows: command lines, read into words for the plan."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+
+if TYPE_CHECKING:
+    from sojourn.scenario.context import Context
+    from sojourn.scenario.locate import Path
+    from sojourn.scenario.models import Flow
+
+Json = dict[str, Any]
+
+APP = "command"
+"""The application of a flow that runs programs."""
+KEYS = ("client", "server", "folder")
+"""Keys of a flow that only such a flow has."""
+PLACEHOLDERS = {
+    "from": "the client's address",
+    "to": "the server's address",
+    "port": "the flow's own port",
+    "number": "the flow's number in its group, from 0",
+    "seed": "the run's seed",
+    "duration": "seconds from the flow's start to its stop",
+}
+"""What stands in command lines for values of the run."""
+OPERATORS = ("|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>")
+"""Words that mean something to a shell and nothing to a program."""
+LARGEST = 16 * 1024**2
+"""Bytes of a file whose digest a plan has."""
+_FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
+
+
+class CommandError(Exception):
+    """Why a text is no command line, with the details of the problem."""
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details = details
+
+
+def is_command(app: str) -> bool:
+    """Whether the text of an application names programs of the user's own."""
+    return app.split()[:1] == [APP]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a command line as a POSIX shell splits them; raises `CommandError`."""
+    for field in _FIELD.finditer(text):
+        _check(field)
+    try:
+        words = shlex.split(text)
+        written = shlex.split(text, posix=False)
+    except ValueError:
+        at = max(text.rfind('"'), text.rfind("'"), text.rfind("\\"))
+        raise CommandError(
+            "a quote without its partner, or nothing behind the last `\\`", start=at, end=at + 1
+        ) from None
+    if not words:
+        raise CommandError("an empty command line: name a program and its arguments")
+    if found := next((word for word in written if word in OPERATORS), None):
+        at = text.index(found)
+        raise CommandError(
+            f'no shell reads the line, so `{found}` is an argument: quote it, or use sh -c "..."',
+            start=at,
+            end=at + len(found),
+            found=found,
+        )
+    return words
+
+
+def _check(field: re.Match[str]) -> None:
+    if field[0] in ("{{", "}}") or field["name"] in PLACEHOLDERS:
+        return
+    start, end = field.span()
+    if field["name"] is None:
+        twice = 2 * field[0]
+        raise CommandError(
+            f"`{field[0]}` begins or ends no placeholder: write `{twice}` for the character",
+            start=start, end=end, found=field[0],
+        )  # fmt: skip
+    names = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+    near = _core.nearest(field["name"], list(PLACEHOLDERS))
+    raise CommandError(
+        f"unknown placeholder `{field[0]}`: there are {names}; "
+        "write `{{` and `}}` for the characters",
+        start=start, end=end, found=field[0], allowed=tuple(PLACEHOLDERS), nearest=near,
+    )  # fmt: skip
+
+
+def filled(words: list[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words of a command line with these values in place of its placeholders."""
+
+    def value(field: re.Match[str]) -> str:
+        return field[0][0] if field["name"] is None else values[field["name"]]
+
+    return tuple(_FIELD.sub(value, word) for word in words)
+
+
+def application(context: Context, at: Path, flow: Flow) -> Json:
+    """Return what a plan has of a flow that runs programs; problems are the context's."""
+    if context.source.handed is not None:
+        context.complain(
+            (*at, "app"),
+            "a scenario that was handed on runs no programs: use the scenario's own file with "
+            "`sojourn lab run` or `--engine linux`",
+        )
+    lines = {"client": flow.client, "server": flow.server}
+    if flow.client is None:
+        text = f'`app = "{APP}"` needs `client`, such as "curl -s http://{{to}}:{{port}}/"'
+        context.complain((*at, "app"), text)
+    words: dict[str, list[str]] = {}
+    for key, line in lines.items():
+        try:
+            words[key] = words_of(line) if line is not None else []
+        except CommandError as error:
+            context.complain((*at, key), str(error), **error.details)
+            words[key] = ["true"]
+    folder = (context.source.folder / (flow.folder or "")).resolve()
+    told = {word for each in words.values() for word in each}
+    return {
+        "name": APP,
+        "client": words["client"] or ["true"],
+        "server": words["server"],
+        "folder": str(folder),
+        "files": {} if context.source.handed is not None else digests(folder, told),
+    }
+
+
+def check_keys(context: Context, at: Path, flow: Flow) -> None:
+    """Note keys that do not belong to the flow."""
+    if is_command(flow.app):
+        if flow.udp is not None:
+            context.complain((*at, "udp"), f"the programs of `{APP}` choose TCP or UDP themselves")
+        return
+    for key in KEYS:
+        if getattr(flow, key) is not None:
+            context.complain((*at, key), f'`{key}` belongs to `app = "{APP}"`')
+
+
+def digests(folder: FilePath, words: set[str]) -> dict[str, str]:
+    """Return the digests of the files in a folder that words name: results depend on them."""
+    found = {}
+    for word in sorted(words):
+        try:
+            path = (folder / word).resolve()
+            if path.is_relative_to(folder) and path.is_file() and path.stat().st_size <= LARGEST:
+                found[word] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            continue  # no name of a file
+    return found

@@ -1,0 +1,147 @@
+"""Conditions such as `goodput >= 95% of best and loss <= 1%`: read, never evaluated as code.
+
+    condition  = comparison { "and" comparison }
+    comparison = METRIC ( ">=" | "<=" | ">" | "<" ) bound
+    bound      = QUANTITY | SHARE "of" NAME | SHARE [ "of" ] "best"
+
+A quantity has the metric's unit (`5ms`, `8mbit`); a metric without one takes a number or a
+percentage. A share is a percentage or a number: `95%`, `0.95`. `p95 sojourn` is `sojourn_p95`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sojourn import _core
+from sojourn.metrics import STATISTIC, Interest, Metric, spelled
+from sojourn.scenario.errors import QuestionError
+
+Operator = Literal[">=", "<=", ">", "<"]
+
+_COMPARISON = re.compile(
+    rf"\s*(?P<metric>(?:(?:{STATISTIC})\s+)?[^\s<>=!]+)\s*(?P<op>[<>=!]+)\s*(?P<bound>\S.*?)\s*",
+    re.DOTALL,
+)
+_PERCENT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*%")
+_SHARE = re.compile(
+    r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<percent>%)?\s*(?:of\s+(?P<of>\S.*)|(?P<best>best))",
+    re.DOTALL,
+)
+_LARGEST_SHARE = 10
+"""A larger number without `%` is a percentage without its sign."""
+ASKED = "asked for"
+"""Source of a smallest difference that the user states."""
+_EXAMPLES = {"s": "5ms", "bit/s": "8mbit", "B": "30kb"}
+_KINDS: dict[str, Literal["time", "rate", "size"]] = {"s": "time", "bit/s": "rate", "B": "size"}
+_OPERATORS: dict[str, Operator] = {">=": ">=", "<=": "<=", ">": ">", "<": "<"}
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One metric against one bound."""
+
+    metric: str
+    operator: Operator
+    text: str
+    """The bound as written."""
+    share: float | None = None
+    """For a bound that is a share of another value."""
+    of: str | None = None
+    """Whose value: `best`, or the name of one compared."""
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.operator} {self.text}"
+
+    def met(self, value: float, bound: float) -> bool:
+        """Whether the value is on the right side of the bound."""
+        match self.operator:
+            case ">=":
+                return value >= bound
+            case "<=":
+                return value <= bound
+            case ">":
+                return value > bound
+            case "<":
+                return value < bound
+
+    def absolute(self, unit: str) -> float:
+        """Return the bound as a number in the metric's unit."""
+        percent = _PERCENT.fullmatch(self.text)
+        if percent:
+            if unit not in ("1", ""):
+                raise QuestionError(
+                    f"`{self}`: {self.text} of what? Write `{self.text} of best`, or a value in "
+                    f"{unit}"
+                )
+            return float(percent["number"]) / 100
+        if unit in _KINDS:
+            return _quantity(self.text, unit, str(self))
+        try:
+            return float(self.text)
+        except ValueError:
+            raise QuestionError(f"`{self}`: `{self.text}` is no number or percentage") from None
+
+
+def _quantity(text: str, unit: str, where: str) -> float:
+    try:
+        amount = float(_core.parse_quantity(_KINDS[unit], text))
+    except ValueError as error:
+        message = getattr(error, "message", None) or str(error)
+        hint = "" if _EXAMPLES[unit] in message else f" (such as {_EXAMPLES[unit]})"
+        raise QuestionError(f"`{where}`: {message}{hint}") from None
+    return amount / 1e9 if unit == "s" else amount
+
+
+def smallest(text: str, metric: Metric) -> Interest:
+    """Return the smallest difference of interest that a text states for a metric.
+
+    `5%` is a share of the value compared with; anything else is an amount in the metric's unit.
+    """
+    percent = _PERCENT.fullmatch(text.strip())
+    if percent:
+        return Interest(float(percent["number"]) / 100, 0.0, ASKED)
+    if metric.unit in _KINDS:
+        return Interest(0.0, _quantity(text, metric.unit, text), ASKED)
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise QuestionError(
+            f"`{text}` is no difference of {metric.name}: write a number such as "
+            f"{metric.interest.absolute or 0.1:g}, or a share such as 5%"
+        )
+    return Interest(0.0, amount, ASKED)
+
+
+def parse(text: str) -> tuple[Condition, ...]:
+    """Return the comparisons of a condition; an empty text has none."""
+    if len(text) > _LONGEST:
+        raise QuestionError("the condition is too long")
+    if not text.strip():
+        return ()
+    return tuple(_comparison(part) for part in re.split(r"\band\b", text))
+
+
+def _comparison(text: str) -> Condition:
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        raise QuestionError(
+            f"`{text.strip()}` is no condition: write METRIC >= VALUE, as in "
+            "`goodput >= 95% of best`; join several by `and`"
+        )
+    metric, operator, bound = found["metric"], found["op"], found["bound"]
+    if operator not in _OPERATORS:
+        raise QuestionError(f"`{text.strip()}`: `{operator}` is none of >=, <=, >, <")
+    part = _SHARE.fullmatch(bound)
+    share = of = None
+    if part:
+        share = float(part["number"]) / (100 if part["percent"] else 1)
+        of = " ".join((part["of"] or part["best"]).split())
+        if not part["percent"] and share > _LARGEST_SHARE:
+            raise QuestionError(f"`{text.strip()}`: write {part['number']}% of {of}")
+    return Condition(spelled(metric), _OPERATORS[operator], bound, share, of)

@@ -1,0 +1,237 @@
+"""The question that a scenario asks: a metric, conditions, queues, a smallest difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.metrics import (
+    STATISTICS,
+    Interest,
+    base,
+    direction,
+    find,
+    nearest,
+    registry,
+    spelled,
+    unit,
+    views,
+)
+from sojourn.plans import crosses, store_in
+from sojourn.scenario.condition import Condition, parse, smallest
+from sojourn.scenario.errors import Problem, QuestionError, ScenarioError
+from sojourn.scenario.models import Question
+from sojourn.scenario.source import Source
+
+BY = "sojourn_p95"
+"""The metric of a scenario in which no group of flows is interactive."""
+SUBJECT_TO = "goodput >= 95% of best"
+
+
+def check(question: Question, plan: Mapping[str, Any], source: Source) -> None:
+    """Refuse a question that cannot be asked of a plan, with the place of each mistake."""
+    problems: list[Problem] = []
+
+    def attempt(key: str, ask: Callable[[], object]) -> bool:
+        try:
+            ask()
+        except QuestionError as error:
+            problems.append(source.problem(("question", key), str(error)))
+            return False
+        return True
+
+    by = question.by
+    asked = by is not None and attempt("by", lambda: decides(plan, by))
+    if question.subject_to is not None:
+        attempt("subject_to", lambda: sensible(plan, question.subject_to or ""))
+    if question.smallest is not None:
+        if asked and by is not None:
+            attempt("smallest", lambda: interest(by, question.smallest))
+        elif by is None:
+            problems.append(
+                source.problem(
+                    ("question", "smallest"), "is a difference of the metric `by`: state that too"
+                )
+            )
+    if len(set(question.queues)) < len(question.queues):
+        problems.append(source.problem(("question", "queues"), "names a queue twice"))
+    if problems:
+        raise ScenarioError(problems)
+
+
+def interest(by: str, text: str | None) -> Interest:
+    """Return the smallest difference of interest of a metric: the one stated, or the registry's."""
+    metric = find(by)
+    if metric is None:
+        raise QuestionError(f"{by}: the registry has no smallest difference of it")
+    return metric.interest if text is None else smallest(text, metric)
+
+
+def candidates(plan: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that may decide by default: of the interactive groups at the bottleneck.
+
+    The groups are those of the first kind present: calls (call quality), the Web (page load time),
+    transfers (completion time), other packet sources (tail of the delay). Packets of the group
+    cross the bottleneck. Empty if there is no such group.
+    """
+    groups = [group for group in plan["groups"] if crosses(plan, group)]
+    for sign, felt in views("felt").items():
+        apps = registry()[sign].apps
+        found = [f"{group['name']}.{felt[0]}" for group in groups if group["app"]["name"] in apps]
+        if found:
+            return found
+    return []
+
+
+def usual_condition(plan: Mapping[str, Any]) -> str:
+    """Return the condition of a question that states none.
+
+    Requests to a store that are not acknowledged have no latency, so a choice that gives up more of
+    them would look faster: hence the condition.
+    """
+    store = store_in(plan)
+    return SUBJECT_TO if store is None else f"{store['name']}.acknowledged >= 99% of best"
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The owners of metrics in a plan."""
+
+    links: Sequence[str]
+    groups: Mapping[str, str]
+    media: Sequence[str]
+    stores: Sequence[str]
+    balancers: Sequence[str]
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> _Places:
+        subject = plan["observe"]["bottleneck"]["name"]
+        store = store_in(plan)
+        stores: list[str] = []
+        if store is not None:
+            name = store["name"]
+            hosts = [plan["nodes"][node["node"]]["name"] for node in store["nodes"]]
+            stores = [name, f"{name}.writes", f"{name}.reads", *(f"{name}.{h}" for h in hosts)]
+        return cls(
+            links=list(dict.fromkeys([*(link["name"] for link in plan["links"]), subject])),
+            groups={group["name"]: group["app"]["name"] for group in plan["groups"]},
+            media=[medium["name"] for medium in plan.get("media", [])],
+            stores=stores,
+            balancers=[balancer["name"] for balancer in plan.get("balancers", [])],
+        )
+
+
+def known(plan: Mapping[str, Any], metric: str) -> None:
+    """Refuse a metric that no run of a plan has."""
+    p = _Places.of(plan)
+    expect(metric, p.links, p.groups, p.media, p.stores, p.balancers)
+    if base(metric) == "utilisation_jain":
+        _several(metric, plan["observe"]["bottleneck"])
+
+
+def decides(plan: Mapping[str, Any], by: str) -> None:
+    """Refuse a metric that cannot decide between runs of a plan."""
+    known(plan, spelled(by))
+    if direction(spelled(by)) is None:
+        raise QuestionError(f"{by}: whether less or more of it is better cannot be said")
+
+
+def sensible(
+    plan: Mapping[str, Any], subject_to: str, compared: Sequence[str] | None = None
+) -> tuple[Condition, ...]:
+    """Return conditions read; refuse what can be known to be wrong with them before any run.
+
+    `compared` are the choices that they may name; None if these are not known yet.
+    """
+    conditions = parse(subject_to)
+    for condition in conditions:
+        known(plan, condition.metric)
+        if condition.of is None:
+            condition.absolute(unit(condition.metric))
+        elif condition.of == "best":
+            if direction(condition.metric) is None:
+                raise QuestionError(f"`{condition}`: of {condition.metric} there is no best")
+        elif compared is not None and condition.of not in compared:
+            close = nearest(condition.of, compared)
+            hint = f": did you mean `{close}`?" if close else f"; there are {', '.join(compared)}"
+            raise QuestionError(f"`{condition}`: `{condition.of}` is not compared{hint}")
+    return conditions
+
+
+def _several(metric: str, bottleneck: Mapping[str, Any]) -> None:
+    """Refuse a metric that compares the bottleneck's links, if it is one, and of others."""
+    here = bottleneck["name"]
+    if len(bottleneck["links"]) < 2 or metric not in (base(metric), f"{here}.{base(metric)}"):
+        raise QuestionError(
+            f"{metric}: compares the links of a bottleneck that is several, such as "
+            f'bottleneck = "servers"; here that is {here}'
+        )
+
+
+def _expect_store(metric: str, stores: Sequence[str]) -> None:
+    owner, _, name = metric.rpartition(".")
+    if owner not in stores:
+        which = f"write {stores[0]}.{name}" if stores else "and there is none"
+        raise QuestionError(f"{metric}: {name} is measured at stores, {which}")
+
+
+def _expect_balancer(metric: str, balancers: Sequence[str]) -> None:
+    owner, _, name = metric.rpartition(".")
+    if owner not in balancers and (owner or len(balancers) != 1):
+        which = f"such as {balancers[0]}.{name}" if balancers else "and there is none"
+        raise QuestionError(f"{metric}: {name} is measured at balancers, {which}")
+
+
+def expect(
+    metric: str,
+    links: Sequence[str],
+    groups: Mapping[str, str],
+    media: Sequence[str] = (),
+    stores: Sequence[str] = (),
+    balancers: Sequence[str] = (),
+) -> None:
+    """Refuse a metric that no run has with these links, groups (and their applications), media.
+
+    `stores` are a store, its kinds of requests and its nodes, as metrics have them in front.
+    """
+    owner, _, name = metric.rpartition(".")
+    entry = registry().get(name)
+    if entry is None:
+        close = nearest(name, registry())
+        meant = f"{owner}.{close}" if owner else close
+        hint = f": did you mean `{meant}`?" if close else "; `sojourn list metric` shows all"
+        raise QuestionError(f"no metric `{metric}`{hint}")
+    parts = [p for s in STATISTICS if (p := f"{name}_{s}") in registry()]
+    if parts:
+        raise QuestionError(f"{metric} is not one number: choose {', '.join(parts)}")
+    if entry.of in ("series", "text", "monitor", "server") or entry.form != "number":
+        raise QuestionError(f"{metric} is no metric of a whole run")
+    having = [g for g, app in groups.items() if not entry.apps or app in entry.apps]
+    if entry.of == "store" or (owner in stores[:1] and "store" in entry.also_of):
+        _expect_store(metric, stores)
+        return
+    if entry.of == "balancer":
+        _expect_balancer(metric, balancers)
+        return
+    if owner and owner not in [*links, *groups, *media]:
+        owners = [*links, *groups, *media]
+        close = nearest(owner, owners)
+        hint = f": did you mean {close}.{name}?" if close else f"; there are {', '.join(owners)}"
+        raise QuestionError(f"{metric}: no link or group of flows `{owner}`{hint}")
+    if entry.of == "run" and owner:
+        raise QuestionError(f"{metric}: {name} is of the whole run; write {name}")
+    if entry.of == "link" and owner and owner not in links:
+        raise QuestionError(f"{metric}: {name} is measured at links, such as {links[0]}.{name}")
+    if entry.of == "medium" and (owner not in media if owner else len(media) != 1):
+        which = f"such as {media[0]}.{name}" if media else "and there is none"
+        raise QuestionError(f"{metric}: {name} is measured at shared media, {which}")
+    if entry.of == "flow" and (owner or "run" not in entry.also_of):
+        which = ", ".join(f"{g}.{name}" for g in having[:6])
+        if not having:
+            apps = " and ".join(entry.apps)
+            raise QuestionError(f"{metric}: only {apps} flows have that, and there are none")
+        if owner and owner not in having:
+            raise QuestionError(f"{metric}: `{owner}` has no {name}; there is {which}")
+        if not owner and len(having) > 1:
+            raise QuestionError(f"which {name}? There are {which}")

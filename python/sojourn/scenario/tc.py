@@ -1,0 +1,80 @@
+"""The commands of `tc` and `ip` that put a queue on an interface."""
+
+from __future__ import annotations
+
+from sojourn.scenario.placement import Placement, rate_text
+from sojourn.scenario.steps import Steps
+
+
+def steps(placed: Placement) -> Steps:
+    """Makes the commands; incoming traffic passes an `ifb` device, where the queue is."""
+    dev, shaped = placed.interface, placed.shaped
+    before: list[str] = []
+    undo = [f"tc qdisc del dev {dev} root"]
+    if placed.ingress:
+        before = [
+            f"ip link add name {shaped} type ifb",
+            f"ip link set dev {shaped} up",
+            f"tc qdisc replace dev {dev} handle ffff: ingress",
+            (
+                f"tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall"
+                f" action mirred egress redirect dev {shaped}"
+            ),
+        ]
+        undo = [
+            f"tc qdisc del dev {dev} ingress",
+            f"tc qdisc del dev {shaped} root",
+            f"ip link del dev {shaped}",
+        ]
+    if placed.shapes_itself:
+        queue = [f"tc qdisc replace dev {shaped} root handle 1: {placed.words}"]
+    else:
+        queue = shaper(shaped, placed.rate, placed.overhead, placed.words)
+    return Steps((*before, *queue), tuple(undo), (replaced(placed), *nat(placed)), device=shaped)
+
+
+def replaced(placed: Placement) -> str:
+    """Says what gives way to the queue."""
+    dev = placed.interface
+    if placed.ingress:
+        return (
+            f"This replaces the ingress discipline of {dev}, with its filters, and leaves its root "
+            f"alone: `tc qdisc show dev {dev}` and `tc filter show dev {dev} ingress` show what "
+            "there is now."
+        )
+    return (
+        f"This replaces what is at the root of {dev} now, with all its classes and filters: `tc "
+        f"qdisc show dev {dev}` shows it. The undo brings back the system's default discipline "
+        "(`sysctl net.core.default_qdisc`)."
+    )
+
+
+def nat(placed: Placement) -> list[str]:
+    """Says what CAKE needs on a router that translates addresses."""
+    if not placed.shapes_itself:
+        return []
+    return ["On a router that translates addresses (NAT), add the word `nat` to cake's."]
+
+
+def shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
+    """Commands that let an interface send at `rate`, with the queue before it."""
+    burst = burst_of(rate)
+    framing = f" overhead {overhead}" if overhead else ""
+    rated = rate_text(rate)
+    return [
+        f"tc qdisc replace dev {dev} root handle 1: htb default 10",
+        (
+            f"tc class replace dev {dev} parent 1: classid 1:10 htb rate {rated}"
+            f" ceil {rated} burst {burst}b cburst {burst}b quantum 1514{framing}"
+        ),
+        f"tc qdisc replace dev {dev} parent 1:10 handle 10: {queue}",
+    ]
+
+
+def burst_of(rate: int) -> int:
+    """Bytes that a shaper may send at once.
+
+    One timer tick of a millisecond and at least two full frames, no more: a larger burst reaches
+    the line at its own speed and queues there, out of the discipline's sight.
+    """
+    return max(2 * 1514, rate // 8000)

@@ -1,0 +1,261 @@
+"""Deployments for one's own machine: SQM's settings, systemd's files, read by their parsers."""
+
+from __future__ import annotations
+
+import configparser
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sojourn.scenario import Deployment, Scenario, ScenarioError
+from tests.scenario.test_deploy import QUEUES
+from tests.scenario.texts import HOME, LAN
+
+NETWORKD = Path("/usr/lib/systemd/systemd-networkd")
+CAKES = ["cake", "cake bandwidth 18mbit pppoe-ptm rtt 50ms ack-filter wash dual-srchost diffserv4"]
+
+
+def scenario(queue: str, **changes: object) -> Scenario:
+    return Scenario.from_toml(HOME).with_queue(queue).replace(changes)
+
+
+def options(deployment: Deployment) -> dict[str, str]:
+    """The settings that `uci set` makes, by option."""
+    sets = (shlex.split(line)[2] for line in deployment.commands if line.startswith("uci set "))
+    return {key.split(".")[-1]: value for key, _, value in (one.partition("=") for one in sets)}
+
+
+# The machine
+
+
+def test_the_users_machine_is_the_scenarios_to_say() -> None:
+    deploy = {"machine": "isp", "interface": "ppp0"}
+    mine = scenario("codel").replace({"deploy": deploy})
+    deployment = mine.to_tc()
+    assert (deployment.machine, deployment.direction) == ("isp", "ingress")
+    assert "dev ifb-ppp0 parent 1:10 handle 10: codel" in str(deployment)
+    assert not any("Replace eth0" in note for note in deployment.notes)
+    # An argument has the last word.
+    assert (
+        mine.to_tc("wan0", machine="home").commands[0].startswith("tc qdisc replace dev wan0 root")
+    )
+
+
+def test_a_download_is_shaped_at_the_home() -> None:
+    """The review's case: commands for the provider's side throttle the home's uplink."""
+    turned = scenario("fq_codel").replace(
+        {"bottleneck": "uplink.reverse", "links.uplink.reverse.queue": "cake"}
+    )
+    provider = turned.to_tc()
+    assert provider.machine == "isp"
+    assert provider.notes[0].startswith(
+        "If `home` is your machine and `isp` is not: `--machine home`"
+    )
+    home = turned.to_tc(machine="home")
+    assert home.direction == "ingress"
+    assert not any(" dev eth0 root " in command for command in home.commands)
+
+
+def test_a_machine_elsewhere_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="at neither end of `lan`") as error:
+        Scenario.from_toml(LAN).to_tc(machine="nobody")
+    assert "`client1` to `server2` sends" in str(error.value)
+    with pytest.raises(ScenarioError, match=r"deploy.machine: no link ends at `router`"):
+        scenario("codel", deploy={"machine": "router"})
+
+
+def test_an_interface_of_the_file_is_checked() -> None:
+    with pytest.raises(ScenarioError, match=r"deploy.interface: `a b` is no name of an interface"):
+        scenario("codel", deploy={"interface": "a b"})
+
+
+@pytest.mark.parametrize("machine", ["home", "isp"])
+@pytest.mark.parametrize("form", ["tc", "sqm", "networkd"])
+def test_every_form_says_how_it_is_undone_and_verified(machine: str, form: str) -> None:
+    deployment = scenario("fq_codel").to_tc(machine=machine, form=form)  # type: ignore[arg-type]
+    notes = " ".join(deployment.notes)
+    assert deployment.undo
+    assert "95 % of the line's rate" in notes
+    assert "replaces" in notes
+    assert "To verify: " in notes
+    assert "tc -s qdisc show dev " in notes
+
+
+# OpenWrt
+
+
+@pytest.mark.parametrize("queue", [*QUEUES[:6], *QUEUES[7:], *CAKES])
+@pytest.mark.parametrize("machine", ["home", "isp"])
+def test_sqm_hands_the_queues_words_on(queue: str, machine: str) -> None:
+    deployment = scenario(queue).to_tc("pppoe-wan", machine=machine, form="sqm")
+    found = options(deployment)
+    name, _, words = deployment.queue.partition(" ")
+    assert found["qdisc"] == name
+    here, there = ("upload", "download") if machine == "home" else ("download", "upload")
+    assert (found[here], found[there]) == ("18000" if "18mbit" in queue else "19000", "0")
+    handed = found["eqdisc_opts" if machine == "home" else "iqdisc_opts"]
+    assert words.endswith(handed)
+    assert "bandwidth 1" not in handed or name != "cake"
+    assert found["script"] == ("piece_of_cake.qos" if name == "cake" else "simplest.qos")
+
+
+def test_sqm_knows_the_overhead_once() -> None:
+    shaped = options(scenario("codel", **{"links.uplink.overhead": 18}).to_tc(form="sqm"))
+    assert (shaped["overhead"], shaped["linklayer"]) == ("18", "ethernet")
+    cake = options(scenario("cake", **{"links.uplink.overhead": 18}).to_tc(form="sqm"))
+    assert "overhead 32" in cake["eqdisc_opts"]
+    assert "overhead" not in cake
+
+
+def test_sqm_cannot_take_ecn_from_red() -> None:
+    red = "red limit 400kb min 30kb max 90kb avpkt 1000"
+    with pytest.raises(ScenarioError, match="add `ecn` to the queue"):
+        scenario(red).to_tc(form="sqm")
+    assert options(scenario(f"{red} ecn").to_tc(form="sqm"))["qdisc"] == "red"
+
+
+@pytest.mark.needs("uci")
+def test_uci_reads_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "sqm").touch()
+    deployment = scenario("cake").to_tc("eth0.2", machine="isp", form="sqm")
+    for command in deployment.commands:
+        if command.startswith("uci "):
+            here = ["uci", "-c", str(tmp_path), *shlex.split(command)[1:]]
+            subprocess.run(here, check=True)
+    shown = subprocess.run(
+        ["uci", "-c", str(tmp_path), "show", "sqm"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    read = dict(line.split("=", 1) for line in shown.splitlines())
+    assert read["sqm.sojourn_eth0_2"] == "queue"
+    for key, value in options(deployment).items():
+        if key != "sojourn_eth0_2":
+            assert read[f"sqm.sojourn_eth0_2.{key}"] == f"'{value}'"
+
+
+# systemd
+
+
+def sections(text: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(strict=True)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(text)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("queue", "section", "keys"),
+    [
+        ("pfifo limit 300p", "PFIFO", {"PacketLimit": "300"}),
+        ("bfifo limit 300kb", "BFIFO", {"LimitBytes": "307200"}),
+        ("pie limit 500p", "PIE", {"PacketLimit": "500"}),
+        ("fq_codel target 8ms", "FairQueueingControlledDelay", {"TargetSec": "8ms", "ECN": "yes"}),
+        (
+            CAKES[1],
+            "CAKE",
+            {
+                "Bandwidth": "18000000",
+                "OverheadBytes": "30",
+                "CompensationMode": "ptm",
+                "RTTSec": "50ms",
+                "AckFilter": "yes",
+                "Wash": "yes",
+                "FlowIsolationMode": "dual-src-host",
+                "PriorityQueueingPreset": "diffserv4",
+            },
+        ),
+    ],
+)
+def test_networkd_has_a_section(queue: str, section: str, keys: dict[str, str]) -> None:
+    deployment = scenario(queue).to_tc("wan0", form="networkd")
+    [(path, text)] = deployment.files
+    assert path == "/etc/systemd/network/NETWORK.network.d/50-sojourn.conf"
+    found = dict(sections(text)[section])
+    assert found.items() >= keys.items()
+    assert "RTTSec" in keys or "RTTSec" not in text
+    assert found["Parent"] == ("root" if section == "CAKE" else "1:10")
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        ("pie limit 500p ecn", "`ecn` of `pie`"),
+        ("fq_pie limit 500p flows 64", "`64` of `fq_pie`"),
+        ("red limit 400kb min 30kb max 90kb avpkt 1000", "no section for `red`"),
+        ("cake memlimit 4mb", "`memlimit 4194304` of `cake`"),
+    ],
+)
+def test_networkd_refuses_what_it_cannot_set(queue: str, words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        scenario(queue).to_tc("wan0", form="networkd")
+
+
+@pytest.mark.parametrize("queue", ["pfifo limit 300p", "fq_codel", "codel limit 300p ecn", *CAKES])
+def test_networkd_reads_the_file(queue: str, tmp_path: Path) -> None:
+    """systemd-networkd itself, in a network namespace of its own; it names keys that it ignores."""
+    if not NETWORKD.exists() or shutil.which("unshare") is None:
+        pytest.skip("not installed: systemd-networkd")
+    deployment = scenario(queue).to_tc("v0", form="networkd")
+    [(_, text)] = deployment.files
+    folder = tmp_path / "10-v0.network.d"
+    folder.mkdir()
+    (folder / "50-sojourn.conf").write_text(f"{text}Wrong=1\n")
+    (tmp_path / "10-v0.network").write_text("[Match]\nName=v0\n[Network]\nLinkLocalAddressing=no\n")
+    script = f"""
+        set -e
+        mount -t tmpfs none /run
+        mount -t tmpfs none /etc/systemd/network
+        cp -r {tmp_path}/* /etc/systemd/network
+        mount -t sysfs -o ro none /sys
+        mkdir -p /run/systemd/network
+        ip link add v0 type veth peer name v1
+        ip link set v0 up
+        ip link set v1 up
+        SYSTEMD_LOG_TARGET=console timeout 2 {NETWORKD} 2>&1 || true
+        tc qdisc show dev v0
+    """
+    result = subprocess.run(
+        ["unshare", "--net", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0 or "Configuring with" not in result.stdout:
+        pytest.skip(f"not installed: the rights for a namespace ({result.stderr.strip()})")
+    faults = [line for line in result.stdout.splitlines() if "50-sojourn.conf" in line]
+    assert any("'Wrong'" in line for line in faults), result.stdout  # it reads the file
+    known = ("'Wrong'", "'RTTSec'", "'AckFilter'")
+    assert all(any(key in line for key in known) for line in faults), result.stdout
+    if queue.startswith("pfifo"):  # every kernel has it
+        assert "qdisc htb 1: root" in result.stdout
+        assert "qdisc pfifo 10: parent 1:10 limit 300p" in result.stdout
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_reads_the_service(tmp_path: Path) -> None:
+    deployment = scenario("fq_codel").to_tc("pppoe-wan", machine="isp", form="networkd")
+    [(path, text)] = deployment.files
+    assert "sys-subsystem-net-devices-pppoe\\x2dwan.device" in text
+    unit = tmp_path / Path(path).name
+    unit.write_text(text)
+    result = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert unit.name not in result.stderr, result.stderr
+    assert result.returncode == 0, result.stderr
+    unit.write_text(text.replace("ExecStart=ip", "ExecStrat=ip", 1))
+    broken = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "ExecStrat" in broken.stderr  # or this test would prove nothing
