@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from sojourn.scenario import Scenario
-from sojourn.tune.advise_store import AdviceError, Asked, advise, candidates, unavailable
+from sojourn.stats import Interval
+from sojourn.stats.promises import Promise, unavailable
+from sojourn.study import compare
+from sojourn.study.durability import caution, promise_of
+from sojourn.tune.advise_store import (
+    Advice,
+    AdviceError,
+    Asked,
+    By,
+    Choice,
+    advise,
+    candidates,
+    mixed,
+    unreadable,
+)  # fmt: skip
 
 EDGE = """
 duration = "600s"
@@ -44,38 +59,143 @@ def test_unavailability_is_what_counting_gives(nodes: int, rf: int, count: int) 
     assert unavailable(nodes, rf, count, up) == pytest.approx(total)
 
 
+def levels(nodes: int, asked: Asked) -> list[tuple[int, str, str]]:
+    found = candidates(nodes, asked)
+    return [(one.promise.replicas, one.write_level, one.read_level) for one in found]
+
+
 def test_what_is_asked_decides_who_is_compared() -> None:
-    assert candidates(3, Asked(survive=0)) == [
-        (1, "quorum"), (2, "one"), (2, "quorum"), (3, "one"), (3, "quorum"), (3, "all")
+    assert levels(3, Asked()) == [(3, "quorum", "quorum")]
+    assert levels(3, Asked(survive=0, down=0)) == [
+        (1, "quorum", "quorum"),
+        (2, "one", "quorum"), (2, "quorum", "one"),
+        (3, "one", "all"), (3, "quorum", "quorum"), (3, "all", "one"),
     ]  # fmt: skip
-    assert candidates(3, Asked(survive=1)) == [(2, "quorum"), (3, "quorum"), (3, "all")]
-    assert candidates(3, Asked(survive=1, unavailable=0.001)) == [(3, "quorum")]
+    assert levels(4, Asked()) == [
+        (3, "quorum", "quorum"), (4, "two", "quorum"), (4, "quorum", "two")
+    ]  # fmt: skip
+    # Reads that may be stale need not overlap.
+    assert (3, "quorum", "one") in levels(3, Asked(stale=0.5))
+    assert (3, "one", "one") in levels(3, Asked(survive=0, stale=0.5))
+    assert levels(5, Asked(unavailable=1e-5)) == [(5, "quorum", "quorum")]
+
+
+def test_no_level_is_advised_whose_reads_cannot_be_had() -> None:
+    """The review's case: RF 5 at TWO needs reads of four replicas, and there is no level FOUR."""
+    assert (5, "two") not in {(rf, level) for rf, level, _ in levels(5, Asked())}
+    (why,) = unreadable(5, Asked())
+    assert why.startswith("RF 5, writes at TWO: a read must ask 4 replicas, ALL is the level")
+    assert "fails with 1 node down" in why
+    # With nobody down ALL can be had.
+    assert (5, "two", "all") in levels(5, Asked(down=0))
+    assert unreadable(5, Asked(down=0)) == []
 
 
 def test_the_advice_is_the_order_of_the_runs() -> None:
     scenario = Scenario.from_toml(EDGE)
     seen: list[tuple[int, int]] = []
-    found = advise(scenario, Asked(seeds=4), report=lambda *at: seen.append(at))
-    assert [(c.replication, c.level) for c in found] == [(3, "quorum"), (2, "quorum"), (3, "all")]
+    asked = Asked(down=0, seeds=4, by="mean", reads=0.0)
+    found = advise(scenario, asked, report=lambda *at: seen.append(at)).choices
+    assert [(c.replication, c.write_level) for c in found] == [
+        (3, "quorum"), (2, "quorum"), (3, "all")
+    ]  # fmt: skip
     assert [c.best for c in found] == [True, False, False]
-    assert (found[0].copies, found[0].reads, found[0].failed) == (2, 2, 0)
+    assert (found[0].copies, found[0].read_level, found[0].failed) == (2, "quorum", 0)
     assert seen[-1] == (12, 12)
-    run = scenario.replace({"store.replication": 2}).run(seed=2)
-    of_two = [
-        scenario.replace({"store.replication": 2}).run(seed=s).metrics["store.latency_mean"]
-        for s in range(1, 5)
-    ]
-    assert run.metrics["store.latency_mean"] in of_two
+    two = scenario.replace({"store.replication": 2})
+    of_two = [two.run(seed=s).metrics["store.latency_mean"] for s in range(1, 5)]
     assert found[1].latency["mean"].estimate == pytest.approx(sum(of_two) / 4)
     assert all(c.p < 0.05 for c in found[1:])
 
 
+def test_reads_weigh_by_their_share() -> None:
+    scenario = Scenario.from_toml(EDGE)
+    assert mixed(scenario, None)[1:] == (0.5, True)
+    own = scenario.replace({"store.workload": "ycsb-b"})
+    assert mixed(own, None) == (own, 0.95, False)
+    changed, share, assumed = mixed(own, 0.25)
+    assert (share, assumed) == (0.25, False)
+    assert changed.model.store is not None
+    assert changed.model.store.workload == {"read": 0.25, "update": 0.75}
+    # Where reads wait for one replica and writes for all, their share decides.
+    asked = Asked(survive=0, down=0, by="mean", seeds=3)
+    few, many = (
+        {
+            (c.write_level, c.read_level): c.latency["mean"].estimate
+            for c in advise(scenario, replace(asked, reads=share)).choices
+            if c.replication == 3
+        }
+        for share in (0.05, 0.95)
+    )
+    assert few["one", "all"] < few["all", "one"]
+    assert many["one", "all"] > many["all", "one"]
+
+
+def test_of_those_as_fast_the_fewest_copies_are_taken() -> None:
+    def choice(rf: int, best: bool) -> Choice:
+        ms = Interval(0.1, 0.1, 0.1, 0.95, 3)
+        latency: dict[By, Interval] = {"mean": ms, "p95": ms, "p99": ms}
+        return Choice(rf, "quorum", "quorum", 2, 0.0, latency, {}, 0, 0.5, best)
+
+    advice = Advice((choice(5, True), choice(4, True), choice(3, False)), 0.5, False, ())
+    assert advice.take.replication == 4
+
+
+def test_stale_reads_are_bounded_by_their_probability() -> None:
+    scenario = Scenario.from_toml(EDGE)
+    asked = Asked(survive=0, seeds=2, stale=1.0)
+    by_levels = {
+        (c.replication, c.write_level, c.read_level): c.stale
+        for c in advise(scenario, asked).choices
+    }
+    # At once two of three replicas lack a write that one has acknowledged, or nearly so: others are
+    # 100 ms away. A second later most have it.
+    stale = by_levels[3, "one", "one"]
+    assert 0.5 < stale["stale_0ms"] < 2 / 3 + 1e-9
+    assert stale["stale_100ms"] < stale["stale_0ms"]
+    assert by_levels[3, "quorum", "quorum"] == {"stale_0ms": 0.0, "stale_100ms": 0.0}
+    strict = advise(scenario, replace(asked, stale=0.3)).choices
+    assert {c.write_level for c in strict if c.replication == 3} == {"quorum"}
+
+
 def test_what_cannot_be_answered_is_told() -> None:
     scenario = Scenario.from_toml(EDGE)
-    with pytest.raises(AdviceError, match="survives the loss of 3"):
+    with pytest.raises(AdviceError, match="survive the loss of 3"):
         advise(scenario, Asked(survive=3))
     flows = EDGE.partition("[store]")[0] + (
         '[[flows]]\nfrom = "node1"\nto = "node2"\napp = "bulk"\n'
     )
     with pytest.raises(AdviceError, match="no \\[store\\]"):
         advise(Scenario.from_toml(flows), Asked())
+
+
+def test_compare_and_advise_agree() -> None:
+    """`compare` ranks ONE first; it says what ONE lacks, and takes what `advise` takes."""
+    scenario = Scenario.from_toml(EDGE)
+    key = "store.consistency"
+    factors = {key: {level: {key: level} for level in ("one", "quorum", "all")}}
+    found = compare(scenario, seeds=3, vary=factors)
+    assert found.winners[0].choice == "one"
+    said = caution(found, lambda levels: scenario.replace(factors[key][str(levels[key])]))
+    assert "an acknowledged write is on 1 node for certain, and lost with it" in said
+    assert "may miss an acknowledged write" in said
+    assert "Take quorum, the fastest" in said
+    take = advise(scenario, Asked(seeds=3)).take
+    assert (take.replication, take.write_level, take.read_level) == (3, "quorum", "quorum")
+
+
+def test_a_sound_level_needs_no_caution() -> None:
+    scenario = Scenario.from_toml(EDGE)
+    key = "store.consistency"
+    levels_of_key = {level: {key: level} for level in ("quorum", "all")}
+    found = compare(scenario, seeds=3, vary={key: levels_of_key})
+    assert found.winners[0].choice == "quorum"
+    assert caution(found, lambda levels: scenario.replace({key: levels[key]})) == ""
+
+
+def test_levels_of_data_centres_promise_within_their_own() -> None:
+    centres = {"strategy": "network-topology", "factors": [3, 0, 2]}
+    local = {"placement": centres, "write_level": "local_quorum", "read_level": "local_one"}
+    assert promise_of(local) == Promise(2, 2, 1)
+    whole = {"placement": centres, "write_level": "quorum", "read_level": "one"}
+    assert promise_of(whole) == Promise(5, 3, 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sojourn.tune.redopt import Link, drop_probability, pftk_rate, redopt
+from sojourn.tune.redopt import STANDARD_WEIGHT, Link, drop_probability, flows_at, pftk_rate, redopt
 from sojourn.tune.verify import DEVIATION_BELOW, MEAN_WITHIN, proving_ground, verified
 
 PAPER: dict[str, Any] = {
@@ -50,8 +50,25 @@ def test_parameters_follow_the_load() -> None:
     for p in found:
         assert p.minimum / p.limit == pytest.approx(3 / 20, abs=0.01)
         assert p.maximum / p.limit == pytest.approx(13 / 20, abs=0.01)
-        assert 0 < p.weight <= 0.002
+        assert 0 < p.weight < STANDARD_WEIGHT
         assert p.max_p == pytest.approx(min(1, 1.1 * 2 * p.drop_probability))
+
+
+def test_the_weight_is_smaller_than_redstd_s_however_many_flows() -> None:
+    """As the paper says; the formula alone exceeds it from 64 flows on."""
+    for flows in (64, 128, 256):
+        link = Link(flows=flows, **PAPER)
+        assert redopt(link).weight < STANDARD_WEIGHT < redopt(link, largest_weight=1).weight
+        # A wider ramp makes up for a filter that follows more slowly.
+        assert redopt(link).limit > redopt(link, largest_weight=STANDARD_WEIGHT).limit
+
+
+@pytest.mark.parametrize("flows", [1.5, 16, 256])
+def test_the_number_of_flows_follows_from_their_loss(flows: float) -> None:
+    """The inverse of the drop probability, whatever the link says of its flows."""
+    link = Link(flows=flows, **PAPER)
+    p = drop_probability(link, 90)
+    assert flows_at(Link(flows=7, **PAPER), p, 90) == pytest.approx(flows)
 
 
 def test_without_unresponsive_traffic_there_is_no_factor() -> None:

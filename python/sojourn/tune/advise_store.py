@@ -1,29 +1,38 @@
-"""Which replication factor and consistency level a store should take, by simulation.
+"""The replication factor and the consistency levels that a store should take, by simulation.
 
-Every replication factor and consistency level that keeps what is asked for is simulated on the same
-seeds. The best has the least latency; others that cannot be told from it, after Holm's correction,
-share its place. How probable it is that a write finds too few replicas up is computed, not
-simulated: each node is up with the same probability, by itself.
+Every replication factor with every pair of levels for writes and reads that keeps what is asked is
+simulated on the same seeds, under the scenario's mix of reads and writes. The fastest one and those
+that are as fast (not slower for certain, or by less than the smallest difference of interest) are
+marked; of these the one with the fewest copies is advised. How probable it is that a request finds
+too few replicas up is computed, not simulated: each node is up with the same probability, by
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import comb
+from math import isnan
 from typing import Any, Literal
 
+from sojourn.metrics import registry
 from sojourn.plans import store_in
 from sojourn.scenario import Scenario
 from sojourn.stats import Interval, holm, mean_interval, paired_difference
-from sojourn.stats.quorum import needed, phi
+from sojourn.stats.promises import Promise, levels_of, plural, promises, unavailable
+from sojourn.stats.quorum import phi
 from sojourn.study.machine import cores
 
 By = Literal["mean", "p95", "p99"]
 MEASURES: tuple[By, ...] = ("mean", "p95", "p99")
-LEVELS = ("quorum", "one", "all", "two", "three")
 ALPHA = 0.05
+READS = 0.5
+"""The share of reads where a scenario's workload has none: as YCSB's workload A."""
+ACKNOWLEDGED = 0.99
+"""The least share of the most requests acknowledged, below which a choice is out."""
+STALE_AT_ONCE = "stale_0ms"
+STALE_LATER = "stale_100ms"
 
 
 class AdviceError(ValueError):
@@ -36,33 +45,59 @@ class Asked:
 
     survive: int = 1
     """An acknowledged write is still somewhere after the loss of so many nodes."""
+    down: int = 1
+    """Writes and reads succeed with so many of a record's replicas down."""
+    stale: float = 0.0
+    """The greatest probability that a read misses a write just acknowledged; 0: none ever does."""
+    reads: float | None = None
+    """The share of reads; None: the scenario's, or `READS` where it has none."""
     node_up: float = 0.99
     """The probability that a node is up."""
     unavailable: float = 1.0
-    """The greatest probability that a write finds too few replicas up."""
-    by: By = "mean"
+    """The greatest probability that a request finds too few replicas up."""
+    by: By = "p99"
     seeds: int = 10
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A replication factor with the levels of writes and reads."""
+
+    promise: Promise
+    write_level: str
+    read_level: str
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What makes a scenario's store this one."""
+        return {
+            "store.replication": self.promise.replicas,
+            "store.write_consistency": self.write_level,
+            "store.read_consistency": self.read_level,
+        }
+
+
+@dataclass(frozen=True)
 class Choice:
-    """A replication factor and a consistency level, and what is to be expected of them."""
+    """A candidate, and what is to be expected of it."""
 
     replication: int
-    level: str
+    write_level: str
+    read_level: str
     copies: int
-    """Replicas that have an acknowledged write for certain: what the level waits for."""
-    reads: int
-    """Replicas that a read must ask to see every acknowledged write."""
+    """Replicas that have an acknowledged write for certain: what the write level waits for."""
     unavailable: float
     latency: dict[By, Interval]
-    """In seconds, 95 % intervals over seeds."""
+    """In seconds, of reads and writes in their mix; 95 % intervals over seeds."""
+    stale: dict[str, float]
+    """Probability that a read misses a write, by the metric's name."""
     failed: int
     """Requests of all runs that were not acknowledged."""
     phi: float
     best: bool = False
+    """Whether it is as fast as the fastest."""
     p: float = 1.0
-    """How surely it is slower than the best, by Holm: the p value."""
+    """How surely it is slower than the fastest, by Holm: the p value."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -72,35 +107,90 @@ class Choice:
         }
         return {**self.__dict__, "latency": found}
 
+    def __str__(self) -> str:
+        levels = f"writes at {self.write_level.upper()}, reads at {self.read_level.upper()}"
+        return f"RF {self.replication}, {levels}"
 
-def unavailable(nodes: int, replicas: int, count: int, up: float) -> float:
-    """The probability that fewer than `count` of a key's replicas are up, its coordinator being up.
 
-    The coordinator is one of them with probability replicas / nodes.
+@dataclass(frozen=True)
+class Advice:
+    """The choices that keep what is asked, the fastest first, and what was left out."""
+
+    choices: tuple[Choice, ...]
+    reads: float
+    """The share of reads that was simulated."""
+    assumed: bool
+    """Whether that share is ours, the scenario having no reads."""
+    left_out: tuple[str, ...]
+    """Levels for writes whose reads cannot be had, and why."""
+
+    @property
+    def take(self) -> Choice:
+        """The one with the fewest copies of those that are as fast as the fastest."""
+        fast = [choice for choice in self.choices if choice.best]
+        least = min(choice.replication for choice in fast)
+        return next(choice for choice in fast if choice.replication == least)
+
+
+def candidates(nodes: int, asked: Asked) -> list[Candidate]:
+    """The candidates that keep what can be counted of what is asked.
+
+    Where reads must see every acknowledged write, the least level that does so is theirs.
     """
+    found: dict[tuple[int, int], Candidate] = {}
+    kept = []
+    for promise, write_level, read_level in promises(nodes):
+        if promise.lacks(asked.survive, asked.down, overlap=asked.stale == 0):
+            continue
+        worst = max(
+            unavailable(nodes, promise.replicas, count, asked.node_up)
+            for count in (promise.writes, promise.reads)
+        )
+        if worst > asked.unavailable:
+            continue
+        one = Candidate(promise, write_level, read_level)
+        if promise.overlap:
+            # Reads that ask more are slower and see no more; the first is the least.
+            if (promise.replicas, promise.writes) in found:
+                continue
+            found[promise.replicas, promise.writes] = one
+        kept.append(one)
+    return kept
 
-    def too_few(n: int, wanted: int) -> float:
-        return sum(comb(n, i) * up**i * (1 - up) ** (n - i) for i in range(max(wanted, 0)))
 
-    inside = replicas / nodes
-    return (1 - inside) * too_few(replicas, count) + inside * too_few(replicas - 1, count - 1)
+def unreadable(nodes: int, asked: Asked) -> list[str]:
+    """The levels for writes that are left out for their reads alone, and why."""
+    told = []
+    for replicas in range(1, nodes + 1):
+        named = levels_of(replicas)
+        for writes, level in named.items():
+            sides = [Promise(replicas, writes, reads) for reads in named]
+            lacks = [side.lacks(asked.survive, asked.down) for side in sides if side.overlap]
+            if lacks and all(set(lack) == {"read-down"} for lack in lacks):
+                least = sides[0].reads_needed
+                asks = next(count for count in named if count >= least)
+                told.append(
+                    f"RF {replicas}, writes at {level.upper()}: a read must ask {least} replicas, "
+                    f"{named[asks].upper()} is the level that does, and it fails with "
+                    f"{plural(asked.down, 'node')} down"
+                )
+    return told
 
 
-def candidates(nodes: int, asked: Asked) -> list[tuple[int, str]]:
-    """Replication factors and levels that keep what is asked; a count has one name."""
-    found = []
-    for rf in range(1, nodes + 1):
-        counts: dict[int, str] = {}
-        for level in LEVELS:
-            if {"two": 2, "three": 3}.get(level, 1) <= rf:
-                counts.setdefault(needed(level, rf), level)
-        for count, level in sorted(counts.items()):
-            if (
-                count > asked.survive
-                and unavailable(nodes, rf, count, asked.node_up) <= asked.unavailable
-            ):
-                found.append((rf, level))
-    return found
+def mixed(scenario: Scenario, reads: float | None) -> tuple[Scenario, float, bool]:
+    """The scenario with the share of reads asked for, that share, and whether it is ours."""
+    store = store_in(scenario.plan())
+    if store is None:
+        raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
+    work = store["workload"]
+    own = sum(work[kind] for kind in ("read", "scan", "modify"))
+    if reads is None and own > 0:
+        return scenario, own, False
+    share = READS if reads is None else reads
+    writes = "update" if work["update"] > work["insert"] else "insert"
+    workload = {"read": share, writes: 1 - share}
+    kept = {kind: part for kind, part in workload.items() if part > 0}
+    return scenario.replace({"store.workload": kept}), share, reads is None
 
 
 def advise(
@@ -108,14 +198,14 @@ def advise(
     asked: Asked,
     workers: int | None = None,
     report: Callable[[int, int], None] = lambda _done, _all: None,
-) -> list[Choice]:
-    """The choices that keep what is asked, the best first.
+) -> Advice:
+    """Simulates what keeps what is asked, and ranks it.
 
     `report` is told how many runs are made of how many.
     """
+    scenario, reads, assumed = mixed(scenario, asked.reads)
     store = store_in(scenario.plan())
-    if store is None:
-        raise AdviceError("the scenario has no [store]: describe one, see `sojourn explain store`")
+    assert store is not None
     if len(store["data_centres"]) > 1:
         raise AdviceError(
             "a store of several data centres: `sojourn compare FILE` ranks its consistency levels, "
@@ -125,20 +215,11 @@ def advise(
     listed = candidates(nodes, asked)
     if not listed:
         raise AdviceError(
-            f"nothing on {nodes} nodes survives the loss of {asked.survive} and is unavailable "
-            f"with a probability of at most {asked.unavailable:g}"
+            f"nothing on {plural(nodes, 'node')} keeps all of this: survive the loss of "
+            f"{asked.survive}, work with {asked.down} down, be unavailable with a probability of "
+            f"at most {asked.unavailable:g}"
         )
-    made = [
-        scenario.replace(
-            {
-                "store.replication": rf,
-                "store.consistency": level,
-                "store.write_consistency": None,
-                "store.read_consistency": None,
-            }
-        )
-        for rf, level in listed
-    ]
+    made = [scenario.replace(one.changes) for one in listed]
     tasks = [(i, seed) for seed in range(1, asked.seeds + 1) for i in range(len(made))]
     metrics: list[list[dict[str, Any]]] = [[] for _ in made]
 
@@ -150,38 +231,72 @@ def advise(
         for done, (task, found) in enumerate(zip(tasks, pool.map(one, tasks), strict=True), 1):
             metrics[task[0]].append(found)
             report(done, len(tasks))
-    return _ranked(nodes, asked, listed, metrics)
+    kept = _kept(asked, metrics)
+    if not kept:
+        raise AdviceError(
+            f"reads miss a write just acknowledged with a probability above {asked.stale:g} at all "
+            "levels that keep the rest"
+        )
+    choices = _ranked(nodes, asked, [listed[i] for i in kept], [metrics[i] for i in kept])
+    return Advice(tuple(choices), reads, assumed, tuple(unreadable(nodes, asked)))
+
+
+def _kept(asked: Asked, metrics: Sequence[Sequence[dict[str, Any]]]) -> list[int]:
+    """Those that are stale no more often than is asked, and acknowledge nearly all they could."""
+    fresh = [
+        i
+        for i, runs in enumerate(metrics)
+        if not _mean(runs, STALE_AT_ONCE) > max(asked.stale, 1e-12)
+    ]
+    done = {i: sum(int(run["acknowledged"]) for run in metrics[i]) for i in fresh}
+    return [i for i in fresh if done[i] >= ACKNOWLEDGED * max(done.values())]
+
+
+def _mean(runs: Sequence[dict[str, Any]], metric: str) -> float:
+    """The mean of a metric over the runs that have it; not a number if none has."""
+    values = [float(run[metric]) for run in runs if not isnan(float(run[metric]))]
+    return sum(values) / len(values) if values else float("nan")
 
 
 def _ranked(
     nodes: int,
     asked: Asked,
-    listed: list[tuple[int, str]],
-    metrics: list[list[dict[str, Any]]],
+    listed: Sequence[Candidate],
+    metrics: Sequence[Sequence[dict[str, Any]]],
 ) -> list[Choice]:
     def values(i: int, measure: By) -> list[float]:
         return [float(run[f"latency_{measure}"]) for run in metrics[i]]
 
     order = sorted(range(len(listed)), key=lambda i: sum(values(i, asked.by)) / len(metrics[i]))
     best, *rest = order
-    raw = [paired_difference(values(i, asked.by), values(best, asked.by)).p for i in rest]
-    p = dict(zip(rest, (float(x) for x in holm(raw)), strict=True)) if rest else {}
+    least = sum(values(best, asked.by)) / len(metrics[best])
+    smallest = registry()[f"latency_{asked.by}"].interest.at(least)
+    tests = {i: paired_difference(values(i, asked.by), values(best, asked.by)) for i in rest}
+    corrected = [float(x) for x in holm([tests[i].p for i in rest])] if rest else []
+    p = dict(zip(rest, corrected, strict=True))
     choices = []
     for i in order:
-        rf, level = listed[i]
-        count = needed(level, rf)
+        one = listed[i]
+        promise = one.promise
         ended = sum(int(run["requests"]) - int(run["acknowledged"]) for run in metrics[i])
+        fast = i == best or p[i] > ALPHA or tests[i].interval.high <= smallest
         choices.append(
             Choice(
-                replication=rf,
-                level=level,
-                copies=count,
-                reads=rf - count + 1,
-                unavailable=unavailable(nodes, rf, count, asked.node_up),
+                replication=promise.replicas,
+                write_level=one.write_level,
+                read_level=one.read_level,
+                copies=promise.writes,
+                unavailable=max(
+                    unavailable(nodes, promise.replicas, count, asked.node_up)
+                    for count in (promise.writes, promise.reads)
+                ),
                 latency={m: mean_interval(values(i, m)) for m in MEASURES},
+                stale={
+                    metric: _mean(metrics[i], metric) for metric in (STALE_AT_ONCE, STALE_LATER)
+                },
                 failed=ended,
-                phi=float(phi(nodes, rf, level)),
-                best=i == best or p[i] > ALPHA,
+                phi=float(phi(nodes, promise.replicas, promise.writes)),
+                best=fast,
                 p=p.get(i, 1.0),
             )
         )

@@ -23,9 +23,11 @@ WEIGHT_OF_OLDER_SAMPLES = 0.1
 UNRESPONSIVE_FACTOR = 1.1
 #: min : max : buffer, in widths of the ramp (3/20, 13/20 and 1 of the buffer).
 MIN_SHARE, MAX_SHARE, BUFFER_SHARE = 0.3, 1.3, 2.0
-#: The largest averaging weight, RED's usual recommendation; REDopt's is smaller (the paper, section
-#: 5).
-LARGEST_WEIGHT = 0.002
+#: REDstd's averaging weight, RED's usual recommendation.
+STANDARD_WEIGHT = 0.002
+#: The largest averaging weight. REDopt's is smaller than REDstd's (the paper, section 5); how much
+#: is lost, so this departs little from it.
+LARGEST_WEIGHT = STANDARD_WEIGHT / 2
 #: Below this the average remembers more than any run shows.
 SMALLEST_WEIGHT = 1e-6
 
@@ -121,38 +123,41 @@ def drop_probability(link: Link, queue: float) -> float:
 
     The PFTK rate falls with the loss rate, so bisection finds the one solution.
     """
-    waiting = queue * link.packet * 8 / link.rate
-    share = link.flows / len(link.rtts)
-
-    def surplus(p: float) -> float:
-        # What the unresponsive traffic leaves: it suffers the same loss as the others.
-        left = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
-        demand = 0.0
-        for rtt in (base + waiting for base in link.rtts):
-            rto = max(link.min_rto, 2 * rtt)
-            demand += share * pftk_rate(p, rtt, rto, link.segments_per_ack)
-        return demand - left
-
     low, high = 1e-9, 1.0
-    if surplus(high) > 0:
+    if flows_at(link, high, queue) < link.flows:
         return 1.0
     for _ in range(200):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if surplus(middle) > 0 else (low, middle)
+        low, high = (middle, high) if flows_at(link, middle, queue) < link.flows else (low, middle)
     return math.sqrt(low * high)
 
 
-def averaging_weight(link: Link, p: float, queue: float) -> float:
-    """RED's weight, remembering one cycle of TCP's rate (Firoiu, Borden 2000), at most 0.002."""
+def flows_at(link: Link, p: float, queue: float) -> float:
+    """The number of flows that fill the link at loss rate ``p``, with ``queue`` packets waiting.
+
+    The inverse of :func:`drop_probability`; the link's own number of flows has no part in it.
+    """
+    waiting = queue * link.packet * 8 / link.rate
+    # What the unresponsive traffic leaves: it suffers the same loss as the others.
+    left = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
+    rates = [
+        pftk_rate(p, rtt, max(link.min_rto, 2 * rtt), link.segments_per_ack)
+        for rtt in (base + waiting for base in link.rtts)
+    ]
+    return left * len(rates) / sum(rates)
+
+
+def averaging_weight(link: Link, p: float, queue: float, largest: float) -> float:
+    """RED's weight, remembering one cycle of TCP's rate (Firoiu, Borden 2000), up to `largest`."""
     rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
     rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
     peak_window = math.sqrt(8 / (3 * link.segments_per_ack * p))
     cycle = max(link.segments_per_ack * peak_window / 2 * rtt, rtt)
     weight = 1 - math.pow(WEIGHT_OF_OLDER_SAMPLES, 1 / (rate * cycle))
-    return min(LARGEST_WEIGHT, max(SMALLEST_WEIGHT, weight))
+    return min(largest, max(SMALLEST_WEIGHT, weight))
 
 
-def redopt(link: Link, kappa: float = 1.0) -> RedParameters:
+def redopt(link: Link, kappa: float = 1.0, largest_weight: float = LARGEST_WEIGHT) -> RedParameters:
     """RED parameters from the model alone, not yet verified.
 
     The ramp's width *D* is a fixed point: it sets the queue, the queue the round-trip time and the
@@ -164,7 +169,7 @@ def redopt(link: Link, kappa: float = 1.0) -> RedParameters:
     for _ in range(200):
         queue = middle * width
         p = drop_probability(link, queue)
-        weight = averaging_weight(link, p, queue)
+        weight = averaging_weight(link, p, queue, largest_weight)
         rate = (link.rate - link.unresponsive * (1 - p)) / (8 * link.packet)
         rtt = sum(link.rtts) / len(link.rtts) + queue * link.packet * 8 / link.rate
         wanted = kappa * link.flows * (1 + 1 / (weight * rate * rtt)) / link.segments_per_ack

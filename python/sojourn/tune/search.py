@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import temporary
+from sojourn.metrics import spelled
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
 from sojourn.study.cluster import Place, connected
 from sojourn.study.comparison import Comparison, compare
-from sojourn.study.expression import parse
-from sojourn.study.metrics import spelled
 from sojourn.study.progress import Report
-from sojourn.study.question import sensible
+from sojourn.study.question import Asked, conditions, sensible
 from sojourn.study.session import Session
 from sojourn.tune.search_loop import Effort, Overall, Search
 from sojourn.tune.search_proof import Verdict, verdicts
@@ -125,11 +124,11 @@ def search(
     base = " ".join((queue or scenario.queue).split())
     space = Space.of(base, vary, scenario.policy_reader())
     rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in against))
-    conditions = parse(subject_to)
+    asked = Asked(spelled(objective), subject_to)
     references = list(dict.fromkeys((base, *rivals)))
-    if any(c.of == "best" for c in conditions) and FIFO not in references:
+    if any(c.of == "best" for c in conditions(subject_to)) and FIFO not in references:
         references.append(FIFO)
-    sensible(scenario, spelled(objective), conditions, references)
+    sensible(scenario, asked, references)
     for reference in references:
         scenario.with_queue(reference).plan()
     effort = effort or Effort()

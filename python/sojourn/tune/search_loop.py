@@ -16,8 +16,8 @@ from sojourn.metrics import direction, unit
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import StudyError, StudyInterrupted
-from sojourn.study.expression import parse
 from sojourn.study.progress import Progress, Report
+from sojourn.study.question import conditions
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
@@ -75,7 +75,7 @@ class Search:
         self.scenario = scenario
         self.space = space
         self.objective = objective
-        self.conditions = parse(subject_to)
+        self.conditions = conditions(subject_to)
         self.references = references
         self.effort = effort
         self.overall = overall

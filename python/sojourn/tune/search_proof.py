@@ -1,22 +1,20 @@
-"""How sure it is that what a search found is better: fresh seeds, paired tests, plain words."""
+"""How sure it is that what a search found is better: fresh seeds, paired runs, plain words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sojourn.stats import Interval, TTest, holm, paired_difference, paired_ratio, seeds_for_power
+from sojourn.stats import Gap, Interval, gaps, paired_ratio
 from sojourn.study import quantities
-from sojourn.study.answer import words
+from sojourn.study.answer import interest_told, words
 from sojourn.study.comparison import Comparison
-
-ALPHA = 0.05
-Outcome = Literal["better", "worse", "cannot be told"]
+from sojourn.study.ranking import Verdict as Outcome
+from sojourn.study.ranking import verdict
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,9 @@ class Verdict:
     outcome: Outcome
     sentence: str
     difference: Interval | None = None
-    """Of the objective, found minus rival, with its 95 % interval."""
-    p: float = math.nan
-    """Of no difference, Holm-corrected over all rivals."""
+    """Of the objective, found minus rival; the intervals of all rivals hold together."""
     needed: int | None = None
-    """Seeds that would probably show the difference measured, where it cannot be told."""
+    """About how many seeds would decide, where these do not and a number can be named."""
 
     @property
     def wins(self) -> bool:
@@ -47,7 +43,6 @@ class Verdict:
             "outcome": self.outcome,
             "sentence": self.sentence,
             "difference": limits,
-            "p_holm": None if math.isnan(self.p) else self.p,
             "seeds_needed": self.needed,
         }
 
@@ -55,33 +50,20 @@ class Verdict:
 def verdicts(proof: Comparison, found: str, rivals: Mapping[str, str]) -> list[Verdict]:
     """Judge what was found against each rival, named in words (`the default codel`).
 
-    Runs are paired by seed. The tests are Holm-corrected: each has to stand beside the others.
+    Runs are paired by seed; the intervals of all differences hold together.
     """
     values = proof.values(proof.by)
-    tests: dict[str, TTest | None] = {}
-    for rival in rivals:
-        x, y = _both(values[found], values[rival])
-        tests[rival] = paired_difference(x, y) if x.size > 1 else None
-    tested = [rival for rival, test in tests.items() if test is not None]
-    raw = [t.p for t in tests.values() if t is not None]
-    corrected = dict(zip(tested, map(float, holm(raw)), strict=True)) if raw else {}
+    pairs = [(values[found], values[rival]) for rival in rivals]
+    judged = gaps(pairs, proof.interest.at, proof.alpha)
     return [
-        _verdict(proof, found, rival, name, tests[rival], corrected.get(rival, math.nan))
-        for rival, name in rivals.items()
+        _verdict(proof, found, rival, name, gap)
+        for (rival, name), gap in zip(rivals.items(), judged, strict=True)
     ]
 
 
-def _both(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    both = np.isfinite(a) & np.isfinite(b)
-    return a[both], b[both]
-
-
-def _verdict(
-    proof: Comparison, found: str, rival: str, name: str, test: TTest | None, p: float
-) -> Verdict:
+def _verdict(proof: Comparison, found: str, rival: str, name: str, gap: Gap) -> Verdict:
     mine, theirs = proof.entry(found).feasible, proof.entry(rival).feasible
+    interval = gap.interval if math.isfinite(gap.interval.low) else None
     if mine != theirs:
         missing = found if theirs else rival
         reason = proof.entry(missing).reason
@@ -90,41 +72,32 @@ def _verdict(
             if mine
             else f"It misses the condition, which {name} meets ({reason})."
         )
-        gap = None if test is None else test.interval
-        return Verdict(rival, "better" if mine else "worse", text, gap, p)
-    if test is None:
-        return Verdict(rival, "cannot be told", f"With {name} there is nothing to compare.")
-    x, y = _both(proof.values(proof.by)[found], proof.values(proof.by)[rival])
-    figures = _figures(proof, x, y, test)
-    sign = -1.0 if proof.better == "lower" else 1.0
-    if p <= ALPHA:
-        good = sign * test.interval.estimate > 0
-        text = f"It {'beats' if good else 'is worse than'} {name}: {figures}, p = {p:.2g}."
-        return Verdict(rival, "better" if good else "worse", text, test.interval, p)
-    needed = _needed(x, y)
-    more = f" A difference as measured would take about {needed} seeds." if needed else ""
-    text = f"It cannot be told from {name} with {x.size} seeds: {figures}, p = {p:.2g}.{more}"
-    return Verdict(rival, "cannot be told", text, test.interval, p, needed)
+        return Verdict(rival, "better" if mine else "worse", text, interval)
+    if interval is None:
+        return Verdict(rival, "not decided", f"With {name} there is nothing to compare.")
+    figures = _figures(proof, found, rival, interval)
+    outcome = verdict(gap, proof.better)
+    text = {
+        "better": f"It beats {name}: {figures}.",
+        "worse": f"It is worse than {name}: {figures}.",
+        "as good as": f"It is as good as {name}: {figures}, within "
+        f"{interest_told(proof.by, proof.interest)}.",
+        "not decided": f"Whether it beats {name} is not decided with {interval.n} seeds: {figures}."
+        + (f" About {gap.seeds} seeds would decide." if gap.seeds else ""),
+    }[outcome]
+    return Verdict(rival, outcome, text, interval, gap.seeds)
 
 
-def _figures(
-    proof: Comparison, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], test: TTest
-) -> str:
+def _figures(proof: Comparison, found: str, rival: str, difference: Interval) -> str:
+    values = proof.values(proof.by)
+    both = np.isfinite(values[found]) & np.isfinite(values[rival])
+    x, y = values[found][both], values[rival][both]
     unit = proof.table.units.get(proof.by, "")
     here, there = (quantities.value(float(v.mean()), unit, proof.by) for v in (x, y))
-    gap = quantities.interval(test.interval, unit, proof.by)
+    gap = quantities.interval(difference, unit, proof.by)
     text = f"{words(proof.by)} {here} against {there}, difference {gap}"
     ratio = paired_ratio(x, y)
     if float(y.mean()) > 0 and math.isfinite(ratio.low) and math.isfinite(ratio.high):
         part = 100 * (ratio.estimate - 1)
         text += f" ({part:+.3g} %)"
     return text
-
-
-def _needed(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> int | None:
-    gaps = x - y
-    deviation = float(gaps.std(ddof=1))
-    mean = float(gaps.mean())
-    if deviation == 0 or mean == 0:
-        return None
-    return seeds_for_power(mean, deviation)

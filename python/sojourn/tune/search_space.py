@@ -19,10 +19,10 @@ from itertools import pairwise
 from typing import Any, Literal, cast
 
 from sojourn import _core
+from sojourn.metrics import nearest
 from sojourn.own.sources import Read, is_own
 from sojourn.own.text import own, read_file
 from sojourn.study.errors import StudyError
-from sojourn.study.metrics import nearest
 
 Scale = Literal["log", "linear"]
 Value = float | str

@@ -13,7 +13,13 @@ from functools import partial
 from typing import Any
 
 from sojourn.scenario import Scenario
-from sojourn.tune.redopt import UNRESPONSIVE_FACTOR, Link, RedParameters, redopt
+from sojourn.tune.redopt import (
+    LARGEST_WEIGHT,
+    UNRESPONSIVE_FACTOR,
+    Link,
+    RedParameters,
+    redopt,
+)
 
 #: Fraction bits of the average that `red` keeps with a given weight.
 _FRACTION = 1 << 24
@@ -219,22 +225,23 @@ def verified(
     words: str = "",
     progress: Callable[[Trial], None] | None = None,
     simulated: Callable[[int, float], None] | None = None,
+    largest_weight: float = LARGEST_WEIGHT,
 ) -> Verified:
     """REDopt's parameters, mended until a simulation accepts them.
 
     An average away from the middle means that the drop probability was estimated wrongly: ``max_p``
     is made from the measured one. Oscillation means that the ramp is too narrow for the feedback's
     delay: the factor ``kappa`` on its width grows. `seeds` runs of `duration` seconds judge each
-    setting. `words` are further words of ``red``, such as ``wait``. `progress` hears of each
-    setting that was judged, `simulated` how many were and which fraction of the next one's runs is
-    done.
+    setting; no averaging weight is above `largest_weight`. `words` are further words of ``red``,
+    such as ``wait``. `progress` hears of each setting that was judged, `simulated` how many were
+    and which fraction of the next one's runs is done.
     """
     if not 0 <= warmup < duration:
         raise ValueError(f"warmup: found {warmup:g}, expected less than the duration {duration:g}")
     if seeds < 1:
         raise ValueError(f"seeds: found {seeds}, expected at least 1")
     factor = UNRESPONSIVE_FACTOR if link.unresponsive else 1.0
-    parameters = redopt(link)
+    parameters = redopt(link, largest_weight=largest_weight)
     correction = 1.0
     trials: list[Trial] = []
     for _ in range(ROUNDS):
@@ -250,7 +257,7 @@ def verified(
         if trial.oscillation >= DEVIATION_BELOW:
             kappa *= max(1.15, min(2.0, trial.oscillation / DEVIATION_BELOW))
             kappa = min(kappa, LARGEST_KAPPA)
-        model = redopt(link, kappa)
+        model = redopt(link, kappa, largest_weight)
         # The probability that would have held the average in the middle, against the model's.
         share = (trial.average - parameters.minimum) / trial.width
         needed = 2 * parameters.max_p * min(max(share, 0.05), 1.5)

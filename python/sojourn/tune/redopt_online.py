@@ -1,0 +1,134 @@
+"""REDopt on-line: RED whose parameters follow the number of flows, which it estimates.
+
+Ours. REDopt is RED set for a known number of TCP flows (ISCC 2001). Here the queue estimates that
+number from its own losses: by the formula that gives REDopt its drop probability, so many flows
+lose such a share of their packets on a link that is as full. The setting is that of
+:func:`sojourn.tune.redopt.redopt` for the estimate, in steps of a tenth.
+
+Drops are spaced with gaps uniform from 1 to 2/p - 1, so that the ramp's probability is the share
+that is dropped, as REDopt's ``max_p`` supposes; RED's own spacing drops twice as many.
+
+Invariants: no early drop below the lower threshold; every arrival is dropped at the upper one and
+beyond the setting's buffer; the parameters change only when the timer fires.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import sojourn
+
+# Relative, so that the model belongs to the queue's sources, which results are kept under.
+from .redopt import Link, flows_at, redopt
+
+PLACE = f'"{Path(__file__).resolve()}:RedoptOnline"'
+"""How a scenario names this queue."""
+STEP = 1.1
+"""Between numbers of flows for which the parameters differ."""
+
+
+@sojourn.queue(
+    "redopt_online",
+    period="1s",
+    rate="10mbit",
+    rtt="150ms",
+    unresponsive="0%",
+    packet="1514b",
+    memory="10s",
+    flows=16,
+    limit="5000p",
+)
+class RedoptOnline:
+    """RED whose parameters follow the number of flows, which it estimates from its own losses."""
+
+    def __init__(self, params: Any, draws: Any) -> None:
+        """Begins with the parameters for `flows`."""
+        self.p, self.draws = params, draws
+        self.link = Link(
+            rate=params.rate,
+            rtts=(params.rtt / 1e9,),
+            flows=params.flows,
+            packet=params.packet,
+            unresponsive=params.unresponsive * params.rate,
+        )
+        self.average, self.idle_since = 0.0, 0
+        self.since_drop, self.draw = 0, 0.0
+        self.arrivals = self.drops = self.carried = self.seen = self.seconds = 0.0
+        self.step, self.red = 0, redopt(self.link)
+        self._set(params.flows)
+
+    def _set(self, flows: float) -> None:
+        step = round(math.log(flows) / math.log(STEP))
+        if step != self.step:
+            self.step = step
+            self.red = redopt(replace(self.link, flows=STEP**step))
+
+    def enqueue(self, now: int, packet: Any, queue: Any) -> Any:  # noqa: ARG002 - the contract's
+        """RED's decision (Floyd, Jacobson 1993), with a spacing of our own."""
+        backlog, weight = len(queue), self.red.weight
+        if self.idle_since:
+            # As if packets had left an empty queue meanwhile.
+            packets = (now - self.idle_since) * self.p.rate / (8e9 * self.p.packet)
+            self.average *= (1 - weight) ** packets
+            self.idle_since = 0
+        self.average += weight * (backlog - self.average)
+        self.arrivals += 1
+        self.seen += backlog
+        if self._accepts(backlog):
+            return sojourn.ACCEPT
+        self.drops += 1
+        return sojourn.DROP
+
+    def _accepts(self, backlog: int) -> bool:
+        low, high = self.red.minimum, self.red.maximum
+        if backlog >= self.red.limit or self.average >= high:
+            return False
+        if self.average < low:
+            self.since_drop = 0
+            return True
+        probability = self.red.max_p * (self.average - low) / (high - low)
+        if self.since_drop == 0:
+            self.draw = self.draws.uniform()
+        self.since_drop += 1
+        if self.since_drop * probability < probability + 2 * self.draw * (1 - probability):
+            return True
+        self.since_drop = 0
+        return False
+
+    def dequeue(self, now: int, queue: Any) -> Any:
+        """First in, first out."""
+        packet = queue.pop()
+        if packet is None:
+            self.idle_since = self.idle_since or now
+        else:
+            self.carried += packet.bytes
+        return packet
+
+    def on_timer(self, now: int, queue: Any) -> None:  # noqa: ARG002 - the contract's
+        """Estimates the number of flows, and takes the parameters for it."""
+        self.seconds += 1
+        if self.arrivals and self.carried:
+            # A loss that was not seen yet counts as half of one.
+            loss = max(self.drops, 0.5) / self.arrivals
+            rate = min(8 * self.carried / self.seconds, self.p.rate)
+            if rate > self.link.unresponsive:
+                link = replace(self.link, rate=rate)
+                waiting = self.seen / self.arrivals * rate / self.p.rate
+                self._set(min(max(flows_at(link, loss, waiting), 1.0), 1e6))
+        forgetting = math.exp(-1e9 / self.p.memory)
+        for name in ("arrivals", "drops", "carried", "seen", "seconds"):
+            setattr(self, name, getattr(self, name) * forgetting)
+
+    def state(self) -> dict[str, int]:
+        """The estimate and the parameters; the average and the probability in millionths."""
+        return {
+            "flows": round(STEP**self.step),
+            "min": self.red.minimum,
+            "max": self.red.maximum,
+            "limit": self.red.limit,
+            "max_p": round(1e6 * self.red.max_p),
+            "average": round(1e6 * self.average),
+        }
