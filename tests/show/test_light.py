@@ -19,7 +19,7 @@ CSS = Path(__file__).parents[2] / "python/sojourn/show/html/page.css"
 def test_the_rooms_are_light_until_used() -> None:
     code = (
         "import sys, sojourn, sojourn.study, sojourn.stats, sojourn.show, sojourn.study.errors\n"
-        "import sojourn.study.progress, sojourn.study.metrics, sojourn.study.expression\n"
+        "import sojourn.study.progress, sojourn.study.metrics, sojourn.scenario.condition\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -137,6 +137,8 @@ def test_comparison_says_everything(comparison: Comparison) -> None:
         "Which queue at uplink has the lowest 95th percentile of the queueing delay",
         "95th percentile of the queueing delay: ",
         "sojourn compare scenario.toml",
+        "as good as",
+        "beyond the smallest difference of interest, 5 %, at least 0.1 ms (our choice)",
         "'pfifo limit 1000p' codel fq_codel",
         "What each metric means",
         "95th percentile of the queueing delay.",

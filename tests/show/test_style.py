@@ -51,7 +51,7 @@ TO_XYZ = np.array(
         [0.0193339, 0.1191920, 0.9503041],
     ]
 )
-LOOKS = range(2 * len(COLOURS))
+LOOKS = range(max(style.QUEUES.values()) + 1)
 
 
 def linear(colour: str) -> Array:

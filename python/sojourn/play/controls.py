@@ -186,8 +186,9 @@ def _with_delay(netem: str | None, delay: int) -> str:
     """The impairments with another delay."""
     tokens = (netem or "").split()
     text = _core.format_quantity("time", delay)
-    if "delay" in tokens:
-        tokens[tokens.index("delay") + 1] = text
+    word = next((word for word in ("delay", "latency") if word in tokens), None)
+    if word is not None:
+        tokens[tokens.index(word) + 1] = text
     else:
         tokens = ["delay", text, *tokens]
     return " ".join(tokens)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.metrics import labelled
+from sojourn.metrics import label, labelled
 from sojourn.plans import store_in
 from sojourn.scenario import Run, Scenario
 from sojourn.scenario.summary import format_value
@@ -190,10 +190,29 @@ def rounded(values: Any) -> list[float | None]:
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in map(float, values)]
 
 
+Place = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Of numbers: prefix of their columns, name, and the metrics with their labels."""
+
+
+def _asked_first(places: list[Place], by: str | None) -> list[Place]:
+    """Puts the metric that the scenario asks about first, and its place."""
+    if by is None:
+        return places
+    owner, _, metric = by.rpartition(".")
+    found: list[Place] = []
+    for prefix, place, wanted in places:
+        if owner in (prefix.removesuffix("."), place):
+            rest = tuple(pair for pair in wanted if pair[0] != metric)
+            found.insert(0, (prefix, place, ((metric, label(metric)), *rest)))
+        else:
+            found.append((prefix, place, wanted))
+    return found
+
+
 def _rows(run: Run) -> list[Json]:
     """What the run measured: place, name, value, and the value as a text."""
     plan = run.scenario.plan()
-    places = [("", run.scenario.bottleneck, labelled("live.link"))]
+    places: list[Place] = [("", run.scenario.bottleneck, labelled("live.link"))]
     for group in plan["groups"]:
         goodput = "goodput" if group["transport"]["protocol"] == "tcp" else "udp_goodput"
         places.append(
@@ -203,8 +222,8 @@ def _rows(run: Run) -> list[Json]:
         name = store["name"]
         places.append((f"{name}.", name, labelled("live.store")))
     rows = []
-    for prefix, place, wanted in places:
-        for metric, label in wanted:
+    for prefix, place, wanted in _asked_first(places, run.scenario.question.by):
+        for metric, short in wanted:
             value = run.metrics.get(prefix + metric)
             if value is None or not math.isfinite(value):
                 continue
@@ -212,7 +231,7 @@ def _rows(run: Run) -> list[Json]:
             rows.append(
                 {
                     "place": place,
-                    "name": label,
+                    "name": short,
                     "value": float(value),
                     "text": format_value(float(value), unit, metric),
                 }

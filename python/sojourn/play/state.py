@@ -72,9 +72,13 @@ class State:
 
     @classmethod
     def of(cls, scenario: Scenario) -> State:
-        """A page for this scenario, and for the files that it names."""
-        pinned = BETTER if scenario.queue.split()[:1] in (["pfifo"], ["bfifo"]) else PINNED
-        return cls(scenario.detached(), pinned)
+        """A page for this scenario, and for the files that it names.
+
+        It is compared with the first other queue that its question names.
+        """
+        usual = BETTER if scenario.queue.split()[:1] in (["pfifo"], ["bfifo"]) else PINNED
+        asked = [queue for queue in scenario.question.queues if queue != scenario.queue]
+        return cls(scenario.detached(), next(iter(asked), usual))
 
     @classmethod
     def read(cls, fragment: str, files: Mapping[str, bytes] | None = None) -> State:

@@ -6,5 +6,6 @@ from sojourn.show.publish import page_of as page_of
 from sojourn.show.publish import paper_report as paper_report
 from sojourn.show.publish import report as report
 from sojourn.show.style import save as save
+from sojourn.show.terminal import print_across as print_across
 from sojourn.show.terminal import print_claims as print_claims
 from sojourn.show.terminal import print_comparison as print_comparison

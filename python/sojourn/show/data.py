@@ -144,5 +144,5 @@ def by_level(results: Results, factor: str) -> dict[str, list[Any]]:
         return {results.name: list(results.runs())}
     if factor not in results.factors:
         raise StudyError(f"no factor `{factor}`; there are {', '.join(results.factors)}")
-    levels = dict.fromkeys(cell["factors"][factor] for cell in results.manifest.cells)
+    levels = dict.fromkeys(levels[factor] for levels, _, _ in results.manifest.runs())
     return {str(level): results.runs(**{factor: level}) for level in levels}

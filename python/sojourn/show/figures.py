@@ -23,6 +23,9 @@ from sojourn.study.errors import StudyError
 from sojourn.study.results import Results
 from sojourn.study.table import Table
 
+LINE = 44
+"""Characters of an axis's label in a column's width."""
+
 __all__ = ["bars", "box", "cdf", "draw_over", "over", "save", "series", "svg", "tradeoff"]
 
 
@@ -38,9 +41,10 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     found = {k: mean_interval(v) for k, v in groups.items() if v.size}
     means = [i.estimate for i in found.values()]
     scale = labels.scale_of(column, table.unit(column), means)
-    places = quantities.decimals(
+    places = quantities.decimals_of_each(
         [scale.apply(m) for m in means], [scale.apply(i.half_width) for i in found.values()]
     )
+    digits = dict(zip(found, places, strict=True))
     wide = style.wide(means)
     with style.styled():
         figure = style.figure(width, 0.6 + 0.27 * len(groups))
@@ -63,12 +67,12 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
             mean, colour = scale.apply(i.estimate), style.colour(looks[row])
             if not wide:
                 axes.barh(row, mean, height=0.62, color=colour, alpha=0.85)
-            text = quantities.number(mean, places)
+            text = quantities.number(mean, digits[name])
             if i.n > 1:
                 reach = [[mean - scale.apply(i.low)], [scale.apply(i.high) - mean]]
                 axes.errorbar(mean, row, xerr=reach, color=colour if wide else "#222222",
                               linewidth=0.9, capsize=2.5)  # fmt: skip
-                text += f" ± {quantities.number(scale.apply(i.half_width), places)}"
+                text += f" ± {quantities.number(scale.apply(i.half_width), digits[name])}"
             if wide:
                 axes.plot(mean, row, style.marker(looks[row]), color=colour)
             axes.annotate(text, (1, row), **aside)
@@ -76,7 +80,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
         axes.set_ylim(len(groups) - 0.5, -0.5)
         axes.grid(visible=wide, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(labels.axis(column, scale))
+        axes.set_xlabel(labels.wrap(labels.axis(column, scale), LINE))
         if wide:
             style.logarithmic(axes, "x")
         elif all(m >= 0 for m in means):
@@ -168,7 +172,7 @@ def cdf(
         else:
             axes.set_ylim(0, 1.01)
             axes.set_ylabel(f"Share {'of packets ' * (metric == 'sojourn')}at or below")
-        axes.set_xlabel(labels.axis(metric, scale))
+        axes.set_xlabel(labels.wrap(labels.axis(metric, scale), LINE))
         style.legend_above(figure, axes)
     return figure
 

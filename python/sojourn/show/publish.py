@@ -6,18 +6,21 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
 from sojourn.metrics import view
 from sojourn.show import figures, style
-from sojourn.show.html import comparison, run, study
+from sojourn.show.html import across, comparison, run, study
 from sojourn.show.html.blocks import Page
 from sojourn.show.html.render import write
 from sojourn.show.html.study import axes, interesting
 from sojourn.study import disk
+from sojourn.study.across import AcrossEngines
 from sojourn.study.comparison import Comparison
 from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.question import asked
 from sojourn.study.results import Results
 
 REPORT = "report.html"
@@ -27,8 +30,10 @@ FIGURES = "figures"
 def page_of(results: Results) -> Page:
     """Return the page that suits what a folder holds."""
     if results.kind == "comparison":
-        question = results.manifest.question
-        return comparison.page(Comparison(results.table(), question["by"], question["subject_to"]))
+        question = asked(results.manifest.question)
+        if len(results.manifest.engines) > 1:
+            return across.page(AcrossEngines(results.table(), **question))
+        return comparison.page(Comparison(results.table(), **question))
     if not results.factors and len(results.runs()) == 1:
         return run.page(results)
     return study.page(results)
@@ -53,7 +58,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
     across, rest = axes(table)
     metrics = interesting(table)[:6]
     if results.kind == "comparison":  # what the queues are ranked by is what was asked
-        metrics = list(dict.fromkeys([results.manifest.question["by"], *metrics]))
+        metrics = list(dict.fromkeys([table.metric(results.manifest.question["by"]), *metrics]))
     for metric in metrics:
         name = metric.replace(".", "-").replace("_", "-")
         if across is None:
@@ -72,12 +77,18 @@ def report(
     out: str | Path | None = None,
     formats: Sequence[str] = ("png", "svg", "pdf"),
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    question: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Write the page and the figures of a results folder; returns what was written, the page first.
 
     They go into the folder itself, or into `out`. `progress` is told how many figures are drawn.
+    `question` has `by`, `subject_to` or `smallest` in place of those that the runs were made for.
     """
     results = Results.open(folder)
+    asked_for = dict(results.manifest.question)
+    if question.get("by", asked_for.get("by")) != asked_for.get("by"):
+        asked_for.pop("smallest", None)  # it is a difference of the other metric
+    results.manifest.question = {**asked_for, **question}
     if not results.runs():
         raise ResultsError(
             results.folder, "no run of this study is there yet; the command that began it goes on"

@@ -51,6 +51,7 @@ QUEUES = {
     "pi2": 13,
     "bfifo": 14,
     "dualpi2": 15,
+    "tbf": 16,
 }
 """Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
 and lines: mostly those of the discipline's nearest relative."""

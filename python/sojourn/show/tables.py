@@ -50,6 +50,9 @@ def fitting(
     view = of_rows(rows, columns, title)
     if max((len(str(row.get(columns[-1], ""))) for row in rows), default=0) > READABLE:
         view.columns[-1].min_width = READABLE
+    for name, column in zip(columns, view.columns, strict=True):
+        # A column of single words cannot become narrower; the others give way first.
+        column.no_wrap = all(" " not in str(row.get(name, "")) for row in (*rows, {name: name}))
     measured = Measurement.get(console, console.options.update(width=10_000), view)
     return view if measured.minimum <= console.width else _blocks(rows, columns, title)
 

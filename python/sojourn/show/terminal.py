@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,16 +11,15 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from sojourn.scenario.engine import limits_told
 from sojourn.show import tables
-from sojourn.stats import Interval, Judgement
+from sojourn.stats import Claim, Finding, Interval, Judgement
 from sojourn.study import quantities
-from sojourn.study.answer import table_metrics
+from sojourn.study.across import AcrossEngines
+from sojourn.study.answer import interest_told, table_metrics
 from sojourn.study.comparison import Comparison
 from sojourn.study.contrast import Contrast, Contrasts
 from sojourn.study.table import Table
-
-MANY_SEEDS = 1000
-"""Beyond this the number of seeds wanted is not shown: there is hardly a difference."""
 
 BADGES = {
     "holds": ("holds", "bold green"),
@@ -37,9 +36,12 @@ def aligned(
     scale = quantities.scale(unit, [i.estimate for i in found], metric)
     means = [scale.apply(i.estimate) for i in found]
     halves = [scale.apply(i.half_width) for i in found]
-    places = quantities.decimals(means, halves)
-    left = [quantities.number(m, places) for m in means]
-    right = [quantities.number(h, places) if math.isfinite(h) else "" for h in halves]
+    places = quantities.decimals_of_each(means, halves)
+    left = [quantities.number(m, p) for m, p in zip(means, places, strict=True)]
+    right = [
+        quantities.number(h, p) if math.isfinite(h) else ""
+        for h, p in zip(halves, places, strict=True)
+    ]
     wide = max(map(len, right), default=0)
     texts = []
     for a, b in zip(left, right, strict=True):
@@ -51,7 +53,7 @@ def aligned(
 def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable:
     """Return the ranked table of a comparison."""
     table = tables.table()
-    table.add_column("rank", justify="right")
+    table.add_column("group")
     table.add_column(c.noun, overflow="fold", max_width=44)
     columns = []
     for metric in metrics or table_metrics(c):
@@ -62,9 +64,9 @@ def comparison(c: Comparison, metrics: Sequence[str] | None = None) -> RichTable
         table.add_column(f"{column}{mark}\n{scale.unit}", justify="right", no_wrap=True)
         columns.append(texts)
     for row, entry in enumerate(c.entries):
-        rank = str(entry.rank) if entry.rank else quantities.NOTHING
-        style = "bold" if entry.rank == 1 else "dim" if not entry.feasible else ""
-        cells = [Text(rank), Text(entry.choice), *(Text(texts[row]) for texts in columns)]
+        style = "bold" if entry in c.winners else "dim" if not entry.feasible else ""
+        group = Text(entry.letters or quantities.NOTHING)
+        cells = [group, Text(entry.choice), *(Text(texts[row]) for texts in columns)]
         table.add_row(*cells, style=style)
     return table
 
@@ -78,12 +80,62 @@ def print_comparison(
     console.print(_fitting(c, console))
     notes = [
         (
-            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. "
-            f"{c.noun.capitalize()}s that cannot be told apart (paired by seed, Holm-corrected) "
-            "share a rank."
+            f"Mean over {len(c.seeds)} seeds ± half of the 95 % interval. Of two {c.noun}s that "
+            "share a letter neither is better: better is a paired difference whose simultaneous "
+            f"95 % interval is wholly beyond {interest_told(c.by, c.interest)}."
         )
     ]
     notes += [f"{e.choice}: {e.reason}" for e in c.entries if e.reason]
+    for note in notes:
+        console.print(Text(note, style="dim"))
+
+
+def across(a: AcrossEngines, metrics: Sequence[str]) -> RichTable:
+    """Return the table of a comparison by several engines: a row for each choice and engine."""
+    table = tables.table()
+    table.add_column(a.first.noun, overflow="fold", max_width=30)
+    table.add_column("engine")
+    table.add_column("group")
+    rows = a.rows
+    columns = []
+    for metric in metrics:
+        scale, texts = aligned((r.value(metric, a.by) for r in rows), a.unit(metric), metric)
+        mark = {"lower": " ↓", "higher": " ↑"}[a.first.better] if metric == a.by else ""
+        table.add_column(f"{metric}{mark}\n{scale.unit}", justify="right", no_wrap=True)
+        columns.append(texts)
+    last = ""
+    for at, row in enumerate(rows):
+        group = row.entry.letters or quantities.NOTHING
+        best = row.entry in a.engines[row.engine].winners
+        style = "bold" if best else "dim" if not row.entry.feasible else ""
+        name = row.choice if row.choice != last else ""
+        last = row.choice
+        cells = [Text(name), Text(row.engine), Text(group), *(Text(t[at]) for t in columns)]
+        table.add_row(*cells, style=style)
+    return table
+
+
+def print_across(a: AcrossEngines, console: Console | None = None) -> None:
+    """Print what each engine answers, the one table, and what the engines cannot say."""
+    console = console or _console()
+    console.print(Text(a.answer()))
+    metrics = a.table_metrics()
+    table = across(a, metrics)
+    while len(metrics) > 1 and _width(table) > console.width:
+        metrics.pop()
+        table = across(a, metrics)
+    console.print(table)
+    seeds, noun = len(a.first.seeds), a.first.noun
+    notes = [
+        (
+            f"Mean over {seeds} seeds ± half of the 95 % interval. Letters are of each engine's "
+            f"own runs: of two {noun}s that share one neither is better by more than "
+            f"{interest_told(a.by, a.first.interest)}, by the simultaneous 95 % interval. "
+            f"{quantities.NOTHING}: not measured by that engine."
+        )
+    ]
+    notes += [f"{r.choice}, {r.engine}: {r.entry.reason}" for r in a.rows if r.entry.reason]
+    notes += limits_told(a.limits)
     for note in notes:
         console.print(Text(note, style="dim"))
 
@@ -110,7 +162,7 @@ def mean_of(table: Table) -> str:
     """Return what a table of means is of."""
     seeds = len(table.seeds)
     if seeds == 1:
-        return "One run of each: no interval, and nothing can be told apart."
+        return "One run of each: no interval, and nothing is decided."
     return f"Mean over {seeds} seeds ± half of the 95 % interval."
 
 
@@ -179,7 +231,7 @@ def _width(table: RichTable) -> int:
     return Measurement.get(free, free.options, table).maximum
 
 
-_SPARE = (frozenset({0}), frozenset({0, 2, 5}), frozenset({0, 2, 3, 5}))
+_SPARE = (frozenset({0}), frozenset({0, 2}), frozenset({0, 2, 4}))
 """What a table of contrasts does without where there is little room: first the level's own mean."""
 
 
@@ -210,7 +262,7 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
             shown = tables.table(None if level is None else f"{level}, against {c.baseline}")
             _factors(shown, heads, names)
             columns = (
-                f"{c.metric}\n{scale.unit}", f"difference\n{scale.unit}", "\n%", "p", "verdict",
+                f"{c.metric}\n{scale.unit}", f"difference\n{scale.unit}", "\n%", "verdict",
                 "seeds\nwanted",
             )  # fmt: skip
             kept = [at for at in range(len(columns)) if at not in left_out]
@@ -226,17 +278,17 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
         console.print(next((t for t in tries if _width(t) <= console.width), tries[-1]))
     console.print(
         Text(
-            f"Difference to {c.baseline}: mean [95 % interval], runs paired by seed. p is Holm-"
-            f"corrected over all rows; a verdict needs p <= {c.alpha:g}. With the seeds wanted, a "
-            "difference as large as measured would be seen with a probability of 80 %.",
+            f"Difference to {c.baseline}: mean [interval], runs paired by seed; all intervals "
+            f"hold together with {100 * (1 - c.alpha):g} %. A verdict needs an interval wholly "
+            f"beyond or wholly within the smallest difference of interest, {c.smallest}.",
             style="dim",
         )
     )
-    if any(row.verdict == "seeds alike" for row in c.rows):
+    if any(row.exact for row in c.rows):
         console.print(
             Text(
-                "Seeds alike: nothing in these cells is random, so that every seed gave the same "
-                "values. The difference is exact there, and nothing says how far chance moves it.",
+                "A difference without an interval is exact: every seed gave the same, because "
+                "nothing in these cells is random.",
                 style="dim",
             )
         )
@@ -245,29 +297,19 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
 def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]:
     low, high = (scale.apply(x) for x in (row.difference.low, row.difference.high))
     gap = quantities.number(scale.apply(row.difference.estimate), places)
-    if math.isfinite(low):
+    if math.isfinite(low) and not row.exact:
         gap += f" [{quantities.number(low, places)}, {quantities.number(high, places)}]"
     part = quantities.number(100 * row.change, 1)
     return [
         Text(quantities.number(scale.apply(row.mean), places)),
         Text(gap),
         Text(f"+{part}" if row.change > 0 and float(part) else part),
-        Text(_p(row.p)),
-        Text(row.verdict, style="bold" if row.verdict in ("less", "more") else ""),
-        Text(_wanted(row)),
+        Text(row.verdict, style="bold" if row.verdict in _DIFFERS else ""),
+        Text(str(row.seeds or "")),
     ]
 
 
-def _wanted(row: Contrast) -> str:
-    if row.verdict != "cannot be told" or row.difference.n < 2:
-        return ""
-    return str(row.seeds) if row.seeds and row.seeds <= MANY_SEEDS else f">{MANY_SEEDS}"
-
-
-def _p(p: float) -> str:
-    if not math.isfinite(p):
-        return quantities.NOTHING
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+_DIFFERS = ("better", "worse", "more", "less")
 
 
 def _number(text: str) -> bool:
@@ -278,8 +320,26 @@ def _number(text: str) -> bool:
     return True
 
 
-def claims(judgements: Sequence[Judgement], units: Mapping[str, str] | None = None) -> RichTable:
-    """Return the verdicts on a study's claims, with the numbers beside the paper's."""
+Asides = Callable[[Claim], Sequence[str]]
+"""What stands beside a claim's verdict, a line each."""
+MOST_PARTS = 12
+"""Beyond this the parts of a conjunction are on the page alone."""
+
+
+def no_asides(_claim: Claim) -> Sequence[str]:
+    """Nothing beside a verdict."""
+    return ()
+
+
+def claims(
+    judgements: Sequence[Judgement],
+    units: Mapping[str, str] | None = None,
+    asides: Asides = no_asides,
+) -> RichTable:
+    """Return the verdicts on a study's claims, with the numbers beside the paper's.
+
+    The parts of a conjunction stand below it and have no verdicts.
+    """
     table = tables.table(show_lines=False)
     table.add_column("finding", ratio=3, overflow="fold")
     table.add_column("paper", ratio=2, overflow="fold")
@@ -290,10 +350,25 @@ def claims(judgements: Sequence[Judgement], units: Mapping[str, str] | None = No
         table.add_row(
             Text(j.claim.text),
             Text(j.claim.published),
-            Text(here(j, units or {})),
+            Text("\n".join([here(j, units or {}), *asides(j.claim)])),
             Text(word, style=style),
         )
+        below = parts(j)
+        for name, finding in below.items() if len(below) <= MOST_PARTS else ():
+            told = f"{finding.interval}, predicted {finding.region}"
+            table.add_row(
+                *(Text(text, style="dim") for text in (f"  {name}", "", told, finding.where))
+            )
     return table
+
+
+def parts(j: Judgement) -> dict[str, Finding]:
+    """Return the worst quantity of each part of a conjunction, with its simultaneous interval."""
+    found: dict[str, list[Finding]] = {}
+    for finding in j.simultaneous:
+        if finding.part:
+            found.setdefault(finding.part, []).append(finding)
+    return {part: worst(listed) for part, listed in found.items()} if len(found) > 1 else {}
 
 
 def here(j: Judgement, units: Mapping[str, str]) -> str:
@@ -324,13 +399,18 @@ def region(r: Any, unit: str, metric: str) -> str:
     return f"{low} to {high}"
 
 
-def decisive(j: Judgement) -> Any:
+def decisive(j: Judgement) -> Finding:
     """Return the quantity that decides a claim: one outside, else one that reaches across."""
+    return worst(j.findings)
+
+
+def worst(findings: Sequence[Finding]) -> Finding:
+    """Return the quantity that speaks most against a claim."""
     order = {"outside": 0, "across": 1, "inside": 2}
-    return min(j.findings, key=lambda f: (order[f.where], _slack(f)))
+    return min(findings, key=lambda f: (order[f.where], _slack(f)))
 
 
-def _slack(finding: Any) -> float:
+def _slack(finding: Finding) -> float:
     """How far from the region's edge the estimate lies, in half widths: the least is decisive."""
     i, r = finding.interval, finding.region
     away = min(abs(i.estimate - b) for b in r.bounds()) if r.bounds() else math.inf
@@ -344,10 +424,11 @@ def print_claims(
     judgements: Sequence[Judgement],
     units: Mapping[str, str] | None = None,
     console: Console | None = None,
+    asides: Asides = no_asides,
 ) -> None:
     """Print the verdicts and how many there are of each."""
     console = console or _console()
-    console.print(claims(judgements, units))
+    console.print(claims(judgements, units, asides))
     counts = []
     for verdict, (word, _) in BADGES.items():
         number = sum(j.verdict == verdict for j in judgements)
@@ -369,7 +450,8 @@ def confidence(judgements: Sequence[Judgement]) -> str:
     span = low if low == high else f"{low} to {high}"
     return (
         f"In brackets: intervals over seeds of {span} % confidence, Holm-corrected so that all "
-        "claims together err with 5 % at most."
+        "claims together err with 5 % at most, and Bonferroni-corrected among the quantities of a "
+        "claim unless it holds, for which all of them have to be inside."
     )
 
 

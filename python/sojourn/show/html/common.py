@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from sojourn.metrics import find
+from sojourn.scenario.engine import limits_told
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
@@ -44,6 +45,11 @@ def simulated(results: Results) -> str:
         return ""
     cut = f", the first {warmup} not measured" if isinstance(warmup, str) else ""
     return f"{duration} simulated{cut}"
+
+
+def limits(results: Results) -> list[Block]:
+    """Return what the results cannot say, by the engines that made them."""
+    return [Text(line, "note") for line in limits_told(results.manifest.limits)]
 
 
 def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
@@ -117,11 +123,18 @@ def repeat_section(results: Results, commands: Sequence[str]) -> Section:
     machine = m.machine
     runs = results.runs()
     seconds = sum(float(r.about.get("seconds", 0)) for r in runs)
+    hashed = "hash of the sources that decide results"
+    engines = [("engine", f"{m.engine} ({hashed})")]
+    if len(m.engines) > 1:
+        engines = [
+            (f"engine {e['name']}", f"{e['fingerprint']} ({hashed}), version {e['version']}")
+            for e in m.engines
+        ]
     facts = [
         ("seeds", seeds_text(m.seeds)),
         ("runs", f"{len(runs)} of {len(results.keys)}, {seconds:.1f} s of computing in all"),
         ("Sojourn", m.version),
-        ("engine", f"{m.engine} (hash of the sources that decide results)"),
+        *engines,
         *((name, text) for name, text in m.versions.items()),
         ("machine", f"{machine.get('processor')}, {machine.get('cores')} cores"),
         ("system", f"{machine.get('system')} {machine.get('release')}"),

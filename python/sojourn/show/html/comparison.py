@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from sojourn.engines import SIM
 from sojourn.metrics import view
 from sojourn.scenario import NoKernelEquivalent, ScenarioError
 from sojourn.scenario.serve import serve_command
@@ -12,8 +13,9 @@ from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
 from sojourn.study import quantities
-from sojourn.study.answer import blind, table_metrics, words
+from sojourn.study.answer import blind, interest_told, table_metrics, words
 from sojourn.study.comparison import Comparison
+from sojourn.study.durability import caution
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
 from sojourn.study.results import Results
@@ -32,7 +34,10 @@ def page(c: Comparison) -> Page:
     lead: list[Block] = [
         Text(f"Which {subject} has the {extreme} {words(c.by)}{condition}?", "question"),
         Text(c.answer(), "answer"),
+        *common.limits(results),
     ]
+    if told := caution(c, lambda levels: results.scenario_of(**levels)):
+        lead.append(Text(told, "warning"))
     if results.missing:
         lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
     parts = [f"{len(c.choices)} {c.noun}s", f"{len(c.seeds)} seeds", common.simulated(results)]
@@ -47,7 +52,8 @@ def page(c: Comparison) -> Page:
         common.scenario_section(results, common.resolved_queues(results)),
         common.metrics_section(c.shown_metrics),
         common.repeat_section(
-            results, [_command(c), f"sojourn report {common.quoted(str(results.folder))}"]
+            results,
+            [command(c, _other(results)), f"sojourn report {common.quoted(str(results.folder))}"],
         ),
     ]
     return Page(
@@ -65,25 +71,20 @@ def _ranking(c: Comparison) -> list[Block]:
     short = c.short
     looks = dict(zip(names, style.slots(names), strict=True))
     entries = c.entries
-    heads: list[tuple[str, str]] = [("rank", ""), (c.noun, "")]
+    heads: list[tuple[str, str]] = [("group", ""), (c.noun, "")]
+    winners = c.winners
     columns: list[list[Cell]] = [
-        [
-            Cell(str(e.rank) if e.rank else quantities.NOTHING, numeric=True, strong=e.rank == 1)
-            for e in entries
-        ],
+        [Cell(e.letters or quantities.NOTHING, strong=e in winners) for e in entries],
         [
             Cell(
                 short[e.choice],
                 colour=looks[e.choice],
-                strong=e.rank == 1,
+                strong=e in winners,
                 sub=e.choice if short[e.choice] != e.choice else "",
             )
             for e in entries
         ],
     ]
-    if len(c.seeds) > 1:
-        heads.append(("same", ""))
-        columns.append([Cell(e.letters or quantities.NOTHING) for e in entries])
     for metric in table_metrics(c, 5 if "." in c.by else 6):
         found = [e.value if metric == c.by else e.metrics[metric] for e in entries]
         head, cells = common.column(found, metric, c.table.units.get(metric, ""))
@@ -92,14 +93,17 @@ def _ranking(c: Comparison) -> list[Block]:
         if metric == c.by and len(c.seeds) > 1:
             heads.append(("to the best", head[1]))
             columns.append(_differences(c))
+            heads.append(("", ""))
+            columns.append([Cell(e.verdict or quantities.NOTHING) for e in entries])
     rows = list(map(list, zip(*columns, strict=True)))
     out = [at for at, e in enumerate(entries) if not e.feasible]
     noun = c.noun
     told = (
         f"{noun.capitalize()}s met the same seeds, hence the same arrivals, and are compared pair "
-        f"by pair; the p values are Holm-corrected over all pairs. {noun.capitalize()}s with a "
-        f"letter in common cannot be told apart; a {noun}'s rank is one more than the number of "
-        f"{noun}s that are clearly better."
+        f"by pair; the intervals of all differences hold together (Bonferroni). One {noun} is "
+        "better than another if the whole interval is beyond the smallest difference of interest, "
+        f"{interest_told(c.by, c.interest)}; as good as it if the whole interval is within it; not "
+        f"decided otherwise. Of two {noun}s that share a letter neither is better."
     )
     return [
         Table(heads, rows, f"By {words(c.by)}, best first", out),
@@ -208,7 +212,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
     undo = "\n".join(deployment.undo)
     return [
         Text(f"These commands give a real interface the queue {best}, {deployment.where}."),
-        Code("\n".join(deployment.commands)),
+        Code("\n".join(deployment.script)),
         Code(undo, "To undo"),
         *(Text(n, "note") for n in deployment.notes),
     ]
@@ -226,12 +230,20 @@ def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
     ]
 
 
-def _command(c: Comparison) -> str:
+def _other(results: Results) -> list[str]:
+    """Return the engine that made the runs, if it is not the simulator."""
+    return [e["name"] for e in results.manifest.engines if e["name"] != SIM]
+
+
+def command(c: Comparison, engines: Sequence[str] = ()) -> str:
+    """Return the command that makes the comparison."""
     parts = [
         "sojourn compare scenario.toml",
         *_varied(c),
         f"--seeds {len(c.seeds)} --by {common.quoted(c.by)}",
         f"--subject-to {common.quoted(c.subject_to)}",
+        *([f"--smallest {common.quoted(c.smallest)}"] if c.smallest is not None else []),
+        *([f"--engine {','.join(engines)}"] if engines else []),
     ]
     return " \\\n  ".join(parts)
 
@@ -243,6 +255,8 @@ def _varied(c: Comparison) -> list[str]:
         levels = [str(level) for level in c.table.levels(factor)]
         if factor == "queue":
             words.append(f"--queues {' '.join(map(common.quoted, levels))}")
+        elif c.policy_of is not None and factor == f"balancers.{c.policy_of}.policy":
+            words.append(f"--policies {' '.join(map(common.quoted, levels))}")
         else:
             words.append(f"--vary {common.quoted(f'{factor}=' + ','.join(levels))}")
     return words

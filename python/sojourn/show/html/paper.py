@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sojourn.show import style
 from sojourn.show.html import common
 from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
-from sojourn.show.terminal import confidence, here
+from sojourn.show.terminal import Asides, confidence, here, no_asides, parts
 from sojourn.show.terminal import region as text
 from sojourn.stats import Judgement
 from sojourn.study import quantities
@@ -31,6 +31,7 @@ def page(
     remarks: Sequence[str] = (),
     commands: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
+    asides: Asides = no_asides,
 ) -> Page:
     """Return the whole report.
 
@@ -52,7 +53,7 @@ def page(
         ),
         *(Text(r) for r in remarks),
     ]
-    sections = [Section("findings", "The findings", _findings(judgements, known))]
+    sections = [Section("findings", "The findings", _findings(judgements, known, asides))]
     if figures:
         drawings = [
             Drawing(style.svg(f), name, alt=f"{name}. {caption}", caption=caption)
@@ -83,17 +84,30 @@ def page(
     )
 
 
-def _findings(judgements: Sequence[Judgement], units: Mapping[str, str]) -> list[Block]:
-    rows = [
-        [
-            Cell(j.verdict, badge=KINDS[j.verdict]),
-            Cell(j.claim.text, sub=j.claim.id),
-            Cell(j.claim.published or quantities.NOTHING),
-            Cell(here(j, units)),
-            Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
+def _findings(
+    judgements: Sequence[Judgement], units: Mapping[str, str], asides: Asides
+) -> list[Block]:
+    rows = []
+    for j in judgements:
+        rows.append(
+            [
+                Cell(j.verdict, badge=KINDS[j.verdict]),
+                Cell(j.claim.text, sub=j.claim.id),
+                Cell(j.claim.published or quantities.NOTHING),
+                Cell(here(j, units), sub="; ".join(asides(j.claim))),
+                Cell("<0.0001" if j.p_holm < 1e-4 else f"{j.p_holm:.2g}", numeric=True),
+            ]
+        )
+        rows += [
+            [
+                Cell(""),
+                Cell(f"– {name}"),
+                Cell(""),
+                Cell(f"{f.interval}, predicted {f.region}: {f.where}"),
+                Cell(""),
+            ]
+            for name, f in parts(j).items()
         ]
-        for j in judgements
-    ]
     heads = (("verdict", ""), ("finding", ""), ("the paper", ""), ("here", ""), ("p, Holm", ""))
     return [
         Table(heads, rows),
@@ -101,7 +115,9 @@ def _findings(judgements: Sequence[Judgement], units: Mapping[str, str]) -> list
             "A finding holds if the confidence interval of its quantity lies wholly inside the "
             "predicted region, does not hold if wholly outside, and cannot be told otherwise. Runs "
             "are paired by seed; alpha is 0.05 over all findings together (Holm). Where a finding "
-            "is about several quantities, the decisive one is shown; all are below. "
+            "is about several quantities, the decisive one is shown; all are below. Parts of a "
+            "conjunction stand below it, not counted, with simultaneous intervals: one alone may "
+            "reach across the region's edge where all together are inside. "
             + confidence(judgements),
             "note",
         ),
@@ -137,7 +153,7 @@ def _details(judgements: Sequence[Judgement], units: Mapping[str, str]) -> Table
         ("effect size", "d_z"),
         ("seeds", ""),
     )
-    return Table(heads, rows, "Intervals at the confidence that Holm's procedure asks for")
+    return Table(heads, rows, "Intervals with the correction that the verdict was reached by")
 
 
 def _region(region: object, unit: str, metric: str) -> str:

@@ -28,6 +28,7 @@ def page(results: Results) -> Page:
     lead: list[Block] = [
         Text(_sentence(summary, place or "the bottleneck"), "answer"),
         common.statistics_text(1, ""),
+        *common.limits(results),
     ]
     flows = run.table("flows")
     many = f", the first {_MOST_FLOWS} of {len(flows)}" if len(flows) > _MOST_FLOWS else ""

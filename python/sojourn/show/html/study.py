@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.metrics import base, view
+from sojourn.scenario.engine import ENGINE
 from sojourn.show import labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Facts, Page, Plot, Section, Table, Text
@@ -18,12 +19,14 @@ _COLUMNS = 6
 
 
 def interesting(table: StudyTable) -> list[str]:
-    """Return the metrics to show: the usual ones that were measured."""
+    """Return the metrics to show: the one asked about, then the usual ones that were measured."""
     there = [m for m in table.metrics if table.frame[m].notna().any()]
+    asked = None if table.results is None else table.results.manifest.question.get("by")
+    first = [] if asked is None else [table.metric(asked)]
     chosen = [m for m in there if m.count(".") == 1 and base(m) in view("study.store")]
     chosen += [m for m in view("study") if m in there]
     chosen += [m for m in there if "." in m and base(m) in view("study.group")]
-    return (chosen or there[:6])[:12]
+    return list(dict.fromkeys([*first, *(chosen or there[:6])]))[:12]
 
 
 def page(results: Results) -> Page:
@@ -42,6 +45,7 @@ def page(results: Results) -> Page:
         )
     factors = [(f, ", ".join(map(str, table.levels(f)))) for f in table.factors]
     lead.append(Facts(factors or [("factors", "none")]))
+    lead += common.limits(results)
     runs = f"{len(table)} runs"
     parts = [runs, f"{len(table.seeds)} seeds", common.simulated(results)]
     sections = [Section("results", "Results", _results(table, metrics))]
@@ -119,16 +123,21 @@ def _intervals_all(table: StudyTable, metric: str) -> Interval:
 
 
 def axes(table: StudyTable) -> tuple[str | None, list[str]]:
-    """Return the factor for the horizontal axis (numbers, if any are), and the others."""
-    factors = list(table.factors)
+    """Return the factor for the horizontal axis (numbers, if any are), and the others.
+
+    Engines are never on an axis with others: each has a line of its own.
+    """
+    factors = [f for f in table.factors if f != ENGINE]
+    engines = [f for f in table.factors if f == ENGINE and factors]
+    factors = factors or list(table.factors)
     numbers = [
         f
         for f in factors
         if len(table.levels(f)) > 2
         and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in table.levels(f))
     ]
-    across = numbers[0] if numbers else factors[-1] if len(factors) > 1 else None
-    return across, [f for f in factors if f != across]
+    across = numbers[0] if numbers else factors[-1] if len([*factors, *engines]) > 1 else None
+    return across, [f for f in [*factors, *engines] if f != across]
 
 
 def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Block]:

@@ -1,0 +1,111 @@
+"""The report on a comparison made by several engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sojourn.scenario.engine import ENGINE
+from sojourn.show import labels, style
+from sojourn.show.html import common, plots
+from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
+from sojourn.show.html.comparison import command
+from sojourn.stats import Interval
+from sojourn.study import quantities
+from sojourn.study.across import AcrossEngines
+from sojourn.study.answer import interest_told
+from sojourn.study.errors import StudyError
+
+
+def page(a: AcrossEngines) -> Page:
+    """Return the whole report."""
+    results = a.results
+    if results is None:
+        raise StudyError("a report is made from a results folder, which this comparison has not")
+    m, first = results.manifest, a.first
+    lead: list[Block] = [
+        Text(f"Which {first.noun} has {a.question()}, by each engine?", "question"),
+        Text(a.agreement, "answer"),
+        *(Text(f"{name}: {c.answer()}") for name, c in a.engines.items()),
+        *common.limits(results),
+    ]
+    if results.missing:
+        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
+    parts = [
+        f"{len(first.choices)} {first.noun}s",
+        f"{len(a.engines)} engines",
+        f"{len(first.seeds)} seeds",
+        common.simulated(results),
+    ]
+    repeat = [
+        command(first, list(a.engines)),
+        f"sojourn report {common.quoted(str(results.folder))}",
+    ]
+    sections = [
+        Section("ranking", "Ranking by engine", _ranking(a)),
+        Section("figures", "Figures", _figures(a)),
+        common.scenario_section(results, common.resolved_queues(results)),
+        common.metrics_section(a.shown_metrics),
+        common.repeat_section(results, repeat),
+    ]
+    return Page(
+        title=m.name,
+        subtitle="Comparison of " + ", ".join(p for p in parts if p),
+        lead=lead,
+        sections=sections,
+        made=m.updated,
+        version=m.version,
+    )
+
+
+def _ranking(a: AcrossEngines) -> list[Block]:
+    first, rows = a.first, a.rows
+    looks = dict(zip(first.choices, style.slots(first.choices), strict=True))
+    short = first.short
+    best = [r.entry in a.engines[r.engine].winners for r in rows]
+    heads: list[tuple[str, str]] = [(first.noun, ""), (ENGINE, ""), ("group", "")]
+    columns: list[list[Cell]] = [
+        [
+            Cell(
+                short.get(r.choice, r.choice),
+                colour=looks.get(r.choice),
+                strong=strong,
+                sub=r.choice if short.get(r.choice, r.choice) != r.choice else "",
+            )
+            for r, strong in zip(rows, best, strict=True)
+        ],
+        [Cell(r.engine) for r in rows],
+        [
+            Cell(r.entry.letters or quantities.NOTHING, strong=strong)
+            for r, strong in zip(rows, best, strict=True)
+        ],
+    ]
+    for metric in a.table_metrics(6):
+        found = [r.value(metric, a.by) for r in rows]
+        head, cells = common.column(found, metric, a.unit(metric))
+        heads.append(head)
+        columns.append(cells)
+    out = [at for at, r in enumerate(rows) if not r.entry.feasible]
+    told = (
+        "Each engine's runs are compared with each other, pair by pair over the same seeds. Of two "
+        f"{first.noun}s that share a letter neither is better by more than "
+        f"{interest_told(a.by, first.interest)}, by intervals that hold together (Bonferroni). "
+        f"{quantities.NOTHING}: not measured by that engine."
+    )
+    return [
+        Table(heads, list(map(list, zip(*columns, strict=True))), "Each engine by itself", out),
+        common.statistics_text(len(first.seeds), told),
+    ]
+
+
+def _figures(a: AcrossEngines) -> list[Block]:
+    names = labels.short_names(a.first.choices)
+    blocks: list[Block] = []
+    for at, metric in enumerate(a.shown_metrics[:10]):
+        lines: dict[str, list[tuple[Any, Interval]]] = {}
+        for row in a.rows:
+            value = row.value(metric, a.by)
+            if value.n:
+                lines.setdefault(row.engine, []).append((names[row.choice], value))
+        if lines:
+            blocks.append(plots.over(f"m{at}", metric, a.unit(metric), a.first.noun, lines))
+    return blocks
