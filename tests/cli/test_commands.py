@@ -267,7 +267,8 @@ def test_compare(home: Path, tmp_path: Path) -> None:
     common += ["--seeds", "3", "--set", "duration=12s", "--set", "warmup=4s"]
     result = process(*common)
     assert result.status == 0, result.err
-    assert result.out.startswith("codel has the lowest")
+    assert result.out.startswith("codel has the highest call quality")
+    assert "compared by voip.mos: the default" in result.err
     assert "tc qdisc replace dev eth0 parent 1:10 handle 10: codel" in result.out
     data = sojourn(*common, "--json", "--by", "voip.mos", "--subject-to", "").json()
     assert data["by"] == "voip.mos"
@@ -318,7 +319,7 @@ def test_study_and_report(home: Path, tmp_path: Path) -> None:
 
 
 def test_tc(home: Path) -> None:
-    result = sojourn("tc", home, "-i", "wan0", "--ingress")
+    result = sojourn("tc", home, "-i", "wan0", "--machine", "isp", "--ingress")
     assert result.status == 0
     assert "dev ifb-wan0 parent 1:10 handle 10: codel" in result.out
     assert sojourn("tc", home, "--json").json()["commands"][0].startswith("tc qdisc")
@@ -415,17 +416,19 @@ def test_verify_of_the_projects_own_copy() -> None:
     assert data["agrees"] is True
     counts = {d["discipline"]: d["agree"] for d in data["disciplines"]}
     assert counts == {
-        "cake": 21,
+        "cake": 23,
         "choke": 13,
-        "cobalt": 12,
-        "cobalt_queue": 12,
-        "codel": 15,
+        "cobalt": 14,
+        "cobalt_queue": 15,
+        "codel": 17,
+        "dualpi2": 15,
         "fifo": 2,
-        "fq_codel": 13,
+        "fq_codel": 14,
         "fq_pie": 13,
         "pie": 17,
         "red": 16,
         "sfb": 13,
+        "tbf": 13,
     }
 
 
@@ -566,3 +569,26 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     again = sojourn(*arguments, "--seeds", "2", "--set", "duration=30s")
     assert again.status == 0
     assert len(Store(out).refreshed().keys) <= kept + 4
+
+
+@pytest.mark.parametrize("name", ["sfq", "htb", "pfifo_fast"])
+def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Path) -> None:
+    for arguments in (["explain", name], ["compare", home, "--queues", name, "codel"]):
+        done = sojourn(*arguments)
+        assert done.status == 2
+        assert f"`{name}` is not modelled" in done.err
+        assert "did you mean" not in done.err
+
+
+def test_verify_takes_the_vectors_of_a_clone(tmp_path: Path) -> None:
+    done = sojourn("verify", cwd=tmp_path)
+    assert done.status == 2
+    assert "crates/vectors/data" in done.err
+    (tmp_path / "crates/vectors/data").mkdir(parents=True)
+    assert "no decision vectors" in sojourn("verify", cwd=tmp_path).err
+
+
+def test_queues_without_quotes_get_a_hint(home: Path) -> None:
+    done = sojourn("compare", home, "--queues", "codel", "target", "5ms")
+    assert done.status == 2
+    assert '--queues "codel target 5ms"' in done.err

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 MAIN = [sys.executable, "-m", "sojourn.cli"]
 
 
-def _read(data: bytes) -> object:
+def _read(data: bytes, slow_from: int | None = None) -> object:
+    """Gives a file piece by piece, slowly from some byte on: its sender is not done at once."""
     at = 0
 
     def read(most: int) -> bytes:
         nonlocal at
+        if slow_from is not None and at >= slow_from:
+            time.sleep(0.02)
         piece = data[at : at + most]
         at += len(piece)
         return piece
@@ -75,6 +80,59 @@ def test_commands_move_files(tmp_path: Path) -> None:
     assert last["accepted"] == last["processed"] + last["abandoned"]
     assert {path.name for path in folder.iterdir()} == {"data.bin", "in"}
     assert (folder / "in").read_bytes() == data
+
+
+def test_a_transfer_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 80_000
+    (tmp_path / "big").write_bytes(data)
+    (tmp_path / "in").mkdir()
+    server = _core.UdpServer("127.0.0.1:0", tmp_path / "in", "elastic", quota=1 << 30)
+
+    def send() -> subprocess.CompletedProcess[bytes]:
+        words = ["udp", "send", str(tmp_path / "big"), server.address, "--json"]
+        return subprocess.run([*MAIN, *words], capture_output=True, timeout=60, check=False)
+
+    def give_up(within: bytes) -> None:
+        read = _read(within, slow_from=2_000_000)
+        with pytest.raises(ConnectionError, match="stopped"):
+            _core.udp_send(
+                server.address, "big", read, length=len(within),  # type: ignore[arg-type]
+                mode="stop-and-wait", progress=lambda done, _rtt, _cwnd: done < 1_000_000,
+            )  # fmt: skip
+        end = time.monotonic() + 20
+        while _core.udp_kept(server.address, "big", len(within))[0] == 0:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    try:
+        give_up(data[::-1])
+        # Another file of that name and length: from its beginning.
+        sent = json.loads(send().stdout)
+        assert (sent["offset"], sent["bytes"]) == (0, len(data))
+        (tmp_path / "in" / "big").unlink()
+        give_up(data)
+        done = send()
+        sent = json.loads(done.stdout)
+        assert 1_000_000 <= sent["offset"] < sent["bytes"] == len(data)
+        assert sent["sha256"] == hashlib.sha256(data).hexdigest()
+        assert b"going on after" in done.stderr
+    finally:
+        server.stop()
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["big"]
+    assert (tmp_path / "in" / "big").read_bytes() == data
+
+
+def test_who_is_not_protected_is_warned(tmp_path: Path) -> None:
+    for address, warned in (("127.0.0.1:0", False), ("0.0.0.0:0", True)):
+        words = ["udp", "serve", "--dir", str(tmp_path), "--bind", address]
+        with subprocess.Popen(
+            [*MAIN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as server:
+            assert server.stdout
+            assert "listening on" in server.stdout.readline()
+            server.send_signal(signal.SIGINT)
+            _, said = server.communicate(timeout=30)
+        assert ("nothing is encrypted" in said) == warned, said
 
 
 def test_bindings(tmp_path: Path) -> None:

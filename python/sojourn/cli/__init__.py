@@ -29,14 +29,15 @@ def _narrow() -> int | None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command that `arguments` (by default the process's) name."""
-    from sojourn.cli import exits, streams
+    from sojourn.cli import completion, exits, streams
     from sojourn.cli.app import app
 
     output = streams.prepare()
+    completion.answer()
     try:
         app(
             spread(sys.argv[1:] if arguments is None else arguments),
-            prog_name="sojourn",
+            prog_name=completion.PROGRAM,
             terminal_width=_narrow(),
         )
     except SystemExit as end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -10,7 +11,7 @@ from sojourn.cli import bars, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.stats import Interval
-    from sojourn.tune.advise_store import By, Choice
+    from sojourn.tune.advise_store import Advice, Asked, By, Choice
 
 MEASURES = ("mean", "p95", "p99")
 
@@ -38,52 +39,108 @@ def store(
     node_up: Annotated[
         float, typer.Option("--node-up", min=0.0, max=1.0, help="Probability that a node is up.")
     ] = 0.99,
+    down: Annotated[
+        int,
+        typer.Option(
+            "--down",
+            min=0,
+            help="Replicas of a record that may be down while its writes and reads succeed.",
+        ),
+    ] = 1,
+    stale: Annotated[
+        float,
+        typer.Option(
+            "--stale",
+            min=0.0,
+            max=1.0,
+            help="Greatest probability that a read misses a write just acknowledged; with 0 every "
+            "read sees it, one's own writes among them.",
+        ),
+    ] = 0.0,
+    reads: Annotated[
+        float | None,
+        typer.Option(
+            "--reads",
+            min=0.0,
+            max=1.0,
+            help="Share of reads among the requests. By default the scenario's, or 0.5 if it has "
+            "none.",
+        ),
+    ] = None,
     unavailable: Annotated[
         float,
         typer.Option(
             "--unavailable",
             min=0.0,
             max=1.0,
-            help="Greatest probability that a write finds too few replicas up.",
+            help="Greatest probability that a request finds too few replicas up.",
         ),
     ] = 1.0,
     by: Annotated[
         str, typer.Option("--by", metavar="MEASURE", help="What decides: mean, p95 or p99.")
-    ] = "mean",
+    ] = "p99",
     seeds: Annotated[int, typer.Option("--seeds", min=2, help="Runs of each choice.")] = 10,
     settings: options.Settings = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find a store's replication factor and consistency level.
+    """Find a store's replication factor and its consistency levels of writes and reads.
 
     All that keep what is asked are simulated with the scenario's links, loss and load, on the same
-    seeds. Choices that cannot be told from the best are marked as it is.
+    seeds. Of those that are as fast as the fastest the one with the fewest copies is advised.
     """
     from sojourn.tune.advise_store import AdviceError, Asked, advise
 
     if by not in MEASURES:
         exits.fail(f"`--by` is {', '.join(MEASURES)}; found `{by}`", as_json=as_json)
     scenario = options.load(file, settings)
-    asked = Asked(survive, node_up, unavailable, cast("By", by), seeds)
+    asked = Asked(survive, down, stale, reads, node_up, unavailable, cast("By", by), seeds)
     try:
         with bars.counting("choices simulated", "runs") as tell:
-            choices = advise(scenario, asked, workers, tell)
+            advice = advise(scenario, asked, workers, tell)
     except AdviceError as error:
         exits.fail(str(error), as_json=as_json)
     if as_json:
-        output.print_json({"asked": asked.__dict__, "choices": [c.to_dict() for c in choices]})
+        output.print_data(
+            {
+                "asked": asked.__dict__,
+                "reads": advice.reads,
+                "take": advice.take.to_dict(),
+                "choices": [c.to_dict() for c in advice.choices],
+                "left_out": list(advice.left_out),
+            },
+            [c.to_dict() for c in advice.choices],
+        )
         return
-    output.table([_row(c) for c in choices], list(_row(choices[0])), scenario.name)
-    best = [f"RF {c.replication} at {c.level.upper()}" for c in choices if c.best]
-    sure = max((c.p for c in choices if not c.best), default=None)
-    typer.echo(f"\nTake {best[0]}" + (f" (or {', '.join(best[1:])})" if best[1:] else "") + ".")
-    if sure is not None:
-        typer.echo(f"The others are slower in the {by}: p is at most {sure:.2g} for each (Holm).")
-    if best[1:]:
-        typer.echo(f"What stands in brackets cannot be told from it with {seeds} seeds.")
+    show(advice, asked, scenario.name)
+
+
+def show(advice: Advice, asked: Asked, name: str) -> None:
+    """Prints the table, what to take and why, and what was left out."""
+    choices = advice.choices
+    output.table([_row(c) for c in choices], list(_row(choices[0])), name)
+    take = advice.take
+    typer.echo(f"\nTake {take}.")
+    also = [c for c in choices if c.best and c is not take]
+    if also:
+        typer.echo(
+            f"As fast in the {asked.by} with {asked.seeds} seeds: {'; '.join(map(str, also))}. "
+            f"{take} stores the fewest copies of these."
+        )
+    slower = [c for c in choices if not c.best]
+    if slower:
+        sure = max(c.p for c in slower)
+        typer.echo(f"The others are slower in the {asked.by}: p is at most {sure:.2g} (Holm).")
+    share = f"{100 * advice.reads:.3g} % of the requests are reads"
+    typer.echo(
+        f"{share}, which is assumed: the scenario has none. `--reads` sets their share."
+        if advice.assumed
+        else f"{share}."
+    )
+    for reason in advice.left_out:
+        typer.echo(f"Left out: {reason}.")
     if any(c.failed for c in choices):
-        typer.echo("Some requests were not acknowledged, and are in no latency: see `not done`.")
+        typer.echo("Some requests were not acknowledged and have no latency: see `not done`.")
 
 
 def _row(choice: Choice) -> dict[str, str]:
@@ -93,10 +150,16 @@ def _row(choice: Choice) -> dict[str, str]:
     return {
         "": "*" if choice.best else "",
         "RF": str(choice.replication),
-        "consistency": choice.level.upper(),
-        "copies": str(choice.copies),
-        "reads see all at": str(choice.reads),
+        "writes at": choice.write_level.upper(),
+        "reads at": choice.read_level.upper(),
         **{f"{m} ms": span(i) for m, i in choice.latency.items()},
+        "stale at once": percent(choice.stale["stale_0ms"]),
+        "after 100 ms": percent(choice.stale["stale_100ms"]),
         "unavailable": f"{choice.unavailable:.2g}",
         "not done": str(choice.failed),
     }
+
+
+def percent(share: float) -> str:
+    """A probability in percent; a dash where there is none."""
+    return "–" if isnan(share) else f"{100 * share:.2g} %"

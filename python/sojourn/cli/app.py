@@ -10,10 +10,12 @@ from sojourn.cli import (
     advise,
     check,
     compare,
+    completion,
     deploy,
     doctor,
     lab,
     lb,
+    linux,
     new,
     paper,
     play,
@@ -35,7 +37,7 @@ is, and what to do. Begin with `sojourn compare FILE`."""
 ORDER = (
     *("compare", "run", "play", "new", "tc", "report", "paper", "verify", "check", "doctor"),
     *("list", "explain", "schema", "study", "tune", "advise"),
-    *("lab", "wire", "lb", "rcvbuf", "udp", "store"),
+    *("lab", "wire", "lb", "rcvbuf", "udp", "store", "linux"),
 )
 """The commands in the order in which help shows them; what is not named comes last."""
 
@@ -71,7 +73,7 @@ def root(
 
 for family in (
     new, run, compare, play, deploy, study, report, paper, tune, advise, lab, wire, lb, udp,
-    rcvbuf, store, doctor, verify, check, words,
+    rcvbuf, store, linux, doctor, verify, check, words, completion,
 ):  # fmt: skip
     family.register(app)
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sojourn.cli.output import note, shown_bars
+from sojourn.cli.output import complain, is_quiet, note, shown_bars
+from sojourn.cli.remaining import Remaining
 from sojourn.stopping import requests
 from sojourn.study.progress import duration
 
@@ -44,7 +45,7 @@ def interruptible() -> Iterator[Interrupt]:
         interrupt.asked = True
         again = "press Ctrl-C again to stop at once" if number == signal.SIGINT else "a moment"
         with suppress(OSError):  # the terminal may be what has gone
-            note(f"stopping; {again}")
+            complain(f"stopping; {again}")
 
     before = {}
     try:
@@ -62,7 +63,7 @@ def interruptible() -> Iterator[Interrupt]:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on standard error with rate (field `rate`) and remaining time.
+    """A progress bar on standard error with a text of its own (field `rate`).
 
     It is not shown if `quiet`, or if there is no terminal, or one that cannot go back in a line.
     """
@@ -72,7 +73,6 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         Progress,
         TaskProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
 
     console = Console(stderr=True)
@@ -81,10 +81,9 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(compact=True),
         console=console,
         transient=True,
-        disable=quiet or not console.is_terminal or console.is_dumb_terminal,
+        disable=quiet or is_quiet() or not console.is_terminal or console.is_dumb_terminal,
     ) as progress:
         if progress.disable:
             yield progress
@@ -101,15 +100,14 @@ class Lines:
 
     def __init__(self, description: str) -> None:
         self._description = description
-        self._told = ("", 0.0)
-        self._begin = time.monotonic()
+        self._told = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._speak, name="progress", daemon=True)
         self._thread.start()
 
-    def tell(self, words: str, fraction: float) -> None:
+    def tell(self, words: str) -> None:
         """What the next line says."""
-        self._told = (words, fraction)
+        self._told = words
 
     def close(self) -> None:
         """The last line has been said."""
@@ -120,27 +118,28 @@ class Lines:
         wait = LINE_FIRST
         while not self._over.wait(wait):
             wait = LINE_EVERY
-            words, fraction = self._told
             with suppress(OSError, ValueError):  # whoever listened has gone
-                note(f"{self._description}: {words or 'begun'}{self._left(fraction)}")
-
-    def _left(self, fraction: float) -> str:
-        if not 0 < fraction < 1:
-            return ""
-        return f", {duration((time.monotonic() - self._begin) * (1 / fraction - 1))} left"
+                note(f"{self._description}: {self._told or 'begun'}")
 
 
 @contextmanager
 def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
     """What to tell how far it is, in words and as a fraction: shown as a bar, or by lines."""
+    quiet = quiet or is_quiet()
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task(description, total=1.0, rate="")
         lines = Lines(description) if bar.disable and not quiet else None
+        remaining = Remaining()
 
         def tell(words: str, fraction: float) -> None:
+            now = time.monotonic()
+            remaining.tell(now, fraction)
+            left = remaining.left(now)
+            if left is not None and fraction < 1:
+                words += f", {duration(left)} left"
             bar.update(task, completed=fraction, rate=words)
             if lines is not None:
-                lines.tell(words, fraction)
+                lines.tell(words)
 
         try:
             yield tell
@@ -199,5 +198,18 @@ def stages() -> Iterator[Callable[[str], Report]]:
             stack.close()
             note(name)
             return stack.enter_context(study_progress(name))
+
+        yield stage
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], Callable[[str, float], None]]]:
+    """A progress bar a stage, for stages of different kinds: told a name, gives what to tell."""
+    with ExitStack() as stack:
+
+        def stage(name: str) -> Callable[[str, float], None]:
+            stack.close()
+            note(name)
+            return stack.enter_context(working(name))
 
         yield stage

@@ -50,7 +50,7 @@ def check(
         outcome = trials.check(trial, schedules, seed, lambda: interrupt.asked)
     if as_json:
         failure = None if outcome.failure is None else vars(outcome.failure)
-        output.print_json(
+        output.print_data(
             {"policy": policy, "family": family, "schedules": outcome.schedules,
              "steps": outcome.steps, "failure": failure}
         )  # fmt: skip

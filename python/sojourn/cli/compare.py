@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn import _core, study
-from sojourn._core import NoKernelEquivalent
-from sojourn.cli import bars, exits, options, output
+from sojourn.cli import bars, completion, deploy, exits, options, output
 from sojourn.plans import the_store
 from sojourn.study import StudyError
 
 if TYPE_CHECKING:
+    from sojourn.cli.options import Chosen
     from sojourn.scenario import Scenario
-    from sojourn.study import Comparison
+    from sojourn.study import AcrossEngines, Comparison
 
 
 def register(app: typer.Typer) -> None:
@@ -34,9 +35,11 @@ class Candidates:
         list[str] | None,
         typer.Option(
             "--queues",
+            autocompletion=completion.queues,
             metavar='"QUEUE" ...',
-            help="Queues in tc's words, all words up to the next option; without it the "
-            "scenario's own, pfifo, red, codel, fq_codel, pie, cobalt and cake.",
+            help="Queues in tc's words, all words up to the next option. By default the "
+            "scenario's question.queues, else its own, pfifo, red, codel, fq_codel, pie, cobalt "
+            "and cake.",
         ),
     ] = None
     vary: Annotated[
@@ -52,6 +55,7 @@ class Candidates:
         list[str] | None,
         typer.Option(
             "--policies",
+            autocompletion=completion.policies,
             metavar='"POLICY" ...',
             help="Compare policies that choose servers behind the scenario's balancer, all words "
             "up to the next option; `all` is one of each kind (`sojourn list balancer`).",
@@ -68,9 +72,10 @@ class Question:
         str | None,
         typer.Option(
             "--by",
+            autocompletion=completion.metrics,
             metavar="METRIC",
-            help="What decides: see `sojourn list metric`. By default sojourn_p95, of a store "
-            "its latency_p99.",
+            help="The metric that decides (`sojourn list metric`). By default the scenario's "
+            "question.by, else what the interactive group notices that is worst off.",
         ),
     ] = None
     subject_to: Annotated[
@@ -78,10 +83,12 @@ class Question:
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='What is to be kept to, such as "goodput >= 95% of best and loss <= 1%". By '
-            "default goodput >= 95% of best, of a store acknowledged >= 99% of best.",
+            help='Conditions, such as "goodput >= 95% of best and loss <= 1%". By default the '
+            "scenario's question.subject_to, else goodput >= 95% of best, of a store "
+            "acknowledged >= 99% of best.",
         ),
     ] = None
+    smallest: options.Smallest = None
 
 
 @exits.command
@@ -100,11 +107,13 @@ def compare(
 ) -> None:
     """Find the queue that serves a scenario best, or another setting.
 
-    All meet the same seeds, hence the same arrivals; those that cannot be told apart share a rank.
-    Without --out the runs are forgotten.
+    All run with the same seeds, hence the same arrivals. Of two that share a letter neither is
+    better by more than the smallest difference of interest. Results are discarded without --out.
     """
+    from sojourn.study.question import BY_OTHERWISE
+
     scenario = options.load(file, settings)
-    queues = candidates.queues
+    queues = chosen_queues(candidates.queues or [])
     factors = varied(candidates.vary or [])
     if candidates.policies is not None:
         factors |= of_policies(scenario, candidates.policies)
@@ -121,26 +130,77 @@ def compare(
         for warning in scenario.with_queue(queue).warnings():
             if warning not in general:
                 output.note(f"{queue}: {warning}")
-    engine = made.engine(as_json)
+    chosen = made.engines(as_json)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(f"comparing {many} {'choices' if factors else 'queues'}") as report,
+        chosen.refusals(
+            scenario.with_queue(queue).plan_json for queue in listed or [scenario.queue]
+        ),
     ):
-        found = study.compare(
-            scenario, listed, question.seeds, question.by, question.subject_to, vary=factors,
-            out=out, workers=made.workers, progress=report, engine=engine, on=cluster,
+        found: Comparison | AcrossEngines
+        if chosen.several:
+            found = study.compare_engines(
+                scenario, chosen.by_name, listed, question.seeds, question.by, question.subject_to,
+                vary=factors, out=out, workers=made.workers, progress=report, on=cluster,
+                smallest=question.smallest,
+            )  # fmt: skip
+        else:
+            found = study.compare(
+                scenario, listed, question.seeds, question.by, question.subject_to, vary=factors,
+                out=out, workers=made.workers, progress=report, engine=chosen.one, on=cluster,
+                smallest=question.smallest,
+            )  # fmt: skip
+    chosen.tell_doubts()
+    if question.by is None and scenario.question.by is None:
+        why = (
+            "not every engine measures the usual metric" if found.by == BY_OTHERWISE
+            else "the default; --by METRIC or [question] asks otherwise"
         )  # fmt: skip
-    options.tell_doubts(engine)
+        output.note(f"compared by {found.by}: {why}")
+    told = advised(found, scenario, factors)
     if as_json:
-        kept = {"folder": str(out) if out is not None else None}
-        output.print_json(found.to_dict() | kept)
+        data = as_data(found, scenario, chosen, out) | ({"caution": told} if told else {})
+        output.print_data(data, data.get("queues") or data.get("choices"))
     else:
-        show(found, scenario)
+        show(found, scenario, chosen)
+        if told:
+            output.console().print(f"\n{told}", markup=False, highlight=False)
         if out is not None:
-            told = f"`sojourn report {out}` makes figures and a page."
-            typer.echo(f"\nThe runs are in {out}; {told}")
+            page = f"`sojourn report {out}` makes figures and a page."
+            typer.echo(f"\nThe runs are in {out}; {page}")
     if found.fault is not None:
         exits.fail(str(found.fault))
+    chosen.exit_if_doubtful()
+
+
+def chosen_queues(texts: list[str]) -> list[str]:
+    """The queues that `--queues` gives, each as its description alone.
+
+    Words without quotes, as in `--queues codel target 5ms`, are told from queues.
+    """
+    from sojourn.scenario.words import queue_description
+
+    words = {table["name"]: spellings(table) for table in json.loads(_core.describe())["queue"]}
+    first = [text.split(maxsplit=1)[0] if text.strip() else "" for text in texts]
+    for number, (before, word) in enumerate(pairwise(first)):
+        if word not in words and word in words.get(before, ()):
+            rest = range(number + 1, len(texts))
+            end = next((n for n in rest if first[n] in words), len(texts))
+            raise StudyError(
+                f"--queues: `{word}` is a word of {before} and no queue; a queue of several words "
+                f'needs quotes: --queues "{" ".join(texts[number:end])}"'
+            )
+    return [queue_description(text) for text in texts]
+
+
+def spellings(table: dict[str, Any]) -> set[str]:
+    """The words that a discipline's description may have."""
+    found: set[str] = set()
+    for word in table["words"]:
+        found |= set(word["of"]) if word["kind"] == "one_of" else {word["name"]}
+        found |= {word["off"]} if word["kind"] == "switch" else set()
+    return found
 
 
 def varied(texts: list[str]) -> dict[str, dict[Any, dict[str, Any]]]:
@@ -206,18 +266,33 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
             f"policies of which balancer? There are {', '.join(names)}; `--vary "
             f"'balancers.{names[0]}.policy=iqlb,jsq'` says which"
         )
+    from sojourn.scenario.serve import chosen_by
+
     key = f"balancers.{names[0]}.policy"
     if policies == ["all"]:
         own = scenario.model.balancers[names[0]].policy
         kinds = [table["name"] for table in json.loads(_core.describe())["balancer"]]
         policies = [own, *(kind for kind in kinds if kind != own.split()[0])]
     if len(set(policies)) < len(policies):
-        raise StudyError("a policy stands twice in the list")
-    return {key: {policy: {key: policy} for policy in policies}}
+        raise StudyError("the list names a policy twice")
+    changes = {policy: chosen_by(scenario, names[0], policy) for policy in policies}
+    weighted = {str(one[k]): k for one in changes.values() for k in one if k != key}
+    for weights in weighted:
+        heeding = [policy for policy, one in changes.items() if len(one) > 1]
+        output.note(
+            f"weights by the rates of the servers' links, {weights[1:-1]}: {', '.join(heeding)}; "
+            f"`--set 'balancers.{names[0]}.weights=[...]'` sets others"
+        )
+    return {key: changes}
 
 
 def default_queues(scenario: Scenario) -> list[str]:
-    """The scenario's own queue and the usual ones, RED with thresholds that suit the rate."""
+    """The queues that the scenario asks about, else its own and the usual ones.
+
+    RED has thresholds that suit the rate.
+    """
+    if scenario.question.queues:
+        return list(scenario.question.queues)
     from sojourn.suites.disciplines import FULL_FRAME, adaptive_red
 
     rate = scenario.bottleneck_rate
@@ -229,41 +304,71 @@ def default_queues(scenario: Scenario) -> list[str]:
     return [scenario.queue, *others]
 
 
-def show(found: Comparison, scenario: Scenario) -> None:
-    """Prints the answer, the ranked table, and how to put the best queue to work."""
-    from sojourn.show import print_comparison
+def as_data(
+    found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen, out: Path | None
+) -> dict[str, Any]:
+    """Returns everything as plain data."""
+    data = found.to_dict() | {"folder": str(out) if out is not None else None}
+    if chosen.limits and not chosen.several:
+        data["limits"] = chosen.limits
+    if known := calibrated(found, scenario, chosen):
+        data["calibration"] = known
+    return data
 
+
+def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> None:
+    """Prints the answer, the ranked table, and how to put the best queue to work."""
+    from sojourn.show import print_across, print_comparison
+    from sojourn.study import AcrossEngines
+
+    if isinstance(found, AcrossEngines):
+        print_across(found, output.console())
+        return
     print_comparison(found, output.console())
+    chosen.tell_limits()
+    if known := calibrated(found, scenario, chosen):
+        output.console().print(f"\n{known}", markup=False, highlight=False)
     if found.winners and found.noun == "queue":
-        deployment(scenario.with_queue(found.winners[0].choice))
+        deploy.show(scenario.with_queue(found.winners[0].choice))
     if found.winners and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
 
 
-def deployment(scenario: Scenario) -> None:
-    """Prints the commands that put a scenario's queue to work, or why there are none."""
-    from sojourn.scenario.errors import ScenarioError
+def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> str | None:
+    """What Linux says of differences that the simulator finds; None of other comparisons."""
+    from sojourn.study import AcrossEngines
+    from sojourn.study.calibration import told
 
-    try:
-        commands = scenario.to_tc().commands
-    except (NoKernelEquivalent, ScenarioError) as error:  # such as a link that follows a trace
-        typer.echo(f"\n{error}")
-        return
-    typer.echo(f"\nTo use {scenario.queue}:\n")
-    for command in commands:
-        typer.echo(f"  {command}")
+    if isinstance(found, AcrossEngines) or chosen.one is not None or found.noun != "queue":
+        return None
+    return told(found, scenario)
+
+
+def advised(
+    found: Comparison | AcrossEngines,
+    scenario: Scenario,
+    factors: dict[str, dict[Any, dict[str, Any]]],
+) -> str:
+    """What the best of a store's consistency levels lacks; nothing of other comparisons."""
+    from sojourn.study import AcrossEngines
+    from sojourn.study.durability import caution
+
+    if isinstance(found, AcrossEngines):
+        return ""
+    key = "store.consistency"
+    return caution(found, lambda levels: scenario.replace(factors[key][levels[key]]))
 
 
 def serving(found: Comparison, scenario: Scenario, balancer: str) -> None:
     """Prints the command that has a switch choose servers by the best policy."""
-    from sojourn.scenario.serve import serve_command
+    from sojourn.scenario.serve import chosen_by, serve_command
     from sojourn.study.answer import blind
 
     best, key = found.winners[0], f"balancers.{balancer}.policy"
     typer.echo(
         f"\nTo use {best.choice} on an OpenFlow 1.3 switch (what is in capitals is yours):\n"
     )
-    chosen = scenario.replace({key: best.levels[key]})
+    chosen = scenario.replace(chosen_by(scenario, balancer, str(best.levels[key])))
     for line in serve_command(chosen, balancer).splitlines():
         typer.echo(f"  {line}")
     if note := blind(found):

@@ -1,13 +1,17 @@
-"""`sojourn tc`."""
+"""`sojourn tc`, and how other commands print what puts a queue to work."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sojourn._core import NoKernelEquivalent
 from sojourn.cli import exits, options, output
+
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
 
 
 def register(app: typer.Typer) -> None:
@@ -19,12 +23,37 @@ def register(app: typer.Typer) -> None:
 def tc(
     file: options.ScenarioFile,
     settings: options.Settings = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NODE",
+            help="The node that is your machine. By default [deploy] machine, else the one that "
+            "sends into the bottleneck; a terminal asks.",
+        ),
+    ] = None,
     interface: Annotated[
-        str | None, typer.Option("--interface", "-i", help="The interface to put the queue on.")
+        str | None,
+        typer.Option(
+            "--interface", "-i", help="Its interface to the line. By default [deploy] interface."
+        ),
     ] = None,
     ingress: Annotated[
-        bool, typer.Option("--ingress", help="For what comes in, through an ifb device.")
+        bool,
+        typer.Option(
+            "--ingress",
+            help="Refuse unless the queue is for traffic that comes in to your machine.",
+        ),
     ] = False,
+    form: Annotated[
+        Literal["tc", "sqm", "networkd"] | None,
+        typer.Option(
+            "--format",
+            help="Commands of tc, sqm (settings of OpenWrt's SQM), networkd (files of systemd). By "
+            "default [deploy] format, else tc.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Get the commands that put a scenario's queue on a real interface.
@@ -32,16 +61,82 @@ def tc(
     They are printed, not run. The status is 1 if the kernel has no such queue.
     """
     scenario = options.load(file, settings)
+    if machine is None and not as_json:
+        machine = asked(scenario)
+    if ingress and machine is None and scenario.model.deploy.machine is None:
+        exits.fail(
+            f"--ingress: which machine is yours? Give --machine NODE; {ends(scenario)}",
+            as_json=as_json,
+        )
     try:
-        deployment = scenario.to_tc(interface, ingress=ingress)
+        deployment = scenario.to_tc(interface, machine=machine, form=form)
     except NoKernelEquivalent as error:
         if as_json:
-            output.print_json({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
+            output.print_data({"queue": scenario.queue, "no_kernel_equivalent": str(error)})
         output.note(str(error))
         raise typer.Exit(exits.FINDINGS) from None
+    if ingress and deployment.direction != "ingress":
+        exits.fail(
+            f"--ingress: `{deployment.machine}` sends on `{scenario.bottleneck}`, so this queue is "
+            "for traffic that goes out. Leave --ingress out, or ask about the other direction: "
+            f"--set bottleneck={other_way(scenario.bottleneck)}",
+            as_json=as_json,
+        )
     for warning in scenario.warnings():
         output.note(warning)
     if as_json:
-        output.print_json(deployment.as_dict())
+        output.print_data(deployment.as_dict())
     else:
         typer.echo(deployment)
+
+
+def show(scenario: Scenario) -> None:
+    """Prints the steps that put a scenario's queue to work, or why there are none."""
+    from sojourn.scenario import ScenarioError
+
+    try:
+        deployment = scenario.to_tc(machine=asked(scenario))
+    except (NoKernelEquivalent, ScenarioError) as error:  # such as a link that follows a trace
+        typer.echo(f"\n{error}")
+        return
+    typer.echo(f"\nTo use {scenario.queue}:\n\n{deployment}")
+
+
+def asked(scenario: Scenario) -> str | None:
+    """The machine that the user names at a terminal, where `[deploy]` does not say it."""
+    from sojourn.scenario.placement import senders_receivers
+
+    if scenario.model.deploy.machine or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    senders, receivers = senders_receivers(scenario)
+    if len(senders) != 1 or len(receivers) != 1:
+        return None
+    known = [*senders, *receivers]
+
+    def read(text: str) -> str:
+        if text.strip() in known:
+            return text.strip()
+        raise typer.BadParameter(f"answer {' or '.join(known)}")
+
+    question = f"Which machine is yours at `{scenario.bottleneck}`, {' or '.join(known)}?"
+    try:
+        answer: str = typer.prompt(question, default=known[0], value_proc=read, err=True)
+    except typer.Abort:  # Ctrl-C or the end of the input
+        raise KeyboardInterrupt from None
+    return answer
+
+
+def ends(scenario: Scenario) -> str:
+    """Says which nodes send and receive on the bottleneck."""
+    from sojourn.scenario.placement import senders_receivers
+
+    senders, receivers = (
+        ", ".join(f"`{n}`" for n in names) for names in senders_receivers(scenario)
+    )
+    told = f"{senders} sends on `{scenario.bottleneck}`"
+    return f"{told}, {receivers} receives" if receivers else told
+
+
+def other_way(link: str) -> str:
+    """The name of a link's other direction."""
+    return link.removesuffix(".reverse") if link.endswith(".reverse") else f"{link}.reverse"

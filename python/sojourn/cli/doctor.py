@@ -62,7 +62,7 @@ def doctor(
     if as_json:
         told = report.as_dict()
         told["groups"] = [group for group in told["groups"] if group["name"] in wanted]
-        output.print_json(told)
+        output.print_data(told)
     else:
         show(report, [report.group(name) for name in GROUPS if name in wanted])
     if any(report.group(name).verdict == "no" for name in what or ["simulate"]):

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 from sojourn._core import NoKernelEquivalent, PlanError, PolicyError, WordError
-from sojourn.cli import groups, streams
-from sojourn.cli.output import note, print_json
+from sojourn.cli import groups, output, streams
+from sojourn.engines import EngineError
 from sojourn.lab.errors import LabError
 from sojourn.own import OwnError
 from sojourn.study.errors import StudyError
@@ -41,13 +41,13 @@ REMEDIES = {
 
 def fail(message: str, *, as_json: bool = False, problems: Any = None) -> NoReturn:
     """Ends the command: it cannot be done."""
-    if as_json:
+    if as_json and output.form() == "json":
         error: dict[str, Any] = {"error": message}
         if problems is not None:
             error["problems"] = problems
         with suppress(OSError):  # standard output itself may be what failed
-            print_json(error)
-    note(message)
+            output.print_data(error)
+    output.complain(message)
     raise typer.Exit(BAD_INPUT)
 
 
@@ -70,21 +70,26 @@ def unwritten(error: OSError) -> int:
     """Says that standard output took no more; the exit status."""
     streams.silence()
     error.filename = "standard output"
-    note(explained(error))
+    output.complain(explained(error))
     return BAD_INPUT
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Turns errors that a user can cause into exit statuses, and options into their groups."""
-    flat = groups.expanded(function)
+    """Turns errors that a user can cause into exit statuses, and options into their groups.
+
+    Each command gets the options that all have: `--quiet`, and with `--json` also `--output`.
+    """
+    given = groups.expanded(function)
+    flat = output.with_shared(given)
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        output.take_shared(kwargs)
         as_json = bool(kwargs.get("as_json"))
         try:
-            return function(*args, **(groups.assembled(function, kwargs) if flat else kwargs))
+            return function(*args, **groups.assembled(function, kwargs))
         except KeyboardInterrupt as stop:
-            note(str(stop) or "interrupted")
+            output.complain(str(stop) or "interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if isinstance(error, BrokenPipeError) and streams.unread():
@@ -98,26 +103,34 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             fail("out of memory: a shorter run, fewer flows or fewer --workers need less",
                  as_json=as_json)  # fmt: skip
         except ValueError as error:
-            from sojourn.scenario.errors import ScenarioError
+            from sojourn.scenario.errors import QuestionError, ScenarioError
 
             if isinstance(error, ScenarioError):
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
             from sojourn.stats import StatisticsError
 
             told = (
-                NoKernelEquivalent | PlanError | WordError | OwnError | StudyError | StatisticsError
+                NoKernelEquivalent
+                | PlanError
+                | WordError
+                | OwnError
+                | StudyError
+                | QuestionError
+                | StatisticsError
+                | EngineError
             )
             if isinstance(error, told):
                 fail(str(error), as_json=as_json)
             raise
         except RuntimeError as error:
             if isinstance(error, LabError | PolicyError):
-                fail(str(error), as_json=as_json)
+                notes = getattr(error, "__notes__", [])
+                fail("\n".join([str(error), *notes]), as_json=as_json)
             raise
 
-    if flat is not None:  # the parser asks for both
-        guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}
-        vars(guarded)["__signature__"] = flat
+    # The parser asks for both.
+    guarded.__annotations__ = {one.name: one.annotation for one in flat.parameters.values()}
+    vars(guarded)["__signature__"] = flat
     return guarded
 
 

@@ -13,11 +13,9 @@ from inspect import Parameter, Signature, signature
 from typing import Any, cast, get_type_hints
 
 
-def expanded(function: Callable[..., Any]) -> Signature | None:
-    """Return the signature of `function` with the fields of its groups; None without groups."""
+def expanded(function: Callable[..., Any]) -> Signature:
+    """Return the signature of `function` with the fields of its groups."""
     hints = get_type_hints(function, include_extras=True)
-    if not any(map(is_dataclass, hints.values())):
-        return None
     given = signature(function).parameters.values()
     parameters = [one for p in given for one in _options(p.name, hints[p.name], p.default)]
     return Signature(parameters, return_annotation=hints.get("return", None))

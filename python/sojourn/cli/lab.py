@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from sojourn import engines, metrics
 from sojourn.cli import bars, exits, options, output
+from sojourn.cli.real import exit_if_bad, tell_doubts, told
 from sojourn.lab import Unavailable
 
 if TYPE_CHECKING:
     from sojourn.lab.run import LabRecord
     from sojourn.lab.validate import Measured, Result
+    from sojourn.scenario.engine import Engine
 
 
 def register(app: typer.Typer) -> None:
@@ -38,13 +41,14 @@ def run(
     settings: options.Settings = None,
     privilege: options.Privilege = "auto",
     engine: Annotated[
-        Literal["wire", "kernel"],
+        str,
         typer.Option(
             "--engine",
-            help="Links: ours, or the kernel's own (htb, its queue disciplines, netem), as far "
-            "as it has them.",
+            metavar="NAME",
+            help=f"What makes the run: {engines.told(engines.LABORATORY)}. The kernel's links are "
+            "htb, its queue disciplines and netem, as far as it has them.",
         ),
-    ] = "wire",
+    ] = engines.WIRE,
     journal: Annotated[
         bool,
         typer.Option(
@@ -76,7 +80,8 @@ def run(
 ) -> None:
     """See a scenario for real: programs, packets, links.
 
-    It takes as long as the scenario says. Nothing on this machine is changed.
+    It takes as long as the scenario says. Nothing on this machine is changed. Ends with status 1 if
+    the run is not valid or a program of the scenario failed.
     """
     from rich.console import Console
 
@@ -88,74 +93,43 @@ def run(
     scenario = options.load(file, settings)
     for warning in scenario.warnings():
         output.note(warning)
-    if engine == "kernel":
-        from sojourn.lab.kernel.engine import KernelEngine
-
+    kind = engines.find(engine, engines.LABORATORY)
+    if kind.name == engines.WIRE:
+        wire = WireEngine(privilege=privilege, journals=journal, datapath=datapath)
+        maker: Engine = wire
+    else:
         for option, asked in (
             ("--journal", journal), ("--watch", watch), ("--control", control is not None),
             ("--datapath", datapath != "auto"),
         ):  # fmt: skip
             if asked:
                 exits.fail(f"`{option}` is the wire's: the kernel has none", as_json=as_json)
-        chosen: WireEngine = KernelEngine(privilege=privilege)
-    else:
-        chosen = WireEngine(privilege=privilege, journals=journal, datapath=datapath)
+        maker = kind.make() if kind.virtual else kind.make(privilege=privilege)
+    chosen = options.Chosen({kind.name: maker})
     with ExitStack() as stack:
+        stack.enter_context(chosen.refusals([scenario.plan_json]))
         if watch or control is not None:
             name = control or f"lab-{os.getpid()}"
             listener = stack.enter_context(listening(name))
-            chosen.control = listener.fileno()
+            wire.control = listener.fileno()
             if watch:
                 stack.enter_context(Beside(path_of(name), Console(stderr=True)))
-        result = simulate(scenario, seed, chosen, quiet=watch)
+        result = simulate(scenario, seed, maker, quiet=watch)
     record = cast("LabRecord", cast("object", result.record))
     if out is not None:
-        keep(result, out, chosen)
+        keep(result, out, maker)
+    tell_doubts(record, as_json=as_json)
     if as_json:
-        output.print_json(result.as_dict() | {"real": record.real})
+        output.print_data(result.as_dict() | {"real": record.real})
     else:
         typer.echo(result.summary())
         typer.echo(told(record))
+        if kind.virtual:
+            chosen.tell_limits()
     if not result.complete:
         output.note("stopped before its end: the figures are those of the time that passed")
         raise typer.Exit(exits.INTERRUPTED)
-
-
-def told(record: LabRecord) -> str:
-    """How a real run came about, and whether it is to be believed, in a few lines."""
-    real, health = record.real, record.real["health"]
-    programs = ", ".join(f"{name} {version}" for name, version in real["programs"].items())
-    where = "a user namespace" if real["privilege"] == "user" else "root's namespaces"
-    lines = [
-        f"for real on Linux {real['kernel']}: {programs}; in {where}",
-    ]
-    if real["engine"] == "kernel":
-        lines.append("  links are the kernel's own; what it does not tell is left out")
-        lines += [f"  {command}" for told in real["links"].values() for command in told]
-    else:
-        late = " ".join(
-            f"{word} {health[key] * 1e3:.2f} ms,"
-            for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
-        ).rstrip(",")
-        share = f"the wire took {100 * health['cpu_share']:.0f} % of a processor"
-        lines.append(f"  packets late: {late}; {share}")
-    for found in real["agreements"]:
-        if found["agrees"]:
-            arrivals, drops, marks, _ = found["counts"]
-            lines.append(
-                f"  {found['link']}: {arrivals} arrivals replayed through a fresh queue give the "
-                f"same {drops} drops and {marks} marks"
-            )
-        else:
-            lines.append(f"  {found['link']}: its replay differs: {found['difference']}")
-    if store := real.get("store"):
-        keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
-        lines.append(
-            f"  {keys} acknowledged writes looked for afterwards: none lost, {behind} not on all "
-            "replicas"
-        )
-    lines += [f"NOT VALID: {doubt}" for doubt in record.doubts]
-    return "\n".join(lines)
+    exit_if_bad(record)
 
 
 @exits.command
@@ -168,25 +142,33 @@ def validate(
         int | None, typer.Option("--seeds", min=1, help="Real runs of each scenario.")
     ] = None,
     at_once: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--at-once",
             min=1,
             max=16,
-            help="Real runs at a time; more than one disturb each other.",
+            help="Real runs at a time, by default one: more disturb each other. In virtual time "
+            "they do not, and as many as processors are made.",
         ),
-    ] = 1,
+    ] = None,
     privilege: options.Privilege = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help=f"What makes the real runs: {engines.told(engines.LABORATORY)}.",
+        ),
+    ] = engines.WIRE,
     as_json: options.AsJson = False,
 ) -> None:
     """See how well simulated and real runs agree here.
 
     Reference scenarios are made both ways: flows of reno and cubic, one and eight, share a
     bottleneck under six queue disciplines. Goodput should agree to 3 %, mean and 95th percentile of
-    the queueing delay to 15 % or one packet. Ends with status 1 if something differs or a real run
-    is not valid.
+    the queueing delay (of engines without it, the mean backlog) to 15 % or one packet. Ends with
+    status 1 if something differs or a real run is not valid.
     """
-    from sojourn.lab.engine import WireEngine
     from sojourn.lab.validate import EXTENTS
     from sojourn.lab.validate import validate as make
 
@@ -194,26 +176,35 @@ def validate(
     if seeds is not None:
         extent = replace(extent, seeds=seeds)
 
-    engine = WireEngine(privilege=privilege, journals=True)
+    kind = engines.find(engine, engines.LABORATORY)
+    own = {"privilege": privilege} if kind.real_time else {}
+    maker = kind.make(**own, **({"journals": True} if kind.name == engines.WIRE else {}))
+    chosen = options.Chosen({kind.name: maker})
+    slots: int = getattr(maker, "slots", 1)
     with bars.counting("real beside simulated", "real runs") as done:
-        results = list(make(extent, engine, at_once=at_once, done=done))
+        results = list(make(extent, maker, at_once=at_once or slots, done=done))
     if as_json:
-        output.print_json([result.as_dict() for result in results])
+        output.print_data([result.as_dict() for result in results])
     else:
         rows = [row for result in results for row in compared(result)]
         output.table(rows, list(rows[0]))
         for result in results:
             for doubt in result.doubts:
                 typer.echo(f"NOT VALID: {result.case.name}: {doubt}")
+        chosen.tell_limits()
     if any(result.verdict in ("differs", "not valid") for result in results):
         raise typer.Exit(exits.FINDINGS)
+
+
+UNITS = {"bit/s": (1e-6, "Mbit/s"), "B": (1e-3, "kB"), "s": (1e3, "ms")}
+"""What values of a unit are multiplied by, and their unit then."""
 
 
 def compared(result: Result) -> list[dict[str, str]]:
     """Rows of a table that tell what came of a scenario."""
     rows = []
     for m in result.measured:
-        scale, unit = (1e-6, "Mbit/s") if m.metric == "goodput" else (1e3, "ms")
+        scale, unit = UNITS[metrics.unit(m.metric)]
         rows.append(
             {
                 "scenario": result.case.name,
@@ -262,7 +253,7 @@ def clean(
             for name in cpu.sweep(cpu.find())
         ]
     if as_json:
-        output.print_json([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
+        output.print_data([{"name": o.name, "action": o.action, "text": o.text} for o in outcomes])
         return
     for outcome in outcomes:
         typer.echo(outcome.text)

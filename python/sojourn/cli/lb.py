@@ -49,12 +49,12 @@ class Balanced:
         ),
     ]
     backlog: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--backlog",
             metavar="SOURCE",
-            help="Where the ports' backlogs are read, in the servers' order: netlink:IF,IF,... or "
-            "wire:SOCKET:LINK,LINK,...",
+            help="Read the ports' backlogs here, in the servers' order: netlink:IF,IF,... or "
+            "wire:SOCKET:LINK,LINK,... Repeat for several sources, such as a wire for each server.",
         ),
     ] = None
 
@@ -65,7 +65,7 @@ class Balanced:
         servers = [_server(text, as_json) for text in self.server]
         if remove:  # the rules there do not depend on the policy, and the queues may be gone
             return {"address": self.address, "policy": "round-robin", "servers": servers}
-        if self.backlog is not None:
+        if self.backlog:
             from sojourn.lb.backlog import sources_of
 
             found = sources_of(self.backlog, [one["name"] for one in servers])
@@ -112,9 +112,12 @@ class Probes:
     health: Annotated[
         str,
         typer.Option(
-            "--health", metavar="PROBE", help="How servers are probed: arp, icmp, tcp:PORT or none."
+            "--health",
+            metavar="PROBE",
+            help="Probe servers by arp, icmp, tcp:PORT, not at all (none), or by ARP and by TCP at "
+            "the port where clients open connections and servers answer (auto).",
         ),
-    ] = "arp"
+    ] = "auto"
     health_every: Annotated[
         str, typer.Option("--health-every", metavar="TIME", help="Between two probes.")
     ] = "1s"

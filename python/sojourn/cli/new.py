@@ -104,7 +104,7 @@ def list_templates(as_json: bool) -> None:
     from sojourn.templates import TEMPLATES
 
     if as_json:
-        output.print_json(
+        output.print_data(
             [
                 {"name": t.name, "what": t.what, "options": list(t.options), "try": t.commands}
                 for t in TEMPLATES.values()
@@ -283,7 +283,7 @@ def write(text: str, others: dict[str, bytes], file: Path, as_json: bool) -> Non
     ]
     if as_json:
         written = [str(path) for path in [file, *files]]
-        output.print_json({"file": str(file), "files": written, "try": found})
+        output.print_data({"file": str(file), "files": written, "try": found})
         return
     beside = f" and {', '.join(others)} beside it" if others else ""
     typer.echo(f"{file} is written{beside}. Try:\n")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sojourn.cli.exits import fail
-from sojourn.cli.output import note
+from sojourn import engines
+from sojourn.cli import completion
+from sojourn.cli.exits import FINDINGS, fail
+from sojourn.cli.output import complain, note
+from sojourn.plans import own_programs
 from sojourn.study.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from sojourn.lab.engine import WireEngine
     from sojourn.scenario import Scenario
+    from sojourn.scenario.engine import Engine
 
 ScenarioFile = Annotated[
     Path,
@@ -30,8 +34,18 @@ Real = Annotated[
     bool,
     typer.Option(
         "--real",
-        help="With real programs and real packets instead of the simulator: takes as long as the "
+        help="Short for `--engine wire`: real programs and real packets, which take as long as the "
         "scenario says, one run after the other.",
+    ),
+]
+Engines = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        autocompletion=completion.engines,
+        metavar="NAME,...",
+        help=f"What makes the runs: {engines.told()}. Several, such as sim,linux, make the same "
+        "runs and stand side by side.",
     ),
 ]
 Privilege = Annotated[
@@ -49,6 +63,15 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a key of the scenario, such as links.uplink.rate=10mbit. Repeat for more.",
+    ),
+]
+Smallest = Annotated[
+    str | None,
+    typer.Option(
+        "--smallest",
+        metavar="AMOUNT",
+        help="The smallest difference of interest: a share of the value (5%) or an amount (2ms). "
+        "By default the scenario's question.smallest, else the metric's own (`sojourn explain`).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -150,30 +173,109 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Made:
-    """Where runs are made, simulated or real."""
+    """What makes runs, and where."""
 
     workers: Workers = None
+    engine: Engines = engines.SIM
     real: Real = False
     cluster: Cluster = Cluster()
 
-    def engine(self, as_json: bool) -> WireEngine | None:
-        """The engine of a study: None is the simulator."""
-        if not self.real:
-            return None
-        if self.cluster.on is not None:
+    def engines(self, as_json: bool) -> Chosen:
+        """The engines of a study."""
+        name, option = self.engine, f"--engine {self.engine}"
+        if self.real:
+            if name not in (engines.SIM, engines.WIRE):
+                fail("`--real` is `--engine wire`: give one of them", as_json=as_json)
+            name, option = engines.WIRE, "--real"
+        kinds = engines.chosen(name)
+        if self.cluster.on is not None and [kind.name for kind in kinds] != [engines.SIM]:
+            what = "real runs are" if self.real else "runs of other engines than sim are"
             fail(
-                "`--real` and `--on` exclude each other: real runs are made on this machine alone",
+                f"`{option}` and `--on` exclude each other: {what} made on this machine alone",
                 as_json=as_json,
             )
-        from sojourn.lab.engine import WireEngine
-
-        return WireEngine()
+        return Chosen({kind.name: kind.make() for kind in kinds})
 
 
-def tell_doubts(engine: WireEngine | None) -> None:
-    """Says which of the runs just made are not to be believed, and why."""
-    if engine is None or not engine.doubtful:
-        return
-    note(f"{len(engine.doubtful)} of {engine.made} real runs are NOT VALID:")
-    for doubt in dict.fromkeys(doubt for doubts in engine.doubtful for doubt in doubts):
-        note(f"  {doubt}")
+@dataclass(frozen=True)
+class Chosen:
+    """The engines that a command was given."""
+
+    by_name: Mapping[str, Engine]
+
+    @property
+    def several(self) -> bool:
+        """Whether results stand side by side."""
+        return len(self.by_name) > 1
+
+    @property
+    def one(self) -> Engine | None:
+        """The first engine; none is the simulator."""
+        name, engine = next(iter(self.by_name.items()))
+        return None if name == engines.SIM else engine
+
+    @property
+    def of_study(self) -> Engine | Mapping[str, Engine] | None:
+        """The engines as a study takes them."""
+        return self.by_name if self.several else self.one
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """What results cannot say, by the engines of which there is something to say."""
+        from sojourn.scenario.engine import limits_of
+
+        found = {name: limits_of(engine) for name, engine in self.by_name.items()}
+        return {name: text for name, text in found.items() if text}
+
+    def tell_limits(self) -> None:
+        """Says what results cannot say, each once."""
+        from sojourn.scenario.engine import limits_told
+
+        for line in limits_told(self.limits):
+            typer.echo(line)
+
+    def tell_doubts(self) -> None:
+        """Says which of the runs just made are not to be believed, and why."""
+        for name, engine in self.by_name.items():
+            doubtful: list[list[str]] = getattr(engine, "doubtful", [])
+            if not doubtful:
+                continue
+            made = getattr(engine, "made", len(doubtful))
+            kind = "real" if engines.find(name).real_time else name
+            complain(f"{len(doubtful)} of {made} {kind} runs are NOT VALID:")
+            for doubt in dict.fromkeys(doubt for doubts in doubtful for doubt in doubts):
+                complain(f"  {doubt}")
+
+    def exit_if_doubtful(self) -> None:
+        """Ends the command with status 1 if a run just made is not to be believed."""
+        if any(getattr(engine, "doubtful", []) for engine in self.by_name.values()):
+            raise typer.Exit(FINDINGS)
+
+    @contextmanager
+    def refusals(self, plans: Iterable[str]) -> Iterator[None]:
+        """Names the engines that can run the plans, where a chosen one refuses them.
+
+        Says first which programs of the scenario's own will run: they are its author's code.
+        """
+        from sojourn.lab.programs.errors import NotPossible
+
+        listed = list(plans)
+        if any(name != engines.SIM for name in self.by_name):
+            tell_programs(listed)
+        try:
+            yield
+        except NotPossible as error:
+            if others := engines.able(listed):
+                options = " or ".join(f"`--engine {name}`" for name in others)
+                error.add_note(f"{options} can run it")
+            raise
+
+
+def tell_programs(plans: Iterable[str]) -> None:
+    """Says which programs of the scenario's own these plans run."""
+    of_command = [json.loads(plan) for plan in plans if '"command"' in plan]
+    told = {str(program): None for plan in of_command for program in own_programs(plan)}
+    if told:
+        note("the scenario runs programs of its own:")
+    for line in told:
+        note(f"  {line}")

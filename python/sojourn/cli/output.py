@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,14 +24,144 @@ shown_bars: list[Progress] = []
 """The progress bars on the terminal, the innermost last."""
 
 
-def print_json(value: Any) -> None:
-    """Prints `value` on standard output."""
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print results and errors only: no progress, no notes."),
+]
+Format = Annotated[
+    Literal["json", "csv", "md"] | None,
+    typer.Option(
+        "--output",
+        metavar="FORMAT",
+        help="Print the result as json, csv or md (a Markdown table). --json is --output json.",
+    ),
+]
+
+
+@dataclass
+class _Wanted:
+    """How the command that runs is to print."""
+
+    quiet: bool = False
+    form: str = "text"
+
+
+_wanted = _Wanted()
+
+
+def with_shared(signature: Signature) -> Signature:
+    """Returns the signature of a command with the options that all commands have."""
+    parameters = list(signature.parameters.values())
+    shared: dict[str, Any] = {"quiet": Quiet}
+    if "as_json" in signature.parameters:
+        shared["output_format"] = Format
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in shared.items()
+    ]
+    return signature.replace(parameters=parameters)
+
+
+def take_shared(values: dict[str, Any]) -> None:
+    """Takes the values of those options out of `values`."""
+    _wanted.quiet = bool(values.pop("quiet", False))
+    form = values.pop("output_format", None)
+    if form not in (None, "json") and values.get("as_json"):
+        raise typer.BadParameter("--json is --output json: give one of them")
+    if form is not None:
+        values["as_json"] = True
+    _wanted.form = form or ("json" if values.get("as_json") else "text")
+
+
+def is_quiet() -> bool:
+    """Whether neither progress nor notes are wanted."""
+    return _wanted.quiet
+
+
+def form() -> str:
+    """What results are printed as: text, json, csv or md."""
+    return _wanted.form
+
+
+def print_data(value: Any, rows: Any = None) -> None:
+    """Prints `value` on standard output: as JSON, or its rows as CSV or as a Markdown table.
+
+    `rows` are the part of it that is the table, where it has several.
+    """
+    if _wanted.form == "csv":
+        titles, *lines = _lines(rows or value)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(titles)
+        writer.writerows(lines)
+        return
+    if _wanted.form == "md":
+        titles, *lines = _lines(rows or value)
+        for line in (titles, ["---"] * len(titles), *lines):
+            cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in line)
+            typer.echo(f"| {' | '.join(cells)} |")
+        return
     ascii_only = not streams.unicode_output()
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
 
+def _lines(value: Any) -> list[list[str]]:
+    """The rows of `value` as texts, their titles first."""
+    rows = [_flat(row) for row in _rows(value)]
+    titles = list(dict.fromkeys(title for row in rows for title in row))
+    return [titles, *([_cell(row.get(title)) for title in titles] for row in rows)]
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    """The rows of a result: its list of tables; without one, a row for each of its values."""
+
+    def is_table(part: Any) -> bool:
+        return isinstance(part, list) and bool(part) and all(isinstance(r, dict) for r in part)
+
+    if is_table(value):
+        inner = [key for key in value[0] if is_table(value[0][key])]
+        if len(inner) == 1 and all(is_table(row.get(inner[0])) for row in value):
+            rest = [{k: v for k, v in row.items() if k != inner[0]} for row in value]
+            return [o | r for o, row in zip(rest, value, strict=True) for r in row[inner[0]]]
+        return list(value)
+    if not isinstance(value, dict):
+        return [{"value": value}]
+    tables = {key: part for key, part in value.items() if is_table(part)}
+    if len(tables) > 1 and len(tables) == len(value):
+        return [{"kind": key} | row for key, part in tables.items() for row in part]
+    if tables:
+        return list(next(iter(tables.values())))
+    return [{"name": name, "value": part} for name, part in _flat(value).items()]
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A row without tables within it: their keys are dotted."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "; ".join(map(_cell, value))
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
 def note(text: str) -> None:
     """A message for people, on standard error; above the bar, if one is shown."""
+    if not _wanted.quiet:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """A message that is shown also where no notes are wanted."""
     if shown_bars:
         shown = shown_bars[-1].console
         shown.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sojourn import _core
+from sojourn import _core, engines
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
+
+LIST = "list"
+"""Instead of a study's name: what is recorded of all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +22,9 @@ def register(app: typer.Typer) -> None:
 
 @exits.command
 def paper(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(NAMES)}.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help=f"One of: {', '.join(NAMES)}; or `{LIST}`.")
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Shorter and fewer runs, for minutes on two cores.")
     ] = False,
@@ -38,8 +43,12 @@ def paper(
 
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
     whatever the verdicts. What the folder holds already is not run again. With `--real` real
-    programs' runs are judged, and the same runs simulated stand beside them.
+    programs' runs are judged, and the same runs simulated stand beside them. `list` shows the
+    recorded verdicts of all studies.
     """
+    if name == LIST:
+        _list(as_json)
+        return
     if quick and full:
         exits.fail("`--quick` and `--full` exclude each other", as_json=as_json)
     if name not in NAMES:
@@ -47,17 +56,32 @@ def paper(
         hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(NAMES)}"
         exits.fail(f"unknown paper `{name}`{hint}", as_json=as_json)
     study = load(name)
-    parts = [name, *(word for word, asked in (("real", made.real), ("quick", quick)) if asked)]
-    folder = out or Path("results") / f"paper-{'-'.join(parts)}"
-    engine = made.engine(as_json)
+    chosen = made.engines(as_json)
+    engine, asked = chosen.one, next(iter(chosen.by_name))
+    if chosen.several:
+        exits.fail("a real part has its simulated runs beside it: name one engine", as_json=as_json)
     if engine is not None and study.real is None:
         able = ", ".join(p for p in NAMES if load(p).real is not None)
         exits.fail(f"the paper `{name}` has no real part yet; with --real: {able}", as_json=as_json)
+    if engine is not None and study.real is not None and asked not in study.real.engines:
+        able = " or ".join(["sim", *study.real.engines])
+        exits.fail(
+            f"the paper `{name}` runs with --engine {able}: its findings are about more than "
+            f"{asked} can run or measure",
+            as_json=as_json,
+        )
     if made.cluster.on is not None and not study.cluster:
         exits.fail(f"`paper {name}` takes minutes on one machine: leave out --on", as_json=as_json)
+    told = (("real", engine is not None), ("quick", quick))
+    parts = [name, *(word for word, asked in told if asked)]
+    folder = out or Path("results") / f"paper-{'-'.join(parts)}"
     with made.cluster.connected() as cluster, bars.stages() as stage:
-        if engine is not None and study.real is not None:
+        if engine is not None and study.real is not None and engines.find(asked).real_time:
             output.note(study.real.estimate(study.size(quick, real=True)))
+        elif engine is None:
+            from sojourn.papers.records import estimate
+
+            output.note(estimate(name, "quick" if quick else "full", made.workers))
         outcome = study.run(folder, quick, made.workers, stage, on=cluster, engine=engine)
     from sojourn.papers.beside import rows, verdicts
     from sojourn.papers.report import show
@@ -66,9 +90,9 @@ def paper(
     with bars.waiting("writing the page and its figures"):
         written = show(outcome)
     if as_json:
-        output.print_json({**outcome.as_dict(), "written": [str(path) for path in written]})
+        output.print_data({**outcome.as_dict(), "written": [str(path) for path in written]})
         return
-    print_claims(outcome.judgements, outcome.units, output.console())
+    print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)
         output.table(shown, list(shown[0]), "Both worlds")
@@ -76,3 +100,16 @@ def paper(
         typer.echo(note)
     output.echo_written(written)
     typer.echo(f"The runs are in {outcome.folder}.")
+
+
+def _list(as_json: bool) -> None:
+    """Prints what is recorded of all studies."""
+    from sojourn.papers import records
+
+    if as_json:
+        output.print_data(records.listed())
+        return
+    shown = records.rows()
+    output.table(shown, list(shown[0]), "Recorded verdicts: holds / does not hold / cannot be told")
+    for line in records.footnotes():
+        typer.echo(line)

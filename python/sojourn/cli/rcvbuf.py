@@ -15,6 +15,7 @@ import typer
 
 from sojourn._core import parse_quantity
 from sojourn.cli import exits, options, output
+from sojourn.rcvbuf import POLICY
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ LOST = {
     "checksum": "wrong checksum",
     "other": "filtered or unknown",
 }
+METRICS = "127.0.0.1:9441"
+"""Where the sockets of the whole machine are told of unless an address is given."""
 WORTH_SAYING = {
     "standing": "does not catch up, so is given no more",
     "pressure": "memory is short",
@@ -83,9 +86,17 @@ def rcvbuf(
             "--systemd", metavar="UNIT", help="Whatever runs in a unit, restarted or not."
         ),
     ] = None,
+    everybody: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Every UDP socket of this machine, containers included: watch only, and export "
+            f"metrics (at {METRICS}, unless --metrics says otherwise).",
+        ),
+    ] = False,
     policy: Annotated[
         str, typer.Option("--policy", metavar="POLICY", help="Who decides; `list buffer`.")
-    ] = "elastic",
+    ] = POLICY,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -103,15 +114,28 @@ def rcvbuf(
         ),
     ] = 0.25,
     sockets: Annotated[
-        int, typer.Option("--sockets", min=1, max=65_536, help="Sockets followed at a time.")
-    ] = 1024,
+        int | None,
+        typer.Option(
+            "--sockets",
+            min=1,
+            max=65_536,
+            help="Sockets followed at a time: 1024, or 65536 with --all.",
+        ),
+    ] = None,
     interval: Annotated[
-        str, typer.Option("--interval", metavar="TIME", help="Time between two looks.")
-    ] = "10ms",
+        str | None,
+        typer.Option(
+            "--interval", metavar="TIME", help="Time between two looks: 10ms, or 1s with --all."
+        ),
+    ] = None,
     rescan: Annotated[
-        str,
-        typer.Option("--rescan", metavar="TIME", help="Time between two searches for sockets."),
-    ] = "1s",
+        str | None,
+        typer.Option(
+            "--rescan",
+            metavar="TIME",
+            help="Time between two searches for sockets: 1s, or 5s with --all.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing; tell what would be changed.")
     ] = False,
@@ -141,15 +165,20 @@ def rcvbuf(
 ) -> None:
     """Adapt the receive buffers of a running, unmodified UDP server, until Ctrl-C.
 
-    Its sockets are found by process, unit or port, and looked at every 10 ms; at the end each has
-    exactly the size that it had. Where something is not permitted it says what is missing, and
-    watches. Changing others' sockets takes CAP_SYS_PTRACE, going past net.core.rmem_max
+    With --all, watch every UDP socket of this machine and export metrics; nothing is changed.
+    A server's sockets are found by process, unit or port, and looked at every 10 ms; at the end
+    each has exactly the size that it had. Where something is not permitted it says what is missing,
+    and watches. Changing others' sockets takes CAP_SYS_PTRACE, going past net.core.rmem_max
     CAP_NET_ADMIN.
     """
     if context.invoked_subcommand is not None:
         return
-    if pid is None and port is None and systemd is None:
-        exits.fail("say whose sockets: --pid PID, --port PORT or --systemd UNIT", as_json=as_json)
+    if everybody and not (pid is None and port is None and systemd is None):
+        exits.fail("--all stands alone: no --pid, --port or --systemd beside it", as_json=as_json)
+    if not everybody and pid is None and port is None and systemd is None:
+        exits.fail(
+            "say whose sockets: --pid PID, --port PORT, --systemd UNIT or --all", as_json=as_json
+        )
     if pid is not None and systemd is not None:
         exits.fail("--pid or --systemd, not both", as_json=as_json)
     if watch and as_json:
@@ -163,6 +192,8 @@ def rcvbuf(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(_input(as_json))
+        if everybody and metrics is None and not (watch or as_json):
+            metrics = METRICS
         where = None if metrics is None else prometheus.address(metrics)
         length = None if duration is None else seconds(duration)
         stop = stack.enter_context(stopped())
@@ -171,12 +202,13 @@ def rcvbuf(
             pid=pid,
             unit=systemd,
             port=port,
-            interval=seconds(interval),
-            rescan=seconds(rescan),
-            dry_run=dry_run,
+            everybody=everybody,
+            interval=seconds(interval or ("1s" if everybody else "10ms")),
+            rescan=seconds(rescan or ("5s" if everybody else "1s")),
+            dry_run=dry_run or everybody,
             budget=None if budget is None else int(parse_quantity("size", budget)),
             share=share,
-            sockets=sockets,
+            sockets=sockets or (65_536 if everybody else 1024),
             state=state,
         )
         stack.callback(tuner.stop)
@@ -193,8 +225,11 @@ def rcvbuf(
             output.note(f"metrics at http://{server.address}/metrics")
         title = systemd or (f"process {pid}" if pid is not None else f"port {port}")
         show = _watch if watch else _report
+        if everybody:
+            title = "this machine"
+            show = show if watch or as_json else _export
         seen = Seen()
-        show(_looks(tuner, stop, every, length, seen), title, dry_run, as_json)
+        show(_looks(tuner, stop, every, length, seen), title, dry_run or everybody, as_json)
         _end(tuner, seen, port, as_json)
 
 
@@ -295,6 +330,18 @@ def _report(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json:
             said.pop((inode, "refusal"), None)
 
 
+def _export(looks: Iterator[dict[str, Any]], title: str, dry_run: bool, as_json: bool) -> None:
+    """What is missing; all else is in the metrics."""
+    del dry_run, as_json
+    output.note(f"{title}: watching; Ctrl-C ends it")
+    said = set()
+    for snapshot in looks:
+        for missing in snapshot["notes"]:
+            if missing["missing"] not in said:
+                said.add(missing["missing"])
+                output.note(missing["text"])
+
+
 def _line(socket: dict[str, Any], dry_run: bool) -> str:
     from sojourn.lab.wire.watch import octets
 
@@ -324,7 +371,7 @@ def restore(state: State = None, as_json: options.AsJson = False) -> None:
     with _input(as_json):
         outcomes = put_back(state)
     if as_json:
-        output.print_json(outcomes)
+        output.print_data(outcomes)
     elif outcomes:
         _tell_outcomes(outcomes)
     else:

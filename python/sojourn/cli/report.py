@@ -24,6 +24,22 @@ def report(
             metavar="FOLDER", help="What --out of run, compare or study wrote.", readable=False
         ),
     ],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="METRIC",
+            help="The metric that decides, or comes first in a study's report. By default the "
+            "one that the results were made for.",
+        ),
+    ] = None,
+    subject_to: Annotated[
+        str | None,
+        typer.Option(
+            "--subject-to", metavar="EXPR", help="Conditions, in place of the comparison's own."
+        ),
+    ] = None,
+    smallest: options.Smallest = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Get figures and one HTML page from a folder of results.
@@ -34,9 +50,11 @@ def report(
         exits.fail(
             f"{folder}: there is no such folder; results are where --out said", as_json=as_json
         )
+    given = {"by": by, "subject_to": subject_to, "smallest": smallest}
+    question = {key: value for key, value in given.items() if value is not None}
     with bars.counting("drawing", "figures") as tell:
-        written = show.report(folder, progress=tell)
+        written = show.report(folder, progress=tell, question=question)
     if as_json:
-        output.print_json({"written": [str(path) for path in written]})
+        output.print_data({"written": [str(path) for path in written]})
         return
     output.echo_written(written)

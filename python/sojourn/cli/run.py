@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from sojourn.cli import bars, exits, options, output
+from sojourn.cli.real import exit_if_bad, tell_doubts, told
+from sojourn.engines import SIM
 
 if TYPE_CHECKING:
+    from sojourn.lab.run import LabRecord
     from sojourn.scenario import Run, Scenario
     from sojourn.scenario.engine import Engine, Record, RunProgress
+    from sojourn.study import Table
 
 
 def register(app: typer.Typer) -> None:
@@ -25,6 +30,7 @@ def run(
     file: options.ScenarioFile,
     seed: options.Seed = 1,
     settings: options.Settings = None,
+    engine: options.Engines = SIM,
     as_json: options.AsJson = False,
     out: Annotated[
         Path | None,
@@ -35,19 +41,93 @@ def run(
 
     To learn which queue is best, `sojourn compare`; to vary other things, `sojourn study run`.
     """
+    from sojourn.scenario.engine import check
+
     scenario = options.load(file, settings)
     for warning in scenario.warnings():
         output.note(warning)
-    result = simulate(scenario, seed)
+    chosen = options.Made(engine=engine).engines(as_json)
+    with chosen.refusals([scenario.plan_json]):
+        check(chosen.by_name, [scenario.plan_json], seed)
+        if chosen.several:
+            beside(scenario, seed, chosen, out, as_json=as_json)
+            return
+        result = simulate(scenario, seed, chosen.one)
     if out is not None:
-        keep(result, out)
+        keep(result, out, chosen.one)
+    real = getattr(result.record, "real", None)
+    record = cast("LabRecord", cast("object", result.record))
+    if real is not None:
+        tell_doubts(record, as_json=as_json)
     if as_json:
-        output.print_json(result.as_dict())
+        output.print_data(result.as_dict() | ({} if real is None else {"real": real}))
     else:
         typer.echo(result.summary())
+        if real is not None:
+            typer.echo(told(record))
+        chosen.tell_limits()
     if not result.complete:
         output.note("stopped before its end: the figures are those of the time that passed")
         raise typer.Exit(exits.INTERRUPTED)
+    if real is not None:
+        exit_if_bad(record)
+
+
+def beside(
+    scenario: Scenario, seed: int, chosen: options.Chosen, out: Path | None, *, as_json: bool
+) -> None:
+    """Makes a run by each of several engines, and prints their metrics side by side."""
+    from sojourn.scenario.run import plain
+    from sojourn.study import Study
+    from sojourn.study.quantities import NOTHING, value
+
+    with bars.study_progress(scenario.name) as report:
+        table = Study(scenario).seeds([seed]).run(out, progress=report, engine=chosen.by_name)
+    chosen.tell_doubts()
+    rows = table.frame.to_dict("records")
+    if as_json:
+        runs = [
+            {
+                "engine": row["engine"],
+                "key": row["key"],
+                "metrics": {m: plain(row[m]) for m in table.metrics},
+            }
+            for row in rows
+        ]
+        output.print_data(
+            {
+                "scenario": scenario.name,
+                "seed": seed,
+                "limits": chosen.limits,
+                "units": {m: table.units[m] for m in table.metrics if table.units.get(m)},
+                "runs": runs,
+            }
+        )
+        chosen.exit_if_doubtful()
+        return
+    names = [str(row["engine"]) for row in rows]
+    typer.echo(f"{scenario.name}: seed {seed}")
+    shown = []
+    for metric in worth_showing(table):
+        unit = table.units.get(metric, "")
+        numbers = {str(row["engine"]): float(row[metric]) for row in rows}
+        values = {
+            name: value(number, unit, metric) if math.isfinite(number) else NOTHING
+            for name, number in numbers.items()
+        }
+        shown.append({"metric": metric, **values})
+    output.table(shown, ["metric", *names])
+    chosen.tell_limits()
+    if out is not None:
+        typer.echo(f"The runs are in {out}; `sojourn report {out}` makes figures and a page.")
+    chosen.exit_if_doubtful()
+
+
+def worth_showing(table: Table) -> list[str]:
+    """The metrics that a report of a study shows, and the backlog where sojourn times lack."""
+    from sojourn.show.html.study import interesting
+
+    return list(dict.fromkeys([*table.headline(), *interesting(table)]))
 
 
 def simulate(
@@ -79,6 +159,10 @@ class _Made:
     def __init__(self, run: Run, engine: Engine) -> None:
         self._run = run
         self._engine = engine
+        from sojourn.scenario.engine import limits_of, name_of
+
+        self.name = name_of(engine)
+        self.limits = limits_of(engine)
 
     def fingerprint(self) -> str:
         return self._engine.fingerprint()

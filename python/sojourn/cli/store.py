@@ -42,7 +42,7 @@ def fetch(
         made = artefacts.fetch(repository=repository or artefacts.REPOSITORY, progress=tell)
     where = artefacts.folder()
     if as_json:
-        output.print_json({"version": VERSION, "folder": str(where), "fetched": made})
+        output.print_data({"version": VERSION, "folder": str(where), "fetched": made})
         return
     typer.echo(f"Cassandra {VERSION} is in {where}" + ("" if made else " already"))
 
@@ -133,7 +133,7 @@ def measure(
         columns, about = ask(scenario.plan_json, seed, running, output.note)
     found = values(columns)
     if as_json:
-        output.print_json({"metrics": found, "store": about})
+        output.print_data({"metrics": found, "store": about})
         return
     from sojourn.scenario.summary import format_value
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sojourn import study
-from sojourn.cli import bars, exits, options, output
-from sojourn.study.metrics import headline
+from sojourn.cli import bars, completion, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.study import Contrasts, Table
@@ -40,7 +40,12 @@ def run(
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="Show this one. Repeat for more."),
+        typer.Option(
+            "--metric",
+            autocompletion=completion.metrics,
+            metavar="METRIC",
+            help="Show this one. Repeat for more.",
+        ),
     ] = None,
     *,
     made: options.Made,
@@ -52,35 +57,41 @@ def run(
     """
     asked = study.load(file)
     folder = out or options.folder_of(asked.name, "study")
-    engine = made.engine(as_json)
+    chosen = made.engines(as_json)
     with (
         made.cluster.connected() as cluster,
         bars.study_progress(asked.name) as report,
+        chosen.refusals(cell.plan_json for cell in asked.cells),
     ):
-        table = asked.run(folder, made.workers, report, engine, on=cluster)
-    options.tell_doubts(engine)
+        table = asked.run(folder, made.workers, report, chosen.of_study, on=cluster)
+    chosen.tell_doubts()
     if as_json:
-        output.print_json(
+        output.print_data(
             {
                 "folder": str(folder),
-                "runs": len(asked),
+                "runs": len(asked) * len(chosen.by_name),
                 "factors": list(table.factors),
+                **({"limits": chosen.limits} if chosen.limits else {}),
                 "units": {name: unit for name, unit in table.units.items() if unit},
                 "rows": rows(table),
             }
         )
+        chosen.exit_if_doubtful()
         return
     from rich.text import Text
 
     from sojourn.show.terminal import ci, mean_of
 
     console = output.console()
-    console.print(ci(table, metrics or headline(table.metrics), width=console.width))
+    console.print(ci(table, metrics or table.headline(), width=console.width))
     console.print(Text(mean_of(table), style="dim"))
+    chosen.tell_limits()
     typer.echo(
-        f"{len(asked)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
-        f"`sojourn study contrast {folder}` says which differences are real."
+        f"{len(asked) * len(chosen.by_name)} runs in {folder}; `sojourn report {folder}` makes "
+        "figures and a page, "
+        f"`sojourn study contrast {folder}` says which levels are better."
     )
+    chosen.exit_if_doubtful()
 
 
 @exits.command
@@ -127,14 +138,14 @@ def suite(
     ):
         found = chosen.run(seeds, folder, queues, made.workers, report, cluster)
     if as_json:
-        output.print_json({"folder": str(folder), **found.as_dict()})
+        output.print_data({"folder": str(folder), **found.as_dict()})
         return
     from sojourn.show.suite import print_suite
 
     print_suite(found, output.console())
     typer.echo(
         f"{len(found.table)} runs in {folder}; `sojourn report {folder}` makes figures and a page, "
-        f"`sojourn study contrast {folder}` says which differences are real."
+        f"`sojourn study contrast {folder}` says which levels are better."
     )
 
 
@@ -153,7 +164,12 @@ def contrast(
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="METRIC", help="By this one. Repeat for more."),
+        typer.Option(
+            "--metric",
+            autocompletion=completion.metrics,
+            metavar="METRIC",
+            help="By this one. Repeat for more.",
+        ),
     ] = None,
     factor: Annotated[
         str | None,
@@ -161,15 +177,18 @@ def contrast(
             "--factor", metavar="FACTOR", help="What is compared; by default what has the baseline."
         ),
     ] = None,
+    smallest: options.Smallest = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """See which differences to a baseline are real, in each cell.
+    """See which levels are better than a baseline, in each cell.
 
-    Runs are paired by seed, and p values are corrected for the number of questions, by Holm.
+    Runs are paired by seed. The intervals of all differences hold together, and each gives its
+    verdict by the smallest difference of interest.
     """
     from sojourn.study import Results
 
-    table = Results.open(folder).table()
+    results = Results.open(folder)
+    table = results.table()
     if factor is not None:
         table.factor(factor)
     if not table.factors:
@@ -177,9 +196,16 @@ def contrast(
     if baseline is None:
         factor = factor or ("queue" if "queue" in table.factors else table.factors[0])
         baseline = str(table.levels(factor)[0])
-    found = [table.contrast(m, baseline, factor) for m in metrics or headline(table.metrics)[:1]]
+    asked = results.manifest.question
+    found = [
+        table.contrast(
+            m, baseline, factor,
+            smallest=smallest or (asked.get("smallest") if m == asked.get("by") else None),
+        )
+        for m in metrics or table.headline()[:1]
+    ]  # fmt: skip
     if as_json:
-        output.print_json([rows_of(c) for c in found])
+        output.print_data([rows_of(c) for c in found])
         return
     from sojourn.show.terminal import print_contrasts
 
@@ -197,6 +223,7 @@ def rows_of(c: Contrasts) -> dict[str, Any]:
         "factor": c.factor,
         "baseline": plain(c.baseline),
         "alpha": c.alpha,
+        "smallest": asdict(c.interest),
         "rows": [
             {
                 "cell": {name: plain(level) for name, level in row.cell.items()},
@@ -207,7 +234,9 @@ def rows_of(c: Contrasts) -> dict[str, Any]:
                 "low": plain(row.difference.low),
                 "high": plain(row.difference.high),
                 "n": row.difference.n,
-                "p": plain(row.p),
+                "level_of_interval": row.difference.level,
+                "smallest": plain(row.smallest),
+                "exact": row.exact,
                 "verdict": row.verdict,
                 "seeds": row.seeds,
             }

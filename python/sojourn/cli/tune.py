@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn import _core
-from sojourn.cli import bars, exits, options, output
+from sojourn.cli import bars, completion, deploy, exits, options, output
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -40,7 +40,12 @@ def search(
     ] = None,
     queue: Annotated[
         str | None,
-        typer.Option("--queue", metavar="QUEUE", help="The queue; the scenario's own by default."),
+        typer.Option(
+            "--queue",
+            autocompletion=completion.queues,
+            metavar="QUEUE",
+            help="The queue; the scenario's own by default.",
+        ),
     ] = None,
     objective: Annotated[
         str,
@@ -85,7 +90,7 @@ def search(
     """Find a queue's best parameters for a scenario.
 
     It says how sure they are: the winner meets the queue as it is, and each --against, on seeds
-    that the search has not seen. The status is 1 if it cannot be told from the queue as it is. What
+    that the search has not seen. The status is 1 unless it is better than the queue as it is. What
     the folder holds already is not run again.
     """
     from sojourn.tune.search import search as find
@@ -110,7 +115,7 @@ def search(
             effort=effort, out=folder, workers=made.workers, on=cluster, progress=report,
         )  # fmt: skip
     if as_json:
-        output.print_json(found.as_dict())
+        output.print_data(found.as_dict())
     else:
         show(found, scenario)
     if not found.sure:
@@ -119,7 +124,6 @@ def search(
 
 def show(found: Found, scenario: Scenario) -> None:
     """Prints what was found, how it stands against the others, and how to put it to work."""
-    from sojourn.cli.compare import deployment
     from sojourn.show import print_comparison
 
     if found.proof is None:
@@ -127,7 +131,7 @@ def show(found: Found, scenario: Scenario) -> None:
         return
     print_comparison(found.proof, output.console(), found.answer())
     if found.queue is not None and found.sure:
-        deployment(scenario.with_queue(found.queue))
+        deploy.show(scenario.with_queue(found.queue))
     typer.echo(
         f"\nThe search is in {found.folder}; `sojourn report {found.folder}/proof` makes figures "
         "and a page."
@@ -204,7 +208,7 @@ def redopt(
         parameters, accepted = found.parameters, found.accepted
         trials = [trial.as_dict() for trial in found.trials]
     if as_json:
-        output.print_json({"queue": parameters.queue(), "accepted": accepted, "trials": trials})
+        output.print_data({"queue": parameters.queue(), "accepted": accepted, "trials": trials})
     else:
         typer.echo(parameters.queue())
         if accepted is not None:

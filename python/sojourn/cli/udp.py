@@ -9,13 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
 import typer
 
-from sojourn._core import UdpServer, parse_quantity, udp_send
-from sojourn.cli import bars, exits, options
+from sojourn._core import UdpServer, parse_quantity, udp_kept, udp_send
+from sojourn.cli import bars, exits, options, output
 from sojourn.stopping import stopped
 
 PORT = 9440
@@ -76,6 +77,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         stack.callback(_end, server, as_json)
         over = stack.enter_context(stopped())
+        _warn(server.address)
         _say({"listening": server.address}, f"listening on {server.address}", as_json)
         left = files
         while (left is None or left > 0) and not over.is_set():
@@ -155,7 +157,8 @@ def send(
 ) -> None:
     """Send a file, or standard input, to a server.
 
-    The server's checksum is compared with that of what was read.
+    The server's checksum is compared with that of what was read. A file of which a part has come
+    over an earlier connection is gone on with.
     """
     from sojourn.own.text import alone
 
@@ -173,14 +176,22 @@ def send(
             sum_.update(data)
             return data
 
+        _warn(to)
         begun = time.monotonic()
-        with _bar(length) as progress, _input(as_json):
+        offset = 0
+        with _input(as_json):
+            if length:
+                offset, sum_ = _known(source, *udp_kept(to, called, length))
+        if offset:
+            output.note(f"{called}: going on after {offset} of {length} bytes")
+        with _bar(length, offset) as progress, _input(as_json):
             outcome: dict[str, Any] = json.loads(
                 udp_send(
                     to,
                     called,
                     read,
                     length=length,
+                    offset=offset,
                     mode=mode,
                     congestion=alone("congestion", congestion),
                     piece=parse_quantity("size", piece),
@@ -190,7 +201,8 @@ def send(
             )
         took = max(time.monotonic() - begun, 1e-9)
     outcome["seconds"] = took
-    outcome["rate"] = outcome["bytes"] * 8 / took
+    outcome["offset"] = offset
+    outcome["rate"] = (outcome["bytes"] - offset) * 8 / took
     if outcome["sha256"] != sum_.hexdigest():
         exits.fail(
             f"{called}: the server's checksum differs from ours, so what it holds is not what was "
@@ -203,6 +215,31 @@ def send(
         f"{outcome['rate'] / 1e6:.1f} Mbit/s, {outcome['repeated']} of "
         f"{outcome['datagrams']} datagrams again",
         as_json,
+    )
+
+
+def _known(source: IO[bytes], offset: int, digest: str) -> tuple[int, Any]:
+    """Skip what the server keeps, if it is what stands in the file; return its length and sum."""
+    mine, left = hashlib.sha256(), offset
+    while left and (data := source.read(min(left, 1 << 20))):
+        mine.update(data)
+        left -= len(data)
+    if left or mine.hexdigest()[: len(digest)] != digest:
+        source.seek(0)
+        return 0, hashlib.sha256()
+    return offset, mine
+
+
+def _warn(address: str) -> None:
+    """Say what is not protected, where packets leave this machine."""
+    host = address.rpartition(":")[0].strip("[]")
+    with contextlib.suppress(ValueError):
+        if ip_address(host).is_loopback:
+            return
+    output.note(
+        "warning: nothing is encrypted and nobody is authenticated: others can read and change the "
+        "files on their way, and everybody who reaches the server can send. Use a network you "
+        "trust, or a tunnel such as WireGuard."
     )
 
 
@@ -225,7 +262,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _bar(length: int | None) -> Iterator[Any]:
+def _bar(length: int | None, offset: int) -> Iterator[Any]:
     """What is called with bytes, round-trip time and window; a bar where there is a terminal."""
     if not sys.stderr.isatty():
         with bars.working("sending") as tell:
@@ -233,6 +270,7 @@ def _bar(length: int | None) -> Iterator[Any]:
             def told(done: int, rtt: float, cwnd: int) -> None:
                 del rtt, cwnd
                 of = f" of {length / 1e6:.1f}" if length else ""
+                done += offset
                 tell(f"{done / 1e6:.1f}{of} MB", done / length if length else 0.0)
 
             yield told
@@ -246,6 +284,7 @@ def _bar(length: int | None) -> Iterator[Any]:
 
         def progress(done: int, rtt: float, cwnd: int) -> None:
             del rtt, cwnd
+            done += offset
             bar.update(task, completed=min(done, length) if length is not None else done)
 
         yield progress

@@ -19,6 +19,10 @@ LARGEST = 512 * 1024 * 1024
 """No recorded scenario comes near this many bytes; a file that unpacks to more is refused."""
 
 
+RECORDED = Path("crates/vectors/data")
+"""Vectors of a clone, seen from its folder."""
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command()(verify)
@@ -27,11 +31,14 @@ def register(app: typer.Typer) -> None:
 @exits.command
 def verify(
     folder: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="DIR", help="Folder of decision vectors (.jsonl[.gz|.xz]).", readable=False
+            metavar="[DIR]",
+            help="Folder of decision vectors (.jsonl[.gz|.xz]). By default crates/vectors/data, "
+            "as in a clone of the repository.",
+            readable=False,
         ),
-    ],
+    ] = None,
     queue: Annotated[
         str | None,
         typer.Option(
@@ -51,6 +58,14 @@ def verify(
     With `--queue`, verdicts, drops, marks, draws and the backlog are compared, and of the state
     what the class's method `state` gives.
     """
+    if folder is None:
+        folder = RECORDED
+        if not folder.exists():
+            exits.fail(
+                "which decision vectors? Give a folder; a clone of the repository has "
+                f"{RECORDED.as_posix()}",
+                as_json=as_json,
+            )
     if not folder.exists():
         exits.fail(f"{folder}: there is no such folder", as_json=as_json)
     files = find(folder)
@@ -61,7 +76,7 @@ def verify(
     agree = bool(known) and all(r["outcome"] == "agrees" for r in known) and not interrupted
     disciplines = by_discipline(reports)
     if as_json:
-        output.print_json({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
+        output.print_data({"agrees": agree, "disciplines": disciplines, "scenarios": reports})
     else:
         show(disciplines, agree, len(known))
     if interrupted:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn import _core
-from sojourn.cli import exits, options, output
+from sojourn.cli import completion, exits, options, output
 from sojourn.metrics import registry
 
 
@@ -133,10 +133,26 @@ def _default(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def kinds_beginning(incomplete: str) -> list[tuple[str, str]]:
+    """Kinds that begin so, for shells."""
+    return completion.starting(KINDS.items(), incomplete)
+
+
+def names_beginning(incomplete: str) -> list[tuple[str, str]]:
+    """Names that begin so, for shells."""
+    known = {item["name"]: item["summary"] for items in catalogue().values() for item in items}
+    return completion.starting(sorted(known.items()), incomplete)
+
+
 @exits.command
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help=f"One of: {', '.join(KINDS)}.")
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            autocompletion=kinds_beginning,
+            help=f"One of: {', '.join(KINDS)}.",
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -148,7 +164,7 @@ def list_(
             _unknown("kind", kind, list(known), as_json)
         known = {kind: known[kind]}
     if as_json:
-        output.print_json(
+        output.print_data(
             {k: [{"name": i["name"], "summary": i["summary"]} for i in v] for k, v in known.items()}
         )
         return
@@ -164,7 +180,14 @@ def list_(
 
 @exits.command
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `sojourn list` gives.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=names_beginning,
+            help="A name that `sojourn list` gives.",
+        ),
+    ],
     as_json: options.AsJson = False,
 ) -> None:
     """Look up a word: what a queue, metric or key means and takes."""
@@ -185,7 +208,7 @@ def explain(
     if not found:
         _unknown("name", name, [i["name"] for items in known.values() for i in items], as_json)
     if as_json:
-        output.print_json([{"what": kind, **item} for kind, item in found])
+        output.print_data([{"what": kind, **item} for kind, item in found])
         return
     for number, (kind, item) in enumerate(found):
         if number:
@@ -214,6 +237,8 @@ def _own(name: str) -> dict[str, Any]:
 
 
 def _unknown(what: str, word: str, names: list[str], as_json: bool) -> None:
+    if told := _core.not_modelled(word):
+        exits.fail(told, as_json=as_json)
     near = _core.nearest(word, names)
     if near:
         hint = f": did you mean `{near}`?"
@@ -293,6 +318,7 @@ _TAKES = {
     "number": "number",
     "named": "a name, see below",
     "list": "names joined by +, see below",
+    "rest": "a description, up to the end",
 }
 """What follows a word, by its kind, where the kind says it all."""
 
@@ -322,4 +348,4 @@ def schema(as_json: options.AsJson = False) -> None:
     del as_json  # it is JSON either way
     from sojourn.scenario import Scenario
 
-    output.print_json(Scenario.json_schema())
+    output.print_data(Scenario.json_schema())

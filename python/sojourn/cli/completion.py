@@ -1,0 +1,83 @@
+"""`sojourn completion`: words that a shell completes, by the parser's own means."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import typer
+
+from sojourn.cli import exits
+
+PROGRAM = "sojourn"
+VARIABLE = "_SOJOURN_COMPLETE"
+"""Set by a shell that asks for words."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(completion)
+
+
+@exits.command
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"],
+        typer.Argument(metavar="SHELL", help="bash, zsh or fish."),
+    ],
+) -> None:
+    """Print the script that completes commands and options in a shell.
+
+    For bash, write it to ~/.local/share/bash-completion/completions/sojourn; for zsh, to a file
+    _sojourn in a folder of $fpath; for fish, to ~/.config/fish/completions/sojourn.fish.
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    script = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
+    typer.echo(script.strip())
+
+
+def answer() -> None:
+    """Prepares the parser to answer a shell, if one asks."""
+    if VARIABLE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+
+
+def _named(kind: str) -> list[tuple[str, str]]:
+    from sojourn import _core
+
+    found = json.loads(_core.describe())[kind]
+    return [(one["name"], one.get("summary") or one.get("definition", "")) for one in found]
+
+
+def starting(words: Iterable[tuple[str, str]], begin: str) -> list[tuple[str, str]]:
+    """The words that begin so, with what they mean."""
+    return [(word, told) for word, told in words if word.startswith(begin)]
+
+
+def queues(incomplete: str) -> list[tuple[str, str]]:
+    """Queue disciplines that begin so."""
+    return starting(_named("queue"), incomplete)
+
+
+def policies(incomplete: str) -> list[tuple[str, str]]:
+    """Balancing policies that begin so."""
+    return starting(_named("balancer"), incomplete)
+
+
+def metrics(incomplete: str) -> list[tuple[str, str]]:
+    """Metrics that begin so."""
+    return starting(_named("metrics"), incomplete)
+
+
+def engines(incomplete: str) -> list[str]:
+    """Engines that begin so; the last one of a list is completed."""
+    from sojourn.engines import KINDS
+
+    before, _, last = incomplete.rpartition(",")
+    begin = f"{before}," if before else ""
+    return [begin + name for name in KINDS if name.startswith(last)]

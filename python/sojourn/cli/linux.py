@@ -1,0 +1,239 @@
+"""`sojourn linux`: kernels that run in virtual time."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from sojourn import engines
+from sojourn.cli import bars, exits, options, output
+from sojourn.stopping import requests
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the family."""
+    family = typer.Typer(
+        help="Linux's own network code in virtual time: kernels, and a shell.",
+        no_args_is_help=True,
+    )
+    family.command("build")(build)
+    family.command("list")(list_)
+    family.command("remove")(remove)
+    family.command()(shell)
+    app.add_typer(family, name="linux")
+
+
+@exits.command
+def build(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]",
+            help="Folder of a kernel's source, which is only read; an archive (.tar.xz, .tar.gz, "
+            ".tar.zst, .deb); or a release that is pinned: 7.3, 6.12. By default Debian's 7.3.",
+        ),
+    ] = None,
+    hz: Annotated[
+        Literal["100", "250", "1000"],
+        typer.Option(
+            "--hz",
+            help="Timer frequency: the grain of timers and of PIE's update interval. Distributions "
+            "use 250 or 1000.",
+        ),
+    ] = "100",
+    no_patches: Annotated[
+        bool,
+        typer.Option(
+            "--no-patches",
+            help="Build the source as it is: equal runs do not have equal results, and HZ is 100.",
+        ),
+    ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="PATCH",
+            help="Leave a patch out: seeded-random-numbers, choice-of-hz. Repeat for more.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="What the kernel is called; by default release and HZ."
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option("--mirror", metavar="URL", help="A mirror of Debian."),
+    ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep source and object files: the next build of the same folder compiles what "
+            "has changed.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Compilers at a time; by default as many as cores."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Build a kernel for virtual time.
+
+    It is compiled once from Linux's source, as an ordinary program (User-Mode Linux), and stays in
+    ~/.cache/sojourn/linux (or $XDG_CACHE_HOME). Nothing is installed. An interrupted build goes on
+    where it stopped.
+    """
+    import re
+
+    from sojourn.linux import patches, sources
+    from sojourn.linux.build import Wanted
+    from sojourn.linux.build import build as make
+
+    if name is not None and not re.fullmatch(r"\w[\w.+-]{0,79}", name):
+        exits.fail("--name is letters, digits and `._+-`, up to 80", as_json=as_json)
+    wanted = Wanted(
+        source, int(hz), patches.NAMES if no_patches else tuple(without or ()), name,
+        mirror or sources.MIRROR, keep, jobs,
+    )  # fmt: skip
+    try:
+        for number in requests():
+            signal.signal(number, signal.default_int_handler)
+        with bars.steps() as stage:
+            made = make(wanted, stage, output.note)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on where it stopped") from None
+    kernel = made.kernel
+    if as_json:
+        output.print_data(_told(kernel.folder) | {"new": made.new})
+        return
+    typer.echo(f"kernel {kernel.name} is in {kernel.folder}" + ("" if made.new else " already"))
+
+
+@exits.command
+def list_(as_json: options.AsJson = False) -> None:
+    """List the kernels for virtual time."""
+    from sojourn.linux import kernels
+    from sojourn.linux.build import unfinished
+
+    found = [_told(folder) for folder in kernels.folders()]
+    left = unfinished()
+    if as_json:
+        output.print_data({"kernels": found, "unfinished": left})
+        return
+    if not found:
+        output.note(f"there is no kernel for virtual time yet; {kernels.REMEDY}")
+    else:
+        columns = ["name", "release", "HZ", "patches", "repeats", "size", "path"]
+        output.table([_row(one) for one in found], columns)
+    for one in found:
+        if "error" in one:
+            output.note(one["error"])
+    if left:
+        output.note(
+            f"unfinished and kept builds: {left / 1e6:,.0f} MB; sojourn linux remove --unfinished"
+        )
+
+
+def _told(folder: Path) -> dict[str, Any]:
+    """A kernel as plain data, also if it is damaged."""
+    from sojourn.lab.errors import LabError
+    from sojourn.linux import kernels
+
+    size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    told = {"name": folder.name, "path": str(folder), "size": size}
+    try:
+        kernel = kernels.read(folder)
+    except LabError as error:
+        return told | {"error": str(error)}
+    return told if kernel is None else told | kernel.as_dict() | {"repeats": kernel.repeats}
+
+
+def _row(told: dict[str, Any]) -> dict[str, str]:
+    return {
+        "name": told["name"],
+        "release": told.get("release", "damaged"),
+        "HZ": str(told.get("hz", "-")),
+        "patches": ", ".join(told.get("patches", ())) or "none",
+        "repeats": {True: "yes", False: "no"}.get(told.get("repeats", ""), "-"),
+        "size": f"{told['size'] / 1e6:.1f} MB",
+        "path": told["path"],
+    }
+
+
+@exits.command
+def remove(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="The kernel, as `sojourn linux list` names it."),
+    ] = None,
+    unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--unfinished", help="Remove downloads, sources and object files of builds instead."
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Remove a kernel for virtual time."""
+    from sojourn import _core
+    from sojourn.linux import build as building
+    from sojourn.linux import kernels
+
+    if (name is None) != unfinished:
+        exits.fail("name a kernel, or say --unfinished", as_json=as_json)
+    if name is None:
+        size = building.unfinished()
+        building.remove_unfinished()
+        removed = f"unfinished and kept builds, {size / 1e6:,.0f} MB"
+    else:
+        folders = {folder.name: folder for folder in reversed(kernels.folders())}
+        if name not in folders:
+            near = _core.nearest(name, list(folders))
+            there = f"there are {', '.join(sorted(folders))}" if folders else "there is none"
+            hint = f"did you mean `{near}`?" if near else there
+            exits.fail(f"no kernel `{name}`: {hint}", as_json=as_json)
+        kernels.remove(folders[name])
+        removed = str(folders[name])
+    if as_json:
+        output.print_data({"removed": removed})
+        return
+    typer.echo(f"removed {removed}")
+
+
+@exits.command
+def shell(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario.")],
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host", metavar="NAME", help="One that sends or receives; by default the first."
+        ),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", metavar="NAME", help=f"What its links are: {engines.told(engines.VIRTUAL)}."
+        ),
+    ] = engines.LINUX,
+    settings: options.Settings = None,
+    seed: options.Seed = 1,
+) -> None:
+    """Open a shell in a host of a scenario, in virtual time.
+
+    The links are up, and no flow runs. Programs are this machine's, read-only; what they wait for
+    comes at once. It ends with the shell.
+    """
+    from sojourn.linux.shell import shell as opened
+
+    scenario = options.load(file, settings)
+    kind = engines.find(engine, engines.VIRTUAL)
+    try:
+        opened(kind.make(), scenario.plan_json, seed, host)
+    except ValueError as error:
+        exits.fail(str(error))

@@ -1,0 +1,98 @@
+"""How runs by other engines than the simulator came about, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sojourn import engines
+from sojourn.cli import exits
+
+if TYPE_CHECKING:
+    from sojourn.lab.programs.results import ProgramEnd
+    from sojourn.lab.run import LabRecord
+
+
+def tell_doubts(record: LabRecord, *, as_json: bool) -> None:
+    """Says before anything else that a run is not valid, and why."""
+    for doubt in record.doubts:
+        typer.echo(f"NOT VALID: {doubt}", err=as_json)
+
+
+def told(record: LabRecord) -> str:
+    """How a real run came about, in a few lines."""
+    real, health = record.real, record.real["health"]
+    if real["engine"] in engines.VIRTUAL:
+        links = "the kernel's links" if real["links"] == "kernel" else "our links"
+        if real["links_why"]:
+            links += f", as the kernel's have not: {', '.join(real['links_why'])}"
+        return "\n".join(
+            [
+                f"Linux {real['kernel']} in virtual time, {real['linux']['hz']} ticks a second",
+                f"  {links}",
+                f"  {health['processor_seconds']:.1f} s of a processor",
+                *(f"  {command}" for command in real["commands"] if command.startswith("tc ")),
+                *own_programs(real),
+            ]
+        )
+    programs = ", ".join(f"{name} {version}" for name, version in real["programs"].items())
+    where = "a user namespace" if real["privilege"] == "user" else "root's namespaces"
+    lines = [
+        f"for real on Linux {real['kernel']}: {f'{programs}; ' if programs else ''}in {where}",
+    ]
+    if real["engine"] == "kernel":
+        lines.append("  links are the kernel's own; what it does not tell is left out")
+        lines += [f"  {command}" for told in real["links"].values() for command in told]
+    else:
+        late = " ".join(
+            f"{word} {health[key] * 1e3:.2f} ms," if health[key] is not None else f"{word} -,"
+            for word, key in (("median", "lateness_p50"), ("99 %", "lateness_p99"))
+        ).rstrip(",")
+        share = f"the wire took {100 * health['cpu_share']:.0f} % of a processor"
+        lines.append(f"  packets late: {late}; {share}")
+    for found in real["agreements"]:
+        if found["agrees"]:
+            arrivals, drops, marks, _ = found["counts"]
+            lines.append(
+                f"  {found['link']}: {arrivals} arrivals replayed through a fresh queue give the "
+                f"same {drops} drops and {marks} marks"
+            )
+        else:
+            lines.append(f"  {found['link']}: its replay differs: {found['difference']}")
+    if store := real.get("store"):
+        keys, behind = (sum(c[key] for c in store["checked"]) for key in ("keys", "unconverged"))
+        lines.append(
+            f"  {keys} acknowledged writes looked for afterwards: none lost, {behind} not on all "
+            "replicas"
+        )
+    lines += own_programs(real)
+    return "\n".join(lines)
+
+
+def ends(real: Mapping[str, Any]) -> list[tuple[str, ProgramEnd]]:
+    """How the programs of the scenario's own ended, with their flows."""
+    from sojourn.lab.programs.results import ProgramEnd
+
+    return [
+        (one["flow"], ProgramEnd(**{key: value for key, value in one.items() if key != "flow"}))
+        for one in real.get("own_programs", ())
+    ]
+
+
+def exit_if_bad(record: LabRecord) -> None:
+    """Ends the command with status 1 if a run is not valid or a program of its own failed."""
+    if record.doubts or any(end.failure for _, end in ends(record.real)):
+        raise typer.Exit(exits.FINDINGS)
+
+
+def own_programs(real: Mapping[str, Any]) -> list[str]:
+    """How the programs of the scenario's own ended, a line each."""
+    lines = []
+    for flow, end in ends(real):
+        when = "" if end.started is None else f" from {max(end.started, 0) / 1e9:.3f} s"
+        if end.ended is not None:
+            when += f" to {end.ended / 1e9:.3f} s"
+        lines.append(f"  {end.role} of {flow}: `{end.command}`: {end.outcome}{when}")
+    return lines

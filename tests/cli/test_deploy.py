@@ -1,0 +1,62 @@
+"""`sojourn tc`, and the commands that `compare` prints: for the machine that is the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import SHORT, sojourn
+from tests.cli.test_new import Terminal
+
+DOWN = SHORT.replace('queue = "', 'reverse.queue = "', 1)
+"""The subject is the line towards the home."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "up.toml").write_text(SHORT)
+    (tmp_path / "down.toml").write_text(DOWN)
+    return tmp_path
+
+
+def test_ingress_is_refused_on_an_uplink(files: Path) -> None:
+    result = sojourn("tc", "up.toml", "--ingress", "--machine", "home", cwd=files)
+    assert result.status == 2
+    assert "`home` sends on `uplink`" in result.err
+    assert "--set bottleneck=uplink.reverse" in result.err
+    assert "ifb" not in result.out
+    unknown = sojourn("tc", "up.toml", "--ingress", cwd=files)
+    assert unknown.status == 2
+    assert "which machine is yours? Give --machine NODE; `home` sends on `uplink`" in unknown.err
+
+
+def test_a_download_passes_an_ifb(files: Path) -> None:
+    result = sojourn("tc", "down.toml", "--ingress", "--machine", "home", cwd=files)
+    assert result.status == 0, result.err
+    assert "redirect dev ifb-eth0" in result.out
+    as_sqm = sojourn("tc", "down.toml", "-m", "home", "--format", "sqm", cwd=files)
+    assert "uci set sqm.sojourn_eth0.download=" in as_sqm.out
+    data = sojourn("tc", "down.toml", "-m", "home", "--format", "networkd", "--json", cwd=files)
+    assert list(data.json()["files"]) == ["/etc/systemd/system/sojourn-ingress-eth0.service"]
+
+
+def test_compare_prints_for_the_machine_of_the_file(files: Path) -> None:
+    with (files / "down.toml").open("a") as file:
+        file.write('\n[deploy]\nmachine = "home"\ninterface = "wan0"\n')
+    result = sojourn("compare", "down.toml", "--queues", "codel", "--seeds", "2", cwd=files)
+    assert result.status == 0, result.err
+    assert "# Where: on `home`, on its interface towards `isp` (uplink.reverse)" in result.out
+    assert "tc qdisc replace dev wan0 handle ffff: ingress" in result.out
+    assert "# tc qdisc del dev wan0 ingress" in result.out
+    assert "replace dev wan0 root" not in result.out
+
+
+def test_a_terminal_asks_whose_machine_it_is(files: Path) -> None:
+    it = Terminal(files, "tc", "down.toml")
+    it.until("Which machine is yours at `uplink.reverse`, isp or home? [isp]:")
+    it.type("router\n")
+    assert "answer isp or home" in it.until("[isp]:")
+    it.type("home\n")
+    it.until("redirect dev ifb-eth0")
+    assert it.end() == 0
