@@ -43,6 +43,9 @@ autodoc_typehints_format = "short"
 # Curly quotes, but no dashes made of hyphens: options are written with two.
 smartquotes_action = "q"
 
+# `make man`: from the definitions of the commands, as the page of the reference is.
+man_pages = [("reference/commands", "sojourn", "a laboratory for queues", author, 1)]
+
 html_theme = "furo"
 html_title = "Sojourn"
 html_static_path = ["_static"]

@@ -68,6 +68,8 @@ def takes(word: dict[str, Any]) -> str:
             return "names, see below, joined by `+`; `all`; `none`"
         case "name":
             return "text, see there"
+        case "rest":
+            return "a description, up to the end"
         case other:
             return str(other)
 
