@@ -18,6 +18,9 @@ export VIRTUAL_ENV := $(VENV)
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_NO_PROGRESS := 1
 export MPLBACKEND := Agg
+# Tests start hundreds of commands. Where compiled modules may not be kept, each of them compiles pandas and
+# Matplotlib anew, which takes longer than to import them.
+unexport PYTHONDONTWRITEBYTECODE
 
 # What the engine is built from; an edited test builds nothing that Python loads.
 ENGINE := $(shell find crates -path '*/src/*' -name '*.rs' -o -path '*/src/*' -name '*.json' \
@@ -48,17 +51,34 @@ $(VENV)/.engine-%: $(VENV)/.environment $(ENGINE)
 	@$(BIN)/maturin develop --uv --profile $* --locked
 	@touch $@
 
+# The first process of guests in virtual time: static, since a guest has no libraries.
+GUEST := python/sojourn/linux/init
+STATIC := x86_64-unknown-linux-gnu
+$(GUEST): $(VENV)/.environment $(ENGINE)
+	@if [ "$$(uname -sm)" = "Linux x86_64" ]; then \
+		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static' \
+			cargo build --quiet --locked --package sojourn-guest --profile quick --target $(STATIC); \
+		install -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
+	fi
+
 .PHONY: setup
-setup: $(VENV)/.engine-release ## the environment and the engine, in .venv
+setup: $(VENV)/.engine-release $(GUEST) ## the environment and the engine, in .venv
 
 .PHONY: dev
-dev: $(VENV)/.engine-quick ## the same, with an engine that builds in seconds after an edit and runs a little slower
+dev: $(VENV)/.engine-quick $(GUEST) ## the same, with an engine that builds in seconds after an edit and runs a little slower
 
 .PHONY: wheel
 wheel: setup ## a wheel for this platform, in dist: installs without Rust and compiler
 	@rm -f dist/sojourn-*.whl
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/sojourn-*.whl
+
+.PHONY: linux-wheel
+linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machines that are not to build one
+	@$(BIN)/sojourn linux build
+	@rm -f dist/sojourn_linux-*.whl
+	@$(BIN)/python packaging/linux/wheel.py --out dist
+	@ls dist/sojourn_linux-*.whl
 
 # Checks
 
@@ -122,7 +142,7 @@ bench: setup ## instruction counts, packets per CPU-second
 # Shows
 
 .PHONY: demo
-demo: setup ## compare queues on the paper's bottleneck; figures and report
+demo: $(VENV)/.engine-release ## compare queues on the paper's bottleneck; figures and report
 	@$(BIN)/sojourn compare examples/taildrop-demo.toml \
 		--seeds 5 --out demo-results $(DEMO) \
 		--queues "pfifo limit 300p" \
@@ -135,6 +155,11 @@ docs: setup ## the documentation as pages, in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "written to docs/_build/html/index.html"
 
+.PHONY: man
+man: setup ## the manual page of the commands, docs/_build/man/sojourn.1
+	$(BIN)/sphinx-build --keep-going -q -b man docs docs/_build/man
+	@echo "written to docs/_build/man/sojourn.1; read it with man docs/_build/man/sojourn.1"
+
 .PHONY: links
 links: setup ## whether what the documentation links to outside is there (needs a network)
 	$(BIN)/sphinx-build -b linkcheck -q docs docs/_build/links
@@ -143,9 +168,13 @@ links: setup ## whether what the documentation links to outside is there (needs 
 figures: setup ## the reference's figures anew, from simulations
 	$(BIN)/python docs/_figures $(FIGURES)
 
+.PHONY: records
+records: setup ## the studies' records at the papers' lengths: prints its CPU-hours, goes on where it was stopped
+	$(BIN)/python docs/studies/record.py --full --linux --steady $(STUDIES)
+
 .PHONY: clean
 clean: ## remove everything that was made here
 	rm -rf .venv target build dist docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
 		.hypothesis
-	rm -f python/sojourn/_core*.so
+	rm -f python/sojourn/_core*.so $(GUEST)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sojourn.lab.errors import Unavailable
+from sojourn.linux import kernels
+
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted(
     {
@@ -32,10 +35,14 @@ _NOT_INSTALLED = "not installed: "
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell starts what it puts in the background with SIGINT ignored, and that is inherited:
-    # the tests of Ctrl-C need it heard.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts what it puts in the background with SIGINT ignored, nohup with SIGHUP, and that
+    # is inherited: the tests of signals need them heard.
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
     config.addinivalue_line("markers", "needs(program): skipped where the program is not installed")
 
 
@@ -44,6 +51,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for program in mark.args:
             if shutil.which(program) is None:
                 pytest.skip(_NOT_INSTALLED + program)
+
+
+@pytest.fixture(scope="session")
+def kernel() -> kernels.Kernel:
+    """The kernel that runs in virtual time take by default."""
+    try:
+        return kernels.find()
+    except Unavailable as error:
+        pytest.skip(f"{_NOT_INSTALLED}{error}: `{kernels.REMEDY}`")
 
 
 @pytest.hookimpl(hookwrapper=True)
