@@ -106,7 +106,7 @@ def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:
     assert {j.claim.id for j in outcome.judgements} == set(outcome.in_simulation) == SMALL
     assert len(outcome.judgements) + len(outcome.open) == len(claims.BULK)
     assert (beside(outcome)["real / simulated"] == 1).all()
-    assert "2 of 2 real runs are NOT VALID:" in outcome.notes
+    assert outcome.invalid[0] == "2 of 2 real runs are NOT VALID:"
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert len(data["not_judged"]) == len(outcome.open)
     assert {row["metric"] for row in data["beside"]} >= {"goodput", "sojourn_p95"}

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import sojourn
+from sojourn import engines
+from sojourn.cli.app import app
 from sojourn.papers.bench import LONGER, Bench, without
 from sojourn.papers.beside import (
     AGREE,
@@ -101,6 +104,25 @@ def test_runs_that_are_not_valid_give_no_verdict(tmp_path: Path) -> None:
 
     (judgement,) = _run(tmp_path / "all", frozenset()).judgements
     assert (judgement.verdict, judgement.seeds, judgement.note) == ("holds", 4, "")
+
+
+@pytest.mark.parametrize("invalid", [{2}, set()])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_command_says_first_what_is_not_valid_and_ends_with_status_1(
+    invalid: set[int], as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = replace(engines.KINDS["wire"], make=lambda: pretend.Engine(frozenset(invalid)))
+    monkeypatch.setattr(engines, "KINDS", {**engines.KINDS, "wire": wire})
+    monkeypatch.setattr("sojourn.cli.paper.load", lambda _: PAPER)
+    words = ["paper", "taildrop", "--real", "--out", str(tmp_path), *["--json"] * as_json]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == (1 if invalid else 0), result.output
+    first = "2 of 8 real runs are NOT VALID:"
+    if as_json:
+        assert (first in result.stderr) == bool(invalid)
+        assert len(json.loads(result.stdout)["doubts"]) == 2 * len(invalid)
+    else:
+        assert result.stdout.startswith(first) == bool(invalid)
 
 
 def test_wall_clock_runs_state_their_number_load_and_validity(tmp_path: Path) -> None:

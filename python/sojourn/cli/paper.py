@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn import _core, engines
 from sojourn.cli import bars, exits, options, output
 from sojourn.papers import NAMES, load
+
+if TYPE_CHECKING:
+    from sojourn.papers.outcome import Outcome
 
 LIST = "list"
 """Instead of a study's name: what is recorded of all."""
@@ -42,9 +45,9 @@ def paper(
     """See which findings of a published study hold: repeat it.
 
     Each finding holds, does not hold, or cannot be told. The status is 0 when the study ran,
-    whatever the verdicts. What the folder holds already is not run again. With `--real` real
-    programs' runs are judged, and the same runs simulated stand beside them. `list` shows the
-    recorded verdicts of all studies.
+    whatever the verdicts, and 1 if a real run is not valid. What the folder holds already is not
+    run again. With `--real` real programs' runs are judged, and the same runs simulated stand
+    beside them. `list` shows the recorded verdicts of all studies.
     """
     if name == LIST:
         _list(as_json)
@@ -83,15 +86,25 @@ def paper(
 
             output.note(estimate(name, "quick" if quick else "full", made.workers))
         outcome = study.run(folder, quick, made.workers, stage, on=cluster, engine=engine)
-    from sojourn.papers.beside import rows, verdicts
     from sojourn.papers.report import show
-    from sojourn.show import print_claims
 
     with bars.waiting("writing the page and its figures"):
         written = show(outcome)
+    for line in outcome.invalid:
+        typer.echo(line, err=as_json)
     if as_json:
         output.print_data({**outcome.as_dict(), "written": [str(path) for path in written]})
-        return
+    else:
+        _print(outcome, written)
+    if outcome.doubts:
+        raise typer.Exit(exits.FINDINGS)
+
+
+def _print(outcome: Outcome, written: list[Path]) -> None:
+    """Prints the verdicts and where everything is."""
+    from sojourn.papers.beside import rows, verdicts
+    from sojourn.show import print_claims
+
     print_claims(outcome.judgements, outcome.units, output.console(), outcome.asides)
     if outcome.real is not None:
         shown = (verdicts if outcome.real.verdicts_shown else rows)(outcome)

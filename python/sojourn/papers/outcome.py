@@ -130,7 +130,7 @@ class Outcome:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know besides the verdicts."""
+        """What a reader has to know besides the verdicts and the runs that are not valid."""
         if self.real is None:
             return self.paper.notes(self)
         here = self.in_simulation
@@ -143,9 +143,11 @@ class Outcome:
             names = ", ".join(claim.id for claim in self.open)
             lines.append(f"not judged, because levels that they name were not run: {names}")
         rests = [] if self.wall_clock is None else [str(self.wall_clock)]
-        return [*self.real.notes(self), *rests, *lines, *self._invalid()]
+        return [*self.real.notes(self), *rests, *lines]
 
-    def _invalid(self) -> list[str]:
+    @property
+    def invalid(self) -> list[str]:
+        """Says which real runs are not valid and why; empty if all are."""
         if not self.doubts:
             return []
         runs = len({k for t in self.tables.values() for k in t.frame["key"]})

@@ -55,7 +55,7 @@ def _real(outcome: Outcome) -> tuple[Drawn, Titled, list[str]]:
         *real.tables(outcome),
         *_withdrawn(outcome),
     ]
-    return real.figures(outcome), tables, [*real.remarks(outcome), *outcome.notes]
+    return real.figures(outcome), tables, [*outcome.invalid, *real.remarks(outcome), *outcome.notes]
 
 
 def _withdrawn(outcome: Outcome) -> Titled:
