@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -43,7 +44,28 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
-    config.addinivalue_line("markers", "needs(program): skipped where the program is not installed")
+    for marker in (
+        "needs(program): skipped where the program is not installed",
+        "alone: measures real programs or packets; no other test runs beside it",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Keeps other workers' tests away while a test marked `alone` runs.
+
+    Whoever waits holds the gate, so that a test marked `alone` waits for running tests only.
+    """
+    folder = item.config.cache.mkdir("locks")
+    with (folder / "gate").open("w") as gate, (folder / "machine").open("w") as machine:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        alone = item.get_closest_marker("alone") is not None
+        fcntl.flock(machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
+        # A child that a test left behind may hold the file open: closing it would not be enough.
+        fcntl.flock(machine, fcntl.LOCK_UN)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

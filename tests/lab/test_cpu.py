@@ -15,6 +15,8 @@ import pytest
 from sojourn.lab import Unavailable
 from sojourn.lab.machine import cpu
 
+pytestmark = pytest.mark.alone
+
 SPIN = "import time; end = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
 
 

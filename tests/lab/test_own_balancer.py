@@ -12,6 +12,8 @@ from sojourn._core import PolicyError
 from sojourn.lab.engine import WireEngine
 from tests.lab.test_switched import BULK, FILES, column, engine, scenario
 
+pytestmark = pytest.mark.alone
+
 __all__ = ["engine"]
 
 POLICY = """

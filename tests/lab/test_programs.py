@@ -26,6 +26,8 @@ from sojourn.lab.programs import (
 from sojourn.lab.programs.lineup import Collected, Lineup
 from tests.lab.plans import SECOND, flow, plan
 
+pytestmark = pytest.mark.alone
+
 Pair = tuple[Host, Host]
 
 
@@ -162,9 +164,10 @@ def test_packets_are_sent_as_the_simulator_sends_them(pair: Pair, tmp_path: Path
         assert isinstance(result, EndpointResult)
         assert result.sent > 10
         assert (result.lost, result.not_sent, result.duplicates, result.refused) == (0, 0, 0, 0)
-        # What the warm-up and the run's end cut off differs by the delay of a packet or two.
-        assert abs(result.bytes - expected) <= 3_000
         assert result.delay.count == result.received > 10
+        # What the warm-up and the run's end cut off differs by what is on the way, and two packets.
+        assert result.delay.p999 is not None
+        assert abs(result.bytes - expected) <= 3_000 + result.delay.p999 * expected / 2.5
         assert result.delay.mean is not None
         assert 0 < result.delay.mean < 0.2
         assert result.lateness.p50 is not None

@@ -22,6 +22,8 @@ from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 from tests.lab.plans import flow
 
+pytestmark = pytest.mark.alone
+
 HEAD = """
 duration = "2s"
 

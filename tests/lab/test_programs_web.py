@@ -16,7 +16,7 @@ from tests.lab.test_programs import Pair, played
 
 WEB = "web pages 3 interpage exp(100ms) interobject exp(10ms) objects exp(3) size pareto2(12,1.2)"
 
-pytestmark = pytest.mark.needs("nginx")
+pytestmark = [pytest.mark.needs("nginx"), pytest.mark.alone]
 
 
 def test_answers_have_their_length() -> None:

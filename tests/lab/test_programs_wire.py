@@ -8,6 +8,8 @@ from sojourn.lab.programs import Options, Probe
 from sojourn.scenario import Scenario
 from tests.lab.test_run import metrics, run
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = """
 name = "everything but bulk"
 duration = "5s"

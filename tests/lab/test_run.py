@@ -24,6 +24,8 @@ from sojourn.scenario import Scenario
 from sojourn.study import Results, Study
 from tests.lab.conftest import possible, started
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = """
 name = "real"
 duration = "4s"
@@ -80,8 +82,8 @@ def test_a_real_run_has_the_tables_of_a_simulated_one() -> None:
     assert record.complete
     found = metrics(record)
     # Both senders fill the link: Ethernet frames of 1514 bytes carry 1448. A segment that began
-    # before the three seconds measured may end in them.
-    assert 8e6 < found["bulk.goodput"] < 10e6 * 1448 / 1514 + 1448 * 8 / 3
+    # before the three seconds measured may end in them, and iperf3's intervals begin late.
+    assert 8e6 < found["bulk.goodput"] < 1.02 * 10e6 * 1448 / 1514
     assert found["wire.reverse.throughput"] < 1e6
     assert found["bulk.flows"] == 2
     assert 0.010 < found["bulk.delay_p50"] < 0.2

@@ -73,6 +73,7 @@ def real(wanted: Scenario, seed: int = 1) -> tuple[dict[str, Any], LabRecord]:
     return dict(run.metrics), record
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("_cassandra")
 @pytest.mark.slow
 def test_a_real_store_is_as_the_simulated_one() -> None:
@@ -125,6 +126,7 @@ def test_a_node_that_is_killed_loses_nothing_that_was_acknowledged() -> None:
     assert found["store.unconverged"] > 0
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.usefixtures("_cassandra")
 def test_what_befalls_links_and_hosts_on_the_way_and_flows_beside_the_store() -> None:

@@ -13,6 +13,8 @@ from sojourn.lab.validate import EXTENTS, FULL, Case, Extent, Result, compare, v
 from sojourn.scenario import Scenario
 from tests.lab.conftest import possible
 
+pytestmark = pytest.mark.alone
+
 CASE = Case("cubic", 1, 10, 20, "pfifo")
 
 

@@ -22,10 +22,13 @@ from sojourn.lab import LabError, syscalls
 from sojourn.lab.wire import control, ends
 from sojourn.lab.wire.join import Direction, Joined, Outcome, Wanted, joined
 
-pytestmark = pytest.mark.skipif(
-    not syscalls.capable(syscalls.CAP_SYS_ADMIN) or not os.access("/dev/net/tun", os.W_OK),
-    reason="not installed: the permission to make devices in namespaces",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not syscalls.capable(syscalls.CAP_SYS_ADMIN) or not os.access("/dev/net/tun", os.W_OK),
+        reason="not installed: the permission to make devices in namespaces",
+    ),
+    pytest.mark.alone,
+]
 
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 PATIENCE = 60.0

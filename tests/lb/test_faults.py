@@ -14,7 +14,7 @@ import pytest
 
 from tests.lb.bench import FOREIGN, VIRTUAL, Bench
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 def test_flows_are_spread_and_others_rules_stay(fresh: Bench) -> None:

@@ -14,7 +14,7 @@ from sojourn.lab.sandbox.process import Process
 from sojourn.lb.status import notes
 from tests.lb.bench import Bench
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 @contextmanager

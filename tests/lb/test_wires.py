@@ -11,7 +11,7 @@ import pytest
 from tests.lb.bench import Bench
 from tests.lb.test_stale import wire
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 FLOOD = """
 import socket, sys, time

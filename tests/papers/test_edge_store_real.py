@@ -65,6 +65,7 @@ def test_the_full_real_size_has_the_cells_of_all_its_claims() -> None:
         assert all(c.n == 2 and not c.dropped for c in claim.components(table)), claim.id
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_two_cells_on_real_nodes(tmp_path: Path) -> None:
     try:

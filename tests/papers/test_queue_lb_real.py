@@ -66,6 +66,7 @@ def test_the_real_part_shows_what_an_engine_gives(tmp_path: Path) -> None:
     assert {row["real / simulated"] for row in beside_rows(outcome)} == {"1.00"}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_small_run(tmp_path: Path) -> None:
     try:

@@ -113,6 +113,7 @@ def test_the_real_part_judges_what_an_engine_gives(tmp_path: Path) -> None:
     assert "Verdicts in both worlds" in show(outcome)[0].read_text()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.needs("iperf3")
 def test_a_small_real_part(tmp_path: Path) -> None:

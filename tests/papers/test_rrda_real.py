@@ -94,6 +94,7 @@ def test_the_quota_is_kept_by_the_handler_where_no_group_can_be_made() -> None:
     assert found["throttled"] == 0
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_small_real_part(tmp_path: Path) -> None:
     """Far too short to mean anything; but buffers of 1 MB are exhausted by 35 clients only."""

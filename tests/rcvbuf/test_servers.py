@@ -6,6 +6,8 @@ import pytest
 
 from .bursts import repetitions
 
+pytestmark = pytest.mark.alone
+
 CEILING = 16 << 20
 """Bytes, as the kernel counts them, that the policy may give: the memory's stated bound."""
 

@@ -18,6 +18,8 @@ from sojourn.lab import syscalls
 
 from .tools import MAIN, Server, free_port, of, until
 
+pytestmark = pytest.mark.alone
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
