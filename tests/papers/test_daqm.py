@@ -60,12 +60,17 @@ def unmade() -> Any:
 
 @pytest.mark.parametrize("size", [parts.QUICK, parts.FULL])
 def test_every_published_value_has_its_cell(size: parts.Size) -> None:
-    """The runs as published are those that published values are about."""
+    """The runs as published are those that published values are about, and claims the others."""
     with unmade():
-        listed = parts.as_published(size).cells
-    cells = {tuple(factors[name] for name in parts.KEY) for factors, _ in listed}
-    for row in published.frame().to_dict("records"):
+        part = parts.as_published(size)
+    cells = {tuple(factors[name] for name in parts.KEY) for factors, _ in part.cells}
+    run = {flow.name for flow in size.flows}
+    rows = [row for row in published.frame().to_dict("records") if row["flow"] in run]
+    assert len(rows) > 50
+    for row in rows:
         assert parts.key_of({str(k): v for k, v in row.items()}) in cells, row
+    assert bool(part.open) == (run < set(scenarios.FLOWS))
+    assert all(named(claim, "flow") - run for claim in part.open)
 
 
 def _flow_series(**columns: list[float]) -> pd.DataFrame:

@@ -83,6 +83,7 @@ class Bench:
         if self.real:
             self._look_at(self._columns[REAL].tables[part.name])
         self.judge(part, part.claims)
+        self._open += part.open
         if self.real:
             self._judge(part, part.real_claims, REAL)
         return next(iter(self._columns.values())).frames[part.name]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sojourn.study import Table
 
 TOLD = 5
-"""Invalid runs whose reasons are printed; `--json` has all."""
+"""Invalid runs whose reasons are printed, and open claims; `--json` has all."""
 
 
 @dataclass
@@ -131,19 +131,21 @@ class Outcome:
     @property
     def notes(self) -> list[str]:
         """What a reader has to know besides the verdicts and the runs that are not valid."""
+        names = [claim.id for claim in self.open]
+        left = []
+        if names:
+            told = ", ".join(names[:TOLD]) + ", and more, which --json names" * (len(names) > TOLD)
+            left = [f"not judged, because levels that they name were not run: {told}"]
         if self.real is None:
-            return self.paper.notes(self)
+            return [*self.paper.notes(self), *left]
         here = self.in_simulation
         lines = [
             f"{j.claim.id}: {j.verdict} for real, {here[j.claim.id].verdict} simulated"
             for j in self.judgements
             if j.claim.id in here and j.verdict != here[j.claim.id].verdict
         ]
-        if self.open:
-            names = ", ".join(claim.id for claim in self.open)
-            lines.append(f"not judged, because levels that they name were not run: {names}")
         rests = [] if self.wall_clock is None else [str(self.wall_clock)]
-        return [*self.real.notes(self), *rests, *lines]
+        return [*self.real.notes(self), *rests, *lines, *left]
 
     @property
     def invalid(self) -> list[str]:
@@ -184,12 +186,12 @@ class Outcome:
             "claims": [self._claim(j) for j in self.judgements],
             "withdrawn": [claim.as_dict() for claim in self.paper.withdrawn],
         }
+        told["not_judged"] = [claim.id for claim in self.open]
         if self.real is None:
             return {**told, **self.paper.facts(self)}
         return {
             **told,
             "real": dict(self.about),
-            "not_judged": [claim.id for claim in self.open],
             "wall_clock": None if self.wall_clock is None else asdict(self.wall_clock),
             "beside": records(beside(self)),
             "doubts": {run: list(why) for run, why in self.doubts.items()},

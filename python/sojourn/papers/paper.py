@@ -70,6 +70,8 @@ class Part:
     """Seeds of the real runs, if they are fewer."""
     real_claims: Sequence[Claim] = ()
     """Claims that only real runs can decide."""
+    open: Sequence[Claim] = ()
+    """Claims that are left open, because what they are about is not run."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,15 +28,15 @@ host's clock, by which queue lengths are sampled there, is taken to run as fast 
 def _remarks(outcome: Outcome) -> list[str]:
     """What a reader has to know before the verdicts."""
     size = outcome.size
-    long = f"long flows {size.long:g} s" if size.long else "no long flows"
+    long, published_long = (f"{size.long:g} s", "61 s") if size.long else ("not run", "not run")
     return [
         *outcome.notes,
         " ".join(_BASIS.split()),
         " ".join(_MARKS.split()),
         (
-            f"As published: short flows 11 s, long flows 61 s, {size.seeds} seeds. As meant: short "
-            f"flows {size.short:g} s, {long}, {size.meant_seeds} seeds, {size.warmup:g} s "
-            f"cut before; other readings: {size.other_seeds} seeds."
+            f"As published: short flows 11 s, long flows {published_long}, {size.seeds} seeds. As "
+            f"meant: short flows {size.short:g} s, long flows {long}, {size.meant_seeds} seeds, "
+            f"{size.warmup:g} s cut before; other readings: {size.other_seeds} seeds."
         ),
         (
             f"The claims were changed and added on {claims.FROZEN} with earlier results known, and "
@@ -77,34 +77,37 @@ def _published_figures(outcome: Outcome) -> Drawn:
             "As published: HTTP, constant rate, dAQM alone",
             "As the thesis' figure 6b; white diamonds are its values.",
         ),
-        "published-7": (
+    }
+    if "streaming" in set(runs["flow"]):
+        made["published-7"] = (
             figures.over_time(
                 _series(outcome, "published", "latest", rate=5000),
                 {"last_sojourn": "Sojourn time", "queue": "Queue length"},
             ),
             "As published: streaming, constant rate, over time",
             "As the thesis' figure 7: what the queue last changed shows, one run.",
-        ),
-    }
+        )
     for number, by, what in (
         (8, "flow", "flows with exponential periods"),
         (9, "model", "HTTP under the traffic models"),
         (10, "model", "streaming under the traffic models"),
     ):
         frame, paper = of(number)
-        made[f"published-{number}"] = (
-            figures.grouped(frame, by, drawn, paper),
-            f"As published: {what}",
-            f"As the thesis' figure {number}; white diamonds are its values.",
-        )
+        if not frame.empty:
+            made[f"published-{number}"] = (
+                figures.grouped(frame, by, drawn, paper),
+                f"As published: {what}",
+                f"As the thesis' figure {number}; white diamonds are its values.",
+            )
     for over, label, first in _SWEEPS:
         for number, flow in ((first, "http"), (first + 1, "ftp")):
             frame, paper = of(number)
-            made[f"published-{number}"] = (
-                figures.lines(frame, over, label, drawn, paper),
-                f"As published: {flow.upper()} over {label[0].lower()}{label[1:]}",
-                f"As the thesis' figure {number}; white diamonds are its values, as far as known.",
-            )
+            if not frame.empty:
+                made[f"published-{number}"] = (
+                    figures.lines(frame, over, label, drawn, paper),
+                    f"As published: {flow.upper()} over {label[0].lower()}{label[1:]}",
+                    f"As the thesis' figure {number}; white diamonds: its values, as far as known.",
+                )
     return dict(sorted(made.items(), key=lambda item: _number(item[0])))
 
 
