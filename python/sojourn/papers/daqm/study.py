@@ -151,6 +151,7 @@ def planned(size: Size) -> list[Part]:
         parts.as_described(size),
         *(replace(part, frames=overloaded) for part in parts.as_meant(size)),
         parts.as_written(size),
+        parts.slow_clock(size),
         *parts.measured(size),
     ]
 
@@ -165,13 +166,13 @@ def _with_others(found: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> p
 
 def _completed(part: Part, made: Mapping[str, Frames]) -> Callable[[Table], Frames]:
     """A part's own tables, or for readings that run less those with the runs that they share."""
-    if part.name == "written":
+    if part.name in ("written", "clock"):
 
-        def written(table: Table) -> Frames:
+        def other(table: Table) -> Frames:
             others = made["published"]["estimates"]
             return {"": figured(_with_others(estimates(table), others, list(parts.KEY)))}
 
-        return written
+        return other
     if part.name.startswith("measured-"):
 
         def measured(table: Table) -> Frames:
