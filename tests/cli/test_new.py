@@ -95,6 +95,8 @@ def test_words_with_commas_between_and_a_rate_in_bytes(tmp_path: Path) -> None:
         (["--template", "syslog", "--rtt", "1ms"], "`syslog` takes none of these options"),
         (["--template", "home", "--does", "calls"], "do not go together"),
         (["--template", "home", "--hurts", "calls"], "do not go together"),
+        (["--template", "home", "--line", "adsl"], "do not go together"),
+        ([*LINK, "--line", "adls"], "--line: unknown word `adls`: did you mean `adsl`?"),
         (["--template", "home", "--out", "nowhere/a.toml"], "nowhere/a.toml: No such file"),
         ([], "say --down, --up, --rtt, --does, --hurts"),
         (LINK, "say --does, --hurts"),
@@ -183,6 +185,8 @@ def test_questions(tmp_path: Path) -> None:
     it.type("60mbit\n")
     it.until("[30ms]:")
     it.type("\n")
+    assert "cells of ATM" in it.until("[other]:")
+    it.type("vdsl\n")
     said = it.until("[calls web uploads]:")
     assert "phone calls" in said
     it.type("web uplods\n")
@@ -201,6 +205,17 @@ def test_questions(tmp_path: Path) -> None:
     assert rates == {"line": 4_000_000, "line.reverse": 60_000_000}
     assert scenario.bottleneck == "line.reverse"
     assert [flow.name for flow in scenario.model.flows] == ["web", "uploads"]
+    assert {link["params"]["cells"] for link in scenario.plan()["links"]} == {"ptm"}
+
+
+def test_the_kind_of_line_reaches_the_commands(tmp_path: Path) -> None:
+    result = sojourn("new", *OWN, "--line", "adsl", cwd=tmp_path)
+    assert result.status == 0, result.err
+    told = sojourn("tc", "my-link.toml", "--set", "links.line.queue=cake", cwd=tmp_path)
+    assert " overhead 40 atm " in told.out
+    plain = sojourn("new", *OWN, "--out", "plain.toml", cwd=tmp_path)
+    assert plain.status == 0, plain.err
+    assert "overhead" not in (tmp_path / "plain.toml").read_text()
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "end of input"])

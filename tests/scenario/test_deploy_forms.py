@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import configparser
-import shlex
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.scenario import Deployment, Scenario, ScenarioError
+from sojourn.scenario.models import DeployFormat
 from tests.scenario.test_deploy import QUEUES
 from tests.scenario.texts import HOME, LAN
 
@@ -24,8 +25,8 @@ def scenario(queue: str, **changes: object) -> Scenario:
 
 def options(deployment: Deployment) -> dict[str, str]:
     """The settings that `uci set` makes, by option."""
-    sets = (shlex.split(line)[2] for line in deployment.commands if line.startswith("uci set "))
-    return {key.split(".")[-1]: value for key, _, value in (one.partition("=") for one in sets)}
+    sets = (re.search(r"uci set (\S+)=(.*)", line) for line in deployment.commands)
+    return {one[1].split(".")[-1]: one[2].strip("'") for one in sets if one}
 
 
 # The machine
@@ -110,6 +111,54 @@ def test_sqm_knows_the_overhead_once() -> None:
     assert "overhead" not in cake
 
 
+def test_sqm_shapes_both_directions_in_one_section() -> None:
+    """What is printed for one direction leaves the rate of the other as it is."""
+    up, down = (scenario("cake").to_tc("wan", machine=m, form="sqm") for m in ("home", "isp"))
+    kept = "uci -q get sqm.sojourn_wan.{} >/dev/null || uci set sqm.sojourn_wan.{}='0'"
+    assert kept.format("download", "download") in up.commands
+    assert kept.format("upload", "upload") in down.commands
+    same = {"download", "upload", "eqdisc_opts", "iqdisc_opts"}
+    there, back = ({k: v for k, v in options(d).items() if k not in same} for d in (up, down))
+    assert there == back
+
+
+@pytest.mark.parametrize(
+    ("queue", "form", "says"),
+    [
+        ("cake", "sqm", "overhead 40 atm"),
+        ("cobalt", "sqm", "overhead 40 atm"),
+        ("fq_codel", "sqm", "linklayer='atm'"),
+        ("cake", "networkd", "CompensationMode=atm"),
+        ("cake", "tc", "overhead 40 atm"),
+        ("fq_codel", "tc", "overhead 26 linklayer atm"),
+    ],
+)
+def test_the_shaper_counts_the_cells_of_an_atm_line(
+    queue: str, form: DeployFormat, says: str
+) -> None:
+    line = {"links.uplink.overhead": 26, "links.uplink.cells": "atm"}
+    assert says in str(scenario(queue, **line).to_tc(form=form))
+
+
+def test_a_shaper_without_words_for_cells_is_slower_or_refused() -> None:
+    ptm = scenario("fq_codel", **{"links.uplink.cells": "ptm"}).to_tc()
+    assert f"rate {20_000_000 * 95 // 100 * 64 // 65}bit " in str(ptm)
+    with pytest.raises(ScenarioError, match="no ATM cells for a shaper"):
+        scenario("fq_codel", **{"links.uplink.cells": "atm"}).to_tc(form="networkd")
+
+
+@pytest.mark.parametrize(
+    ("form", "says"), [("tc", " nat"), ("sqm", " nat'"), ("networkd", "NAT=yes")]
+)
+def test_nat_reaches_the_router(form: DeployFormat, says: str) -> None:
+    """It has no effect in a simulation, and much on a router that translates addresses."""
+    printed = str(scenario("cake nat").to_tc(form=form))
+    assert says in printed
+    assert "add the word `nat`" not in printed
+    assert "add `NAT=yes`" not in printed
+    assert "NAT=yes" not in str(scenario("cake nonat").to_tc(form=form)).split("# To undo")[0]
+
+
 def test_sqm_cannot_take_ecn_from_red() -> None:
     red = "red limit 400kb min 30kb max 90kb avpkt 1000"
     with pytest.raises(ScenarioError, match="add `ecn` to the queue"):
@@ -123,8 +172,8 @@ def test_uci_reads_the_settings(tmp_path: Path) -> None:
     deployment = scenario("cake").to_tc("eth0.2", machine="isp", form="sqm")
     for command in deployment.commands:
         if command.startswith("uci "):
-            here = ["uci", "-c", str(tmp_path), *shlex.split(command)[1:]]
-            subprocess.run(here, check=True)
+            here = f'uci() {{ command uci -c "{tmp_path}" "$@"; }}; {command}'
+            subprocess.run(["sh", "-c", here], check=True)
     shown = subprocess.run(
         ["uci", "-c", str(tmp_path), "show", "sqm"],
         check=True,

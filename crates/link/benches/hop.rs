@@ -3,7 +3,7 @@
 //! `cargo bench -p sojourn-link [-- PART OF A CASE'S NAME]`
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-use sojourn_link::{Corrupt, Event, Impairments, Link, Observer, Params};
+use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params};
 use sojourn_queue::{Device, Ecn, Packet, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
@@ -87,6 +87,7 @@ fn measure(rate: u64, netem: &str, queue: &str, gap: Nanos, burst: u32) -> (f64,
         rate,
         trace: None,
         overhead: 0,
+        cells: Cells::None,
         delay: 0,
         impairments: Impairments::default(),
         queue,

@@ -71,6 +71,7 @@ pub use link::{Link, StreamDraws};
 pub use netem::Netem;
 pub use observer::{Corrupt, Event, Observer};
 pub use params::{
-    Chance, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
+    Chance, Framing, Impairments, Jitter, JitterDistribution, Loss, Params, Reorder, Slot, WireRate,
 };
+pub use sojourn_queue::cake::framing::Cells;
 pub use trace::Trace;

@@ -553,6 +553,7 @@ impl std::fmt::Display for Netem {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use sojourn_queue::cake::framing::Cells;
     use sojourn_units::{MILLISECOND, Rate};
 
     fn parse(text: &str) -> Netem {
@@ -837,7 +838,7 @@ mod tests {
             let queue = sojourn_queue::Params::parse("pfifo", &sojourn_queue::Device::default());
             let Netem { delay, impairments } = netem;
             let mut params =
-                Params { rate: None, trace: None, overhead: 0, delay, impairments, queue: queue.unwrap() };
+                Params { rate: None, trace: None, overhead: 0, cells: Cells::None, delay, impairments, queue: queue.unwrap() };
             prop_assert_eq!(params.check(), Ok(()));
             params.impairments.duplicate.probability = 1.5;
             prop_assert!(params.check().is_err());

@@ -2,6 +2,7 @@
 
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
+use sojourn_queue::cake::framing::Cells;
 use sojourn_units::{Nanos, Rate, SECOND, choices};
 
 /// One direction of a link.
@@ -18,6 +19,9 @@ pub struct Params {
     /// count for the time of transmission only, not in the queue.
     #[serde(default)]
     pub overhead: i32,
+    /// Cells into which the line cuts each packet, its overhead included.
+    #[serde(default, skip_serializing_if = "Cells::is_none")]
+    pub cells: Cells,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Nanos,
@@ -31,7 +35,27 @@ pub struct Params {
 /// No span of a link is longer: sums of two and a clock stay within 64 bits.
 pub const LONGEST: Nanos = Nanos::MAX / 8;
 
+/// What a packet occupies on a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Framing {
+    overhead: i32,
+    cells: Cells,
+}
+
+impl Framing {
+    /// Bytes that a frame of `bytes` occupies.
+    #[inline]
+    pub fn occupied(self, bytes: u32) -> u32 {
+        self.cells.occupied(bytes.saturating_add_signed(self.overhead))
+    }
+}
+
 impl Params {
+    /// What its packets occupy.
+    pub fn framing(&self) -> Framing {
+        Framing { overhead: self.overhead, cells: self.cells }
+    }
+
     /// Says what is wrong with parameters that do not come from a text, if anything is.
     ///
     /// # Errors

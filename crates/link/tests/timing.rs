@@ -2,7 +2,7 @@
 
 use crate::common::{Drive, Frame, Log, SHAPER, all_queues, drain, link, params, run, station};
 use proptest::prelude::*;
-use sojourn_link::{Backlog, Event};
+use sojourn_link::{Backlog, Cells, Event};
 use sojourn_queue::{DropReason, Ecn, Return};
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
@@ -93,6 +93,24 @@ fn overhead_counts_on_the_link() {
     link.offer(EPOCH, Frame::new(0, 100), &mut log);
     drain(&mut link, &mut log);
     assert_eq!(log.delivered(), [(0, EPOCH + 124 * MICROSECOND)]);
+}
+
+#[test]
+fn cells_count_on_the_link_and_hold_the_overhead() {
+    let lasts = |cells, overhead, bytes| {
+        let mut with = params(8 * MBIT, "", "pfifo limit 10");
+        (with.cells, with.overhead) = (cells, overhead);
+        let mut log = Log::default();
+        let mut link = link(&with, 1);
+        link.offer(EPOCH, Frame::new(0, bytes), &mut log);
+        drain(&mut link, &mut log);
+        (log.delivered()[0].1 - EPOCH) / MICROSECOND
+    };
+    // At 8 Mbit/s a byte takes a microsecond. PPPoE over ATM: a full packet takes 33 cells.
+    assert_eq!(lasts(Cells::Atm, 26, 1514), 33 * 53);
+    assert_eq!(lasts(Cells::Atm, 70, 1514), 33 * 53);
+    assert_eq!(lasts(Cells::Atm, 71, 1514), 34 * 53);
+    assert_eq!(lasts(Cells::Ptm, 16, 1514), 1530 + 24);
 }
 
 #[test]

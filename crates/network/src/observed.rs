@@ -6,7 +6,7 @@
 use crate::link_report::{self, share};
 use crate::probe::{LinkProbe, Work};
 use crate::tables::{Row, table};
-use sojourn_link::{Backlog, Ledger};
+use sojourn_link::{Backlog, Framing, Ledger};
 use sojourn_measure::{Table, Values};
 use sojourn_plan::Plan;
 use sojourn_queue::DropReason;
@@ -34,7 +34,7 @@ pub struct Sighting {
 #[derive(Debug)]
 pub struct Observed {
     rate: Option<Rate>,
-    overhead: i32,
+    framing: Framing,
     probe: LinkProbe,
     ledger: Ledger,
     busy: Nanos,
@@ -75,13 +75,13 @@ impl Series {
 }
 
 impl Observed {
-    /// A queue before a transmitter of `rate` bit/s, with `overhead` bytes a packet; measured from
-    /// `since` on, and sampled at each `interval`, if that is not 0.
-    pub fn new(rate: Option<Rate>, overhead: i32, since: Nanos, interval: Nanos) -> Self {
+    /// A queue before a transmitter of `rate` bit/s, whose packets occupy `framing`; measured
+    /// from `since` on, and sampled at each `interval`, if that is not 0.
+    pub fn new(rate: Option<Rate>, framing: Framing, since: Nanos, interval: Nanos) -> Self {
         Self {
             series: Series { interval, next: interval, ..Series::default() },
             rate,
-            overhead,
+            framing,
             probe: LinkProbe::new(0),
             ledger: Ledger::default(),
             busy: 0,
@@ -107,7 +107,7 @@ impl Observed {
         }
         let marked = sighting.congested && !arrival.congested;
         let sojourn = sighting.at.saturating_sub(arrival.at);
-        let length = sighting.length.saturating_add_signed(self.overhead);
+        let length = self.framing.occupied(sighting.length);
         let busy = self.rate.map_or(0, |rate| rate.transmission_time(length));
         self.probe.last_sojourn = sojourn;
         self.series.marks += u64::from(marked);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn packets_are_followed_through_a_queue() {
-        let mut queue = Observed::new(Rate::new(8_000_000), 0, 100, 0);
+        let mut queue = Observed::new(Rate::new(8_000_000), Framing::default(), 100, 0);
         // Before the warm-up's end; then one waits 50 ns and is marked, one is dropped, one is queued.
         for sighting in [
             seen(10, 1, false, false),
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_transmission_counts_where_it_takes_place() {
         // A packet takes 1000 ns, and begins 500 ns before a sample.
-        let mut queue = Observed::new(Rate::new(8_000_000_000), 0, 0, 2000);
+        let mut queue = Observed::new(Rate::new(8_000_000_000), Framing::default(), 0, 2000);
         queue.see(seen(1400, 1, false, false));
         queue.see(seen(1500, 1, true, true));
         let (_, _, series) = queue.row(6000, 0);
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn equal_packets_leave_in_their_order() {
-        let mut queue = Observed::new(None, 0, 0, 0);
+        let mut queue = Observed::new(None, Framing::default(), 0, 0);
         for sighting in [
             seen(10, 7, false, false),
             seen(20, 7, false, false),

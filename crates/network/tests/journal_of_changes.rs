@@ -1,6 +1,6 @@
 //! The journal of a link that changes on the way is replayed with its changes.
 
-use sojourn_link::{Event, Impairments, Link, Observer, Params};
+use sojourn_link::{Cells, Event, Impairments, Link, Observer, Params};
 use sojourn_network::journal::{Journal, replay};
 use sojourn_network::{Class, Packet, node};
 use sojourn_plan::{Bottleneck, Change, Node, Observe, Plan};
@@ -50,6 +50,7 @@ fn plan() -> Plan {
                 rate: Rate::new(10_000_000),
                 trace: None,
                 overhead: 0,
+                cells: Cells::None,
                 delay: 0,
                 impairments: Impairments::default(),
                 queue: sojourn_queue::Params::parse("codel", &device).unwrap(),

@@ -1,7 +1,7 @@
 //! When changes happen, and what they make of a link.
 
 use proptest::prelude::*;
-use sojourn_link::{Impairments, Loss, Params};
+use sojourn_link::{Cells, Impairments, Loss, Params};
 use sojourn_plan::{Change, Schedule, Wire};
 use sojourn_queue::Device;
 use sojourn_units::{Nanos, Rate};
@@ -13,6 +13,7 @@ fn params() -> Params {
         rate: Rate::new(10 * MBIT),
         trace: None,
         overhead: 7,
+        cells: Cells::None,
         delay: 1_000,
         impairments: Impairments::default(),
         queue: sojourn_queue::Params::parse("codel", &Device::default()).unwrap(),

@@ -18,6 +18,7 @@ fn plan() -> Plan {
             rate: Rate::new(10_000_000),
             trace: None,
             overhead: 0,
+            cells: sojourn_link::Cells::None,
             delay: 1_000_000,
             impairments: sojourn_link::Impairments::default(),
             queue: sojourn_queue::Params::parse("codel", &Device::default()).unwrap(),

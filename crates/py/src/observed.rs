@@ -45,7 +45,8 @@ pub(crate) fn observe_queues<'py>(
     for &link in &links {
         let link = plan.links.get(link).ok_or_else(|| PyValueError::new_err("no such link"))?;
         let interval = plan.observe.series_interval;
-        queues.push(Observed::new(link.params.rate, link.params.overhead, plan.warmup, interval));
+        let framing = link.params.framing();
+        queues.push(Observed::new(link.params.rate, framing, plan.warmup, interval));
     }
     let (records, rest) = journal.as_chunks::<SIGHTING>();
     if !rest.is_empty() {

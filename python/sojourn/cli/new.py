@@ -46,6 +46,14 @@ def new(
     rtt: Annotated[
         str | None, typer.Option("--rtt", metavar="TIME", help="The link's round-trip time, 30ms.")
     ] = None,
+    line: Annotated[
+        str | None,
+        typer.Option(
+            "--line",
+            metavar="WORD",
+            help="The kind of line, which adds bytes to packets: adsl, vdsl, cable, fibre, other.",
+        ),
+    ] = None,
     does: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +93,7 @@ def new(
         list_templates(as_json)
         return
     if template is not None:
-        for option, asked in (("--does", does), ("--hurts", hurts)):
+        for option, asked in (("--line", line), ("--does", does), ("--hurts", hurts)):
             if asked:
                 exits.fail(f"{option} and --template do not go together", as_json=as_json)
     values = quantities({"rate": rate, "up": up, "down": down, "rtt": rtt}, as_json)
@@ -93,7 +101,7 @@ def new(
         if template is not None:
             text, others, file = ready_made(template, values, out, as_json)
         else:
-            text, others, file = answered(values, does or [], hurts, out, as_json)
+            text, others, file = answered(values, line, does or [], hurts, out, as_json)
     except typer.Abort:  # Ctrl-C or the end of the input, at a question
         raise KeyboardInterrupt("\nnothing was written") from None
     write(text, others, file, as_json)
@@ -174,17 +182,20 @@ def ready_made(
 
 def answered(
     values: dict[Option, str],
+    line: str | None,
     does: Sequence[str],
     hurts: str | None,
     out: Path | None,
     as_json: bool,
 ) -> tuple[str, dict[str, bytes], Path]:
     """A text from what the command line says, and for the rest from answers."""
-    from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, Answers, about, compose
+    from sojourn.templates.compose import ACTIVITIES, COMPLAINTS, LINES, Answers, about, compose
 
     try:
         given = [word for text in does for word in text.replace(",", " ").split()]
         chosen = words_of("--does", given, list(ACTIVITIES))
+        if line is not None:
+            [line] = words_of("--line", [line], list(LINES))
         if hurts is not None:
             [hurts] = words_of("--hurts", [hurts], list(COMPLAINTS))
     except ValueError as error:
@@ -209,6 +220,9 @@ def answered(
     for option, question, usual in asked:
         if option not in values:
             values[option] = ask(question, usual, partial(quantity, option))
+    if line is None and lacking:
+        menu("What kind of line is it?", {word: it.what for word, it in LINES.items()})
+        line = ask("A word", "other", lambda text: words_of("", [text.strip()], list(LINES))[0])
     if not chosen:
         menu("What do people do on it?", {w: a.what for w, a in ACTIVITIES.items()})
         chosen = ask(
@@ -224,7 +238,7 @@ def answered(
         needs = COMPLAINTS[hurts].needs
         exits.fail(f"--hurts {hurts} needs --does {needs}", as_json=as_json)
     file = out or Path(OWN)
-    answers = Answers(values["down"], values["up"], values["rtt"], chosen, hurts)
+    answers = Answers(values["down"], values["up"], values["rtt"], chosen, hurts, line or "other")
     return compose(answers, file.name), {}, file
 
 

@@ -87,6 +87,7 @@ Weights = Annotated[
     list[Annotated[int, *_whole(1, MOST_WEIGHT, "parts")]], BeforeValidator(_listed)
 ]
 Overhead = Annotated[int, *_whole(-1000, 1000, "bytes")]
+Cells = Literal["none", "atm", "ptm"]
 Ring = Annotated[int, *_whole(0, limits.RING, "packets")]
 
 
@@ -110,6 +111,13 @@ class LinkKeys(Part):
         description=(
             "Bytes that each packet takes on the link beyond its length, not in the queue; "
             "0 by default."
+        ),
+    )
+    cells: Cells | None = Field(
+        None,
+        description=(
+            "Cells into which the line cuts each packet, overhead included: `atm` (53 bytes for "
+            "48, ADSL), `ptm` (65 for 64, VDSL2); `none` by default."
         ),
     )
     ring: Ring | None = Field(

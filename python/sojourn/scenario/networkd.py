@@ -133,6 +133,8 @@ def _drop_in(placed: Placement) -> Steps:
             f"Rate={placed.rate}", f"CeilRate={placed.rate}",
             f"BufferBytes={burst}", f"CeilBufferBytes={burst}", "QuantumBytes=1514",
         ]  # fmt: skip
+        if placed.cells == "atm":
+            raise _refused("networkd has no ATM cells for a shaper: use `cake`, or tc's commands")
         if placed.overhead < 0:
             raise _refused("networkd has no overhead below zero for a shaper")
         if placed.overhead:
@@ -149,7 +151,7 @@ def _drop_in(placed: Placement) -> Steps:
     ]
     if any(line.startswith(_SINCE_253) for line in lines):
         notes.append(f"systemd knows {' and '.join(_SINCE_253)} since version 253.")
-    if placed.shapes_itself:
+    if placed.shapes_itself and "nat" not in placed.router:
         notes.append("On a router that translates addresses (NAT), add `NAT=yes`.")
     return Steps(
         ("networkctl reload", f"networkctl reconfigure {dev}"),
@@ -162,7 +164,7 @@ def _drop_in(placed: Placement) -> Steps:
 
 def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
     """The discipline's section; raises `ScenarioError` for what networkd has no words for."""
-    kind, *words = placed.words.split()
+    kind, *words = placed.modelled.split()
     section = _SECTIONS.get(kind)
     if section is None:
         raise _refused(f"networkd has no section for `{kind}`: use the commands of tc")
@@ -187,12 +189,14 @@ def _discipline(placed: Placement, *, parent: str, handle: str) -> list[str]:
         lines.append(f"Bandwidth={placed.rate}")
     # Words that networkd has not are no loss where they are the kernel's defaults.
     again = _rendered(kept, placed.rate)
-    if again != placed.words:
+    if again != placed.modelled:
         differing = [word for word in words if word not in again.split()]
         raise _refused(
             f"networkd cannot set `{' '.join(differing)}` of `{kind}`: use the commands of tc"
         )
-    return lines
+    if "fwmark" in placed.router:
+        raise _refused("networkd cannot set `fwmark` of `cake`: use the commands of tc")
+    return [*lines, "NAT=yes"] if "nat" in placed.router else lines
 
 
 def _rendered(queue: str, rate: int) -> str:

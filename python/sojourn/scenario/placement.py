@@ -10,6 +10,7 @@ from sojourn import _core
 from sojourn.own.sources import is_own
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.summary import rates_of
+from sojourn.scenario.topology import NO_CELLS
 from sojourn.scenario.words import interface_fault
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Placement:
     """Whether the line's rate changes during the run."""
     overhead: int
     """Bytes that each packet takes on the line beyond its length."""
+    router: tuple[str, ...]
+    """The user's words that have no effect in a simulation, but on a router, such as `nat`."""
+    cells: str
+    """Cells into which the line cuts packets: `none`, `atm`, `ptm`."""
 
     @property
     def name(self) -> str:
@@ -55,9 +60,14 @@ class Placement:
         return str(self.queue["name"])
 
     @property
-    def words(self) -> str:
+    def modelled(self) -> str:
         """The queue in the kernel's words; raises `NoKernelEquivalent` where Linux has none."""
         return _core.queue_to_tc(json.dumps(self.queue))
+
+    @property
+    def words(self) -> str:
+        """The same with the words that matter on a router only."""
+        return " ".join([self.modelled, *self.router])
 
     @property
     def shapes_itself(self) -> bool:
@@ -113,6 +123,7 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     link = min(links, key=lambda link: least[link["name"]])
     line = least[link["name"]]
     rate = line * SHARE_PERCENT // 100
+    cells = link["params"].get("cells", NO_CELLS)
     params = link["params"]["queue"]
     if not is_own(scenario.queue):
         # Read again for the shaper's rate: RED's idle time follows from the rate it drains at.
@@ -120,7 +131,9 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
     overhead = link["params"]["overhead"]
     if params["name"] == "cake":
         rate = min(params["bandwidth"] or rate, rate)
-        _shape(params, rate, overhead, ingress=ingress)
+        _shape(params, rate, overhead, cells, ingress=ingress)
+    elif cells == "ptm":
+        rate = rate * 64 // 65  # no other shaper has words for it
     return Placement(
         queue=params,
         machine=machine or (here[0] if len(here) == 1 else None),
@@ -132,12 +145,23 @@ def place(scenario: Scenario, interface: str | None, machine: str | None) -> Pla
         line=line,
         varies=line != link["params"]["rate"],
         overhead=overhead,
+        router=_router_words(scenario.queue) if params["name"] == "cake" else (),
+        cells=cells,
     )
 
 
 def rate_text(rate: int) -> str:
     """A rate in `tc`'s words, which counts in whole kbit/s where it can."""
     return f"{rate}bit" if rate % 1000 else f"{rate // 1000}kbit"
+
+
+def _router_words(queue: str) -> tuple[str, ...]:
+    """CAKE's words about translated addresses and the firewall's marks, as they were given."""
+    words = queue.split()
+    found = ["nat"] if "nat" in words else []
+    if "fwmark" in words[:-1]:
+        found += words[words.index("fwmark") :][:2]
+    return tuple(found)
 
 
 def _no_end(
@@ -156,9 +180,9 @@ def _called(names: list[str]) -> str:
     return f"each of `{names[0]}` to `{names[-1]}`" if len(names) > 1 else f"`{names[0]}`"
 
 
-def _shape(cake: dict[str, Any], rate: int, overhead: int, *, ingress: bool) -> None:
+def _shape(cake: dict[str, Any], rate: int, overhead: int, cells: str, *, ingress: bool) -> None:
     """Has a CAKE do what the link does in the scenario."""
     cake["bandwidth"] = rate
     cake["ingress"] = cake["ingress"] or ingress
-    if overhead and cake["framing"]["overhead"] is None:
-        cake["framing"]["overhead"] = overhead + ETHERNET
+    if (overhead or cells != NO_CELLS) and cake["framing"]["overhead"] is None:
+        cake["framing"] |= {"overhead": overhead + ETHERNET, "cells": cells}

@@ -17,7 +17,7 @@ from sojourn.scenario.locate import Path
 from sojourn.scenario.models import DEFAULT_QUEUE, Mesh, Model
 from sojourn.scenario.source import Source
 from sojourn.scenario.store import store_of, store_place
-from sojourn.scenario.topology import OneWay, Turn, default_bottleneck
+from sojourn.scenario.topology import NO_CELLS, OneWay, Turn, default_bottleneck
 from sojourn.scenario.words import time_of
 
 
@@ -72,6 +72,7 @@ class _Resolver(Context):
             "params": {
                 **capacity,
                 **numbers,
+                **({} if link.cells == NO_CELLS else {"cells": link.cells}),
                 "queue": queue,
                 **netem,
             },

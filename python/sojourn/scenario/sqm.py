@@ -26,14 +26,14 @@ def steps(placed: Placement) -> Steps:
     cake = name == "cake"
     if cake:  # SQM's script shapes with it, also where it stands for COBALT
         words = _CAKE_SHAPER.sub("", words)
-        if placed.overhead and not placed.shapes_itself:
+        if (placed.overhead or placed.cells != "none") and not placed.shapes_itself:
             words += f" overhead {placed.overhead + ETHERNET}"
+            words += "" if placed.cells == "none" else f" {placed.cells}"
     way = "iqdisc_opts" if placed.ingress else "eqdisc_opts"
     options = {
         "enabled": "1",
         "interface": placed.interface,
-        "download": str(kbit) if placed.ingress else "0",
-        "upload": "0" if placed.ingress else str(kbit),
+        "download" if placed.ingress else "upload": str(kbit),
         "qdisc": name,
         "script": "piece_of_cake.qos" if cake else "simplest.qos",
         "qdisc_advanced": "1",
@@ -45,15 +45,18 @@ def steps(placed: Placement) -> Steps:
     if not cake:
         # SQM's own target, which it cannot work out for `fq_pie`, stays away.
         options["itarget" if placed.ingress else "etarget"] = "default"
-    if placed.overhead and not cake:
+    if (placed.overhead or placed.cells == "atm") and not cake:
         options |= {
-            "linklayer": "ethernet",
+            "linklayer": "atm" if placed.cells == "atm" else "ethernet",
             "overhead": str(placed.overhead),
             "linklayer_adaptation_mechanism": "htb_private",
         }
     section = f"sqm.sojourn_{re.sub(r'[^A-Za-z0-9]', '_', placed.interface)}"
+    other = "upload" if placed.ingress else "download"
     commands = (
         f"uci set {section}=queue",
+        # SQM takes a rate that is not set for one of its own.
+        f"uci -q get {section}.{other} >/dev/null || uci set {section}.{other}='0'",
         *(f"uci set {section}.{key}='{value}'" for key, value in options.items()),
         "uci commit sqm",
         "service sqm restart",
@@ -63,15 +66,15 @@ def steps(placed: Placement) -> Steps:
         f"uci delete {section}",
         "uci commit sqm",
     )
-    other = "upload" if placed.ingress else "download"
     notes = (
         (
             "SQM obeys one section for each interface: disable an older one (`uci show sqm`). It "
             f"replaces what is at the root of {placed.interface} and its ingress discipline."
         ),
         (
-            f"The other direction is not shaped: set `{other}` to 95 % of its rate in kbit/s to "
-            "shape it, too."
+            "The other direction stays as it is, at first not shaped. To shape it too, paste what "
+            "`sojourn tc` prints for it (`--set bottleneck=LINK.reverse`, with the same kind of "
+            "queue): it goes into the same section."
         ),
         (
             "SQM needs the package `sqm-scripts`, and `tc` and kernel modules that have "

@@ -29,7 +29,7 @@ def steps(placed: Placement) -> Steps:
     if placed.shapes_itself:
         queue = [f"tc qdisc replace dev {shaped} root handle 1: {placed.words}"]
     else:
-        queue = shaper(shaped, placed.rate, placed.overhead, placed.words)
+        queue = shaper(shaped, placed.rate, placed.overhead, placed.words, placed.cells)
     return Steps((*before, *queue), tuple(undo), (replaced(placed), *nat(placed)), device=shaped)
 
 
@@ -51,15 +51,19 @@ def replaced(placed: Placement) -> str:
 
 def nat(placed: Placement) -> list[str]:
     """Says what CAKE needs on a router that translates addresses."""
-    if not placed.shapes_itself:
+    if not placed.shapes_itself or "nat" in placed.router:
         return []
     return ["On a router that translates addresses (NAT), add the word `nat` to cake's."]
 
 
-def shaper(dev: str, rate: int, overhead: int, queue: str) -> list[str]:
-    """Commands that let an interface send at `rate`, with the queue before it."""
+def shaper(dev: str, rate: int, overhead: int, queue: str, cells: str = "none") -> list[str]:
+    """Commands that let an interface send at `rate`, with the queue before it.
+
+    Of `cells` it knows `atm`.
+    """
     burst = burst_of(rate)
     framing = f" overhead {overhead}" if overhead else ""
+    framing += " linklayer atm" if cells == "atm" else ""
     rated = rate_text(rate)
     return [
         f"tc qdisc replace dev {dev} root handle 1: htb default 10",

@@ -25,8 +25,11 @@ FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
 """The medium that the hosts of a `lan` share."""
 
-NUMBERS = [key for key in LinkKeys.model_fields if key not in ("rate", "netem", "queue")]
+NUMBERS = [key for key in LinkKeys.model_fields if key not in ("rate", "netem", "queue", "cells")]
 """The keys of links that are numbers."""
+
+NO_CELLS = "none"
+"""The cells of a link that cuts no packets."""
 
 Layer = tuple[Part, Path]
 """A table that says something of both directions of a link, and where it stands."""
@@ -57,6 +60,7 @@ class OneWay:
     queue: str
     numbers: dict[str, int]
     """Keys that the engine takes as they are, such as `overhead` and `ring`."""
+    cells: str
     rate_at: Path
     """Path of the key that gives the rate; likewise the others."""
     netem_at: Path
@@ -141,6 +145,7 @@ def _one_way(
         netem,
         queue or DEFAULT_QUEUE,
         {key: _given(key, way, layers, index)[0] or 0 for key in NUMBERS},
+        _given("cells", way, layers, index)[0] or NO_CELLS,
         rate_at,
         netem_at,
         queue_at,

@@ -32,6 +32,8 @@ class Activity:
     flows: tuple[Flows, ...]
     felt: str = ""
     """The metric of its flows that people notice; empty where nobody waits for it."""
+    smallest: str = ""
+    """The smallest difference of it that they notice, with a comment; else the metric's own."""
 
 
 ACTIVITIES = {
@@ -42,6 +44,7 @@ ACTIVITIES = {
             Flows("heard", "voip", "... and what is heard", count=2),
         ),
         "delay_p99",
+        'smallest = "10ms"                    # costs a call at most 0.05 of MOS (ITU-T G.107)',
     ),
     "video": Activity(
         "video calls",
@@ -116,6 +119,28 @@ COMPLAINTS = {
 
 
 @dataclass(frozen=True)
+class Line:
+    """What a kind of line adds to each packet, as `tc-cake(8)` has it for these kinds.
+
+    A scenario's lengths count the Ethernet header of 14 bytes, and CAKE's overheads do not.
+    """
+
+    what: str
+    overhead: int = 0
+    cells: str = ""
+
+
+LINES = {
+    "other": Line("something else, or nobody knows"),
+    "adsl": Line("ADSL: PPPoE in cells of ATM; give its sync rates", 40 - 14, "atm"),
+    "vdsl": Line("VDSL2: PPPoE in PTM; give its sync rates", 30 - 14, "ptm"),
+    "cable": Line("cable (DOCSIS)", 18 - 14),
+    "fibre": Line("fibre or Ethernet", 38 - 14),
+}
+"""Kinds of lines, by their words."""
+
+
+@dataclass(frozen=True)
 class Answers:
     """What somebody says of his link."""
 
@@ -126,6 +151,8 @@ class Answers:
     """Words of `ACTIVITIES`."""
     hurts: str
     """A word of `COMPLAINTS`."""
+    line: str = "other"
+    """A word of `LINES`."""
 
 
 DEPLOY = """\
@@ -146,6 +173,7 @@ def compose(answers: Answers, file: str) -> str:
     hurts = COMPLAINTS[answers.hurts]
     file = shlex.quote(file)
     by = decides(answers)
+    smallest = next((a.smallest for a in ACTIVITIES.values() if _is_of(by, a)), "")
     subject = "line" if hurts.up else "line.reverse"
     way = "up" if hurts.up else "down"
     top = [
@@ -163,6 +191,7 @@ def compose(answers: Answers, file: str) -> str:
     ]
     parts = ["\n".join(f"# {line}".rstrip() for line in top), _network(answers, subject)]
     parts.append(f"{'[question]':<36} # what decides\n" + f'by = "{by}"')
+    parts[-1] += f"\n{smallest}" if smallest else ""
     parts += [_flows(flows) for word in answers.does for flows in ACTIVITIES[word].flows]
     return "\n\n".join([*parts, DEPLOY]) + "\n"
 
@@ -193,10 +222,26 @@ def _network(answers: Answers, subject: str) -> str:
         (f'rate = "{answers.up}"', "up"),
         (f'reverse.rate = "{answers.down}"', "down"),
         (f'netem = "delay {half}"', f"each way: a round trip of {answers.rtt}"),
+        *_framing(LINES[answers.line]),
         ('queue = "pfifo limit 1000p"', "up; what most interfaces have"),
         ('reverse.queue = "pfifo limit 1000p"', "down"),
     ]
     return "\n".join(f"{line:<36} # {said}" if said else line for line, said in lines)
+
+
+def _is_of(by: str, activity: Activity) -> bool:
+    """Whether a metric is of an activity's flows."""
+    return by.rpartition(".")[0] in [flows.name for flows in activity.flows]
+
+
+def _framing(line: Line) -> list[tuple[str, str]]:
+    """The keys that say what the line adds, with their comments."""
+    lines = []
+    if line.overhead:
+        lines.append((f"overhead = {line.overhead}", "bytes that the line adds to a frame"))
+    if line.cells:
+        lines.append((f'cells = "{line.cells}"', "into which it cuts the whole"))
+    return lines
 
 
 def _flows(flows: Flows) -> str:

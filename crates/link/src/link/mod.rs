@@ -7,7 +7,7 @@ use crate::impair::{Impair, Passage};
 use crate::ledger::{Backlog, Ledger};
 use crate::line::DelayLine;
 use crate::observer::{Corrupt, Event, Observer};
-use crate::params::Params;
+use crate::params::{Framing, Params};
 use crate::slots::Slots;
 use crate::trace::{Opportunities, Trace};
 use sojourn_measure::Count;
@@ -55,7 +55,7 @@ pub struct Link<P, Q = Queue<P>> {
     rate: Option<Rate>,
     /// Of a link without a rate that follows a trace.
     trace: Option<Box<Opportunities>>,
-    overhead: i32,
+    framing: Framing,
     delay: Nanos,
     /// The last length and its transmission time: most packets are as long as the one before.
     last_transmission: (u32, Nanos),
@@ -162,7 +162,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
             queue,
             rate: params.rate,
             trace: followed(params).map(|trace| Box::new(Opportunities::new(trace.clone(), now))),
-            overhead: 0,
+            framing: Framing::default(),
             delay: 0,
             last_transmission: NO_TRANSMISSION,
             before_change: NO_TRANSMISSION,
@@ -196,7 +196,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
                 }
             }
         }
-        self.overhead = params.overhead;
+        self.framing = params.framing();
         self.delay = params.delay;
         if self.last_transmission != NO_TRANSMISSION {
             self.before_change = self.last_transmission;
@@ -215,7 +215,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
         }
     }
 
-    /// Changes rate, overhead, delay and impairments from `now` on, after all that was due before; the
+    /// Changes rate, framing, delay and impairments from `now` on, after all that was due before; the
     /// queue stays as it is. A packet in transmission ends as it began, and packets on the wire arrive
     /// when they were to.
     ///
@@ -413,7 +413,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     fn transmission_time(&mut self, bytes: u32) -> Nanos {
         let Some(rate) = self.rate else { return self.time_to_opportunity(bytes) };
         if self.last_transmission.0 != bytes {
-            let occupied = bytes.saturating_add_signed(self.overhead);
+            let occupied = self.framing.occupied(bytes);
             self.last_transmission = (bytes, rate.transmission_time(occupied));
         }
         self.last_transmission.1
@@ -422,7 +422,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     #[inline(never)]
     fn time_to_opportunity(&mut self, bytes: u32) -> Nanos {
         let Some(trace) = &mut self.trace else { return 0 };
-        let takes = trace.transmit(bytes.saturating_add_signed(self.overhead)) - self.due;
+        let takes = trace.transmit(self.framing.occupied(bytes)) - self.due;
         self.last_transmission = (bytes, takes);
         takes
     }

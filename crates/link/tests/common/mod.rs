@@ -1,7 +1,7 @@
 //! A packet, a recorder, and ways to drive a link.
 #![allow(dead_code)]
 
-use sojourn_link::{Corrupt, Event, Impairments, Link, Observer, Params, Station};
+use sojourn_link::{Cells, Corrupt, Event, Impairments, Link, Observer, Params, Station};
 use sojourn_queue::{Device, Ecn, Packet, Return, TcpView};
 use sojourn_random::Key;
 use sojourn_units::{EPOCH, Nanos, Rate};
@@ -91,6 +91,7 @@ pub fn params(rate: u64, netem: &str, queue: &str) -> Params {
         rate,
         trace: None,
         overhead: 0,
+        cells: Cells::None,
         delay: 0,
         impairments: Impairments::default(),
         queue,

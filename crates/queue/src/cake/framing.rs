@@ -21,6 +21,23 @@ choices! {
     }
 }
 
+impl Cells {
+    /// Bytes that a packet of `length` bytes occupies in cells.
+    #[inline]
+    pub fn occupied(self, length: u32) -> u32 {
+        match self {
+            Self::None => length,
+            Self::Atm => length.div_ceil(48) * 53,
+            Self::Ptm => length + length.div_ceil(64),
+        }
+    }
+
+    /// Whether the line cuts packets into none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// How the length of a packet on the line follows from its frame's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Framing {
@@ -40,12 +57,7 @@ impl Framing {
             None => i64::from(frame),
             Some(overhead) => i64::from(frame) - ETHERNET + i64::from(overhead),
         };
-        let length = packet.max(i64::from(self.mpu)) as u32;
-        match self.cells {
-            Cells::None => length,
-            Cells::Atm => length.div_ceil(48) * 53,
-            Cells::Ptm => length + length.div_ceil(64),
-        }
+        self.cells.occupied(packet.max(i64::from(self.mpu)) as u32)
     }
 }
 
