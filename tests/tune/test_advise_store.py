@@ -184,6 +184,20 @@ def test_compare_and_advise_agree() -> None:
     assert (take.replication, take.write_level, take.read_level) == (3, "quorum", "quorum")
 
 
+def test_a_sound_level_that_misses_the_condition_is_not_denied() -> None:
+    """While a node is away QUORUM acknowledges less than ONE, and still keeps the promise."""
+    fault = {"crash": "node2", "at": "1s", "until": "20s"}
+    reads = {"store.workload": "ycsb-b", "store.every": "exp(20ms)", "store.write_timeout": "2s"}
+    scenario = Scenario.from_toml(EDGE).replace(reads | {"store.faults": [fault]})
+    key = "store.consistency"
+    found = compare(scenario, seeds=3, vary={key: ["one", "quorum"]})
+    assert [e.feasible for e in found.entries] == [True, False]
+    said = caution(found, lambda levels: scenario.replace({key: levels[key]}))
+    assert "quorum survives the loss of a node" in said
+    assert "out of the ranking: store.acknowledged >= 99% of best: not met" in said
+    assert "None of the levels" not in said
+
+
 def test_a_sound_level_needs_no_caution() -> None:
     scenario = Scenario.from_toml(EDGE)
     key = "store.consistency"

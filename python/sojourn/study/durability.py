@@ -55,7 +55,13 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
     if not wrong:
         return ""
     text = f"{best.choice} is fast, but do not take it for that alone: {'; '.join(wrong.values())}."
-    sound = next((entry for entry in fit if not lacks(made(entry.levels))), None)
+    sound = next((entry for entry in found.entries if not lacks(made(entry.levels))), None)
+    if sound is not None and not sound.feasible:
+        return (
+            f"{text} {sound.choice} survives the loss of a node, works with one down, and has "
+            f"reads that see what was written, but is out of the ranking: {sound.reason}. That is "
+            "what it costs while nodes are away."
+        )
     if sound is None:
         return (
             f"{text} None of the levels compared survives the loss of a node, works with one down, "
