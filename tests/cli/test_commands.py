@@ -292,6 +292,42 @@ def test_compare_policies() -> None:
     assert "did you mean `jsq`?" in wrong.err
 
 
+SERVERS = """
+duration = "3s"
+bottleneck = "servers"
+topology = { template = "star", rate = "1gbit", clients.hosts = 6, servers.hosts = 3 }
+
+[balancers.api]
+servers = "servers"
+policy = "round-robin"
+service = ["exp(4ms)", "exp(4ms)", "exp(12ms)"]
+
+[[flows]]
+name = "requests"
+from = "clients"
+to = "api"
+app = "transfer size 2kb forever think exp(20ms)"
+count = 12
+"""
+
+
+def test_compare_policies_of_unequal_servers(tmp_path: Path) -> None:
+    (tmp_path / "api.toml").write_text(SERVERS)
+    common = ["compare", "api.toml", "--seeds", "2", "--policies", "round-robin"]
+    result = sojourn(*common, "least-connections", cwd=tmp_path)
+    assert result.status == 0, result.err
+    assert "--set 'balancers.api.weights=[...]'" in result.err
+    text = " ".join(result.out.split())
+    assert "sojourn lb serve --policy least-connections" in text
+    assert "least-connections counts a flow on a switch until it has been silent" in text
+    weights = ["--set", "balancers.api.weights=[3,3,1]"]
+    told = sojourn(*common, "weighted-round-robin", *weights, cwd=tmp_path)
+    assert told.status == 0, told.err
+    assert "no weights say so" not in told.err
+    assert "--server server1=ADDRESS1@PORT1,weight=3" in told.out
+    assert "until it has been silent" not in told.out
+
+
 def test_compare_has_queues_of_its_own(home: Path) -> None:
     data = sojourn("compare", home, "--seeds", "2", "--json", "--subject-to", "").json()
     names = {q["queue"].split()[0] for q in data["queues"]}

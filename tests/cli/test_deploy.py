@@ -60,3 +60,54 @@ def test_a_terminal_asks_whose_machine_it_is(files: Path) -> None:
     it.type("home\n")
     it.until("redirect dev ifb-eth0")
     assert it.end() == 0
+
+
+PAGES = """
+duration = "8s"
+warmup = "2s"
+links.line = { from = "isp", to = "home", rate = "5mbit", queue = "pfifo limit 100p" }
+
+[[flows]]
+name = "web"
+from = "isp"
+to = "home"
+app = "web preset pareto-2"
+count = 4
+
+[[flows]]
+from = "isp"
+to = "home"
+app = "bulk"
+count = 2
+"""
+"""Pages with sizes of a heavy tail beside downloads: two runs decide nothing."""
+
+
+def test_where_nothing_is_decided_no_commands_are_printed(tmp_path: Path) -> None:
+    (tmp_path / "pages.toml").write_text(PAGES)
+    compared = ["compare", "pages.toml", "--queues", "pfifo limit 100p", "fq_codel", "--seeds", "2"]
+    result = sojourn(*compared, "--out", "kept", cwd=tmp_path)
+    assert result.status == 0, result.err
+    assert "Nothing is decided." in result.out
+    assert "To use" not in result.out
+    assert "tc qdisc replace" not in result.out
+    text = " ".join(result.out.split())
+    assert "Try more, such as --seeds 8" in text
+    assert "keep what is there, pfifo," in text
+    assert not sojourn(*compared, "--json", cwd=tmp_path).json()["decided"]
+    assert sojourn("report", "kept", cwd=tmp_path).status == 0
+    page = (tmp_path / "kept" / "report.html").read_text()
+    assert "No commands: with 2 seeds" in page
+    assert "tc qdisc replace" not in page
+
+
+def test_a_queue_that_is_as_good_may_stay(files: Path) -> None:
+    compared = ["compare", "up.toml", "--queues", "codel", "codel limit 999p", "--seeds", "2"]
+    told = set()
+    for own in ("codel", "codel limit 999p"):
+        result = sojourn(*compared, "--set", f"links.uplink.queue={own}", cwd=files)
+        assert result.status == 0, result.err
+        told.add(f"{own}, which is there now, is as good: no change is needed" in result.out)
+    assert told == {True, False}  # one of the two is the best
+    better = sojourn("compare", "up.toml", "--queues", "codel", "--seeds", "2", cwd=files)
+    assert "which is there now" not in better.out

@@ -266,7 +266,7 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
             f"policies of which balancer? There are {', '.join(names)}; `--vary "
             f"'balancers.{names[0]}.policy=iqlb,jsq'` says which"
         )
-    from sojourn.scenario.serve import chosen_by
+    from sojourn.scenario.serve import chosen_by, unweighted
 
     key = f"balancers.{names[0]}.policy"
     if policies == ["all"]:
@@ -282,6 +282,11 @@ def of_policies(scenario: Scenario, policies: list[str]) -> dict[str, dict[Any, 
         output.note(
             f"weights by the rates of the servers' links, {weights[1:-1]}: {', '.join(heeding)}; "
             f"`--set 'balancers.{names[0]}.weights=[...]'` sets others"
+        )
+    if unweighted(scenario, names[0]):
+        output.note(
+            "the servers' `service` differs, and no weights say so: faster ones get more with "
+            f"`--set 'balancers.{names[0]}.weights=[...]'`"
         )
     return {key: changes}
 
@@ -320,6 +325,7 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
     """Prints the answer, the ranked table, and how to put the best queue to work."""
     from sojourn.show import print_across, print_comparison
     from sojourn.study import AcrossEngines
+    from sojourn.study.answer import kept, undecided
 
     if isinstance(found, AcrossEngines):
         print_across(found, output.console())
@@ -328,10 +334,24 @@ def show(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) 
     chosen.tell_limits()
     if known := calibrated(found, scenario, chosen):
         output.console().print(f"\n{known}", markup=False, highlight=False)
-    if found.winners and found.noun == "queue":
-        deploy.show(scenario.with_queue(found.winners[0].choice))
-    if found.winners and found.policy_of is not None:
+    own = own_choice(found, scenario)
+    if not found.winners or (found.noun != "queue" and found.policy_of is None):
+        return
+    if told := kept(found, own) if found.decided else undecided(found, own):
+        output.console().print(f"\n{told}", markup=False, highlight=False)
+    if found.decided and found.policy_of is not None:
         serving(found, scenario, found.policy_of)
+    elif found.decided:
+        deploy.show(scenario.with_queue(found.winners[0].choice))
+
+
+def own_choice(found: Comparison, scenario: Scenario) -> str:
+    """The name of what the scenario has now, whether it is compared or not."""
+    if found.policy_of is None:
+        return scenario.queue
+    own = scenario.model.balancers[found.policy_of].policy
+    key = f"balancers.{found.policy_of}.policy"
+    return next((e.choice for e in found.entries if e.levels[key] == own), own)
 
 
 def calibrated(found: Comparison | AcrossEngines, scenario: Scenario, chosen: Chosen) -> str | None:

@@ -18,14 +18,23 @@ SEEN = "backlog"
 """What policies look at that OpenFlow has no statistic for."""
 
 
+COUNTED = ("connections", "latency")
+"""What policies look at that follows from the ends of flows."""
+
+
+def looks_at(policy: str) -> str:
+    """Return what a policy of the engine's or of the user's own looks at."""
+    if not is_own(policy):
+        return str(_core.Balancer(policy, ["a"]).needs["look"])
+    try:
+        return str(described(policy).options.get("look", ""))
+    except OwnError:  # the file may be elsewhere by now
+        return ""
+
+
 def looks_at_queues(policy: str) -> bool:
     """Return whether a policy goes by backlogs, which OpenFlow does not tell."""
-    if not is_own(policy):
-        return bool(_core.Balancer(policy, ["a"]).needs["look"] == SEEN)
-    try:
-        return bool(described(policy).options.get("look") == SEEN)
-    except OwnError:  # the file may be elsewhere by now
-        return False
+    return looks_at(policy) == SEEN
 
 
 def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
@@ -45,6 +54,12 @@ def chosen_by(scenario: Scenario, balancer: str, policy: str) -> dict[str, Any]:
     ports = [changed["links"][server["port"]]["params"] for server in chosen["servers"]]
     weights = _reduced([mean_rate(port) for port in ports])
     return changes if len(set(weights)) == 1 else changes | {f"{key}.weights": weights}
+
+
+def unweighted(scenario: Scenario, balancer: str) -> bool:
+    """Return whether servers work at unequal speeds, and no weights say so."""
+    given = scenario.model.balancers[balancer]
+    return len(set(given.service or ())) > 1 and "weights" not in given.model_fields_set
 
 
 def _reduced(rates: list[int]) -> list[int]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sojourn.metrics import Interest, base, find, label, views
-from sojourn.scenario.serve import looks_at_queues
+from sojourn.scenario.serve import COUNTED, looks_at, looks_at_queues
 from sojourn.study import quantities
 from sojourn.study.metrics import store_of
 
@@ -48,6 +48,8 @@ def answer(c: Comparison) -> str:
     names = c.short
     value = quantities.mean(best.value, unit, c.by)
     text = f"{names[best.choice]} has the {extreme} {words(c.by)}: {value}"
+    if not c.decided and len(c.seeds) > 1:
+        text = f"Nothing is decided. {text}"
     if len(c.seeds) == 1:
         text += ", in one run. One seed has no interval: nothing is decided."
         return " ".join(filter(None, [text, _outs(c)]))
@@ -94,11 +96,17 @@ def _same(c: Comparison) -> str:
 
 
 def blind(c: Comparison) -> str:
-    """Say what to use where queues cannot be seen, if the best policy looks at them."""
+    """Say what a switch does not tell the best policy, and what to use instead."""
     factor = f"balancers.{c.policy_of}.policy"
     if c.policy_of is None or not c.winners:
         return ""
     best = str(c.winners[0].levels[factor])
+    if looks_at(best) in COUNTED:
+        return (
+            f"{best} counts a flow on a switch until it has been silent for --idle seconds, 30 by "
+            "default. Where flows are shorter, set --idle just above their longest silence: else "
+            "flows that have ended count, and servers look equally busy."
+        )
     if not looks_at_queues(best):
         return ""
     text = (
@@ -183,6 +191,29 @@ def _price(c: Comparison) -> str:
         f" Without that, {c.short[out.choice]} would lead with {value}: which counts for more is "
         "for you to say (`--subject-to`)."
     )
+
+
+def undecided(c: Comparison, own: str) -> str:
+    """Say what to do where the seeds decide nothing; `own` is the choice that is there now."""
+    wanted = max(c.seeds_to_decide.values(), default=4 * len(c.seeds))
+    there = f", {c.short[own]}," if own in c.choices else ""
+    return (
+        f"No commands: with {len(c.seeds)} seeds no {c.noun} is better than another, and none is "
+        f"as good. Try more, such as --seeds {wanted}, longer runs, or a metric that scatters less "
+        f"(--by). If that decides nothing either, keep what is there{there} or take the simplest."
+    )
+
+
+def kept(c: Comparison, own: str) -> str:
+    """Say that the choice that is there now may stay, if it is not worse than the best."""
+    verdict = next((e.verdict for e in c.entries if e.choice == own), None)
+    if verdict == "as good as":
+        return f"{c.short[own]}, which is there now, is as good: no change is needed."
+    if verdict == "not decided":
+        best = c.short[c.winners[0].choice]
+        there = f"{c.short[own]}, which is there now"
+        return f"Whether {best} is better than {there}, is not decided: try more seeds first."
+    return ""
 
 
 def table_metrics(c: Comparison, most: int = 7) -> list[str]:

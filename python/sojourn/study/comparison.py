@@ -320,6 +320,16 @@ class Comparison:
         return tuple(e for e in self.entries if e.choice in self.ranking.unbeaten)
 
     @property
+    def decided(self) -> bool:
+        """Whether the seeds say of any choice that it is worse than the best, or as good.
+
+        A choice that meets the conditions alone is decided.
+        """
+        others = self.ranking.order[1:]
+        verdicts = {self.ranking.verdict(q, self.ranking.order[0]) for q in others}
+        return verdicts != {"not decided"}
+
+    @property
     def seeds_to_decide(self) -> dict[str, int]:
         """About how many seeds would decide between the best and each queue that is not decided.
 
@@ -359,6 +369,7 @@ class Comparison:
             "alpha": self.alpha,
             "seeds": list(self.seeds),
             "answer": self.answer(),
+            "decided": self.decided,
             "folder": str(self.results.folder) if self.results else None,
             "error": str(self.fault) if self.fault else None,
             "same": [list(queues) for queues in self.same],

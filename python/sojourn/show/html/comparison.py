@@ -13,7 +13,7 @@ from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
 from sojourn.study import quantities
-from sojourn.study.answer import blind, interest_told, table_metrics, words
+from sojourn.study.answer import blind, interest_told, kept, table_metrics, undecided, words
 from sojourn.study.comparison import Comparison
 from sojourn.study.durability import caution
 from sojourn.study.errors import StudyError
@@ -198,11 +198,14 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
 
 
 def _deploy(c: Comparison, results: Results) -> list[Block]:
-    if c.winners and c.policy_of is not None:
-        return _serve(c, results, c.policy_of)
-    if not c.winners or c.noun != "queue":
+    if not c.winners or (c.noun != "queue" and c.policy_of is None):
         return []
+    if not c.decided:
+        return [Text(undecided(c, results.scenario.queue), "note")]
+    if c.policy_of is not None:
+        return _serve(c, results, c.policy_of)
     best = c.winners[0].choice
+    told = kept(c, results.scenario.queue)
     try:
         deployment = results.scenario_of(queue=best).to_tc()
     except NoKernelEquivalent as error:
@@ -211,6 +214,7 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
         return []
     undo = "\n".join(deployment.undo)
     return [
+        *([Text(told, "note")] if told else []),
         Text(f"These commands give a real interface the queue {best}, {deployment.where}."),
         Code("\n".join(deployment.script)),
         Code(undo, "To undo"),
