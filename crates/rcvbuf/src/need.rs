@@ -55,7 +55,8 @@ impl Meter {
             self.need.worst = self.need.worst.max(self.lost);
             held = held.max(size);
         }
-        if more == 0 && occupied <= little {
+        let done = occupied <= little;
+        if done && more == 0 {
             (self.lost, self.caught_up) = (0, Some(now));
         }
         let caught_up = *self.caught_up.get_or_insert(now);
@@ -65,6 +66,10 @@ impl Meter {
         let with = |packet: Bytes| held.saturating_add(self.lost.saturating_mul(packet));
         self.need.least = self.need.least.max(with(SMALLEST));
         self.need.most = self.need.most.max(with(PACKET));
+        if done {
+            // What was lost since the last look, which may be long ago, was of a burst that is over.
+            (self.lost, self.caught_up) = (0, Some(now));
+        }
     }
 
     /// What has been needed so far.
@@ -121,6 +126,18 @@ mod tests {
         let (_, need) = serve(90, 10, PACKET, &[20; 600]);
         assert_eq!(need.bursts, 1);
         assert!(need.longest > 5 * SECOND);
+    }
+
+    #[test]
+    fn rare_looks_tell_bursts_apart_too() {
+        let mut meter = Meter::default();
+        for second in 0..20u64 {
+            // Each second a burst loses 800 packets, and the server is done with it before the look.
+            meter.look(second * SECOND, 90 * PACKET, 0, 800 * second, 0);
+        }
+        let need = meter.need();
+        assert_eq!((need.bursts, need.worst, need.longest), (19, 800, SECOND));
+        assert_eq!(need.most, 890 * PACKET);
     }
 
     proptest! {
