@@ -306,6 +306,17 @@ def test_the_command_beats_a_bad_setting(home: Path, tmp_path: Path) -> None:
     assert sojourn("report", tmp_path / "out" / "proof").status == 0
 
 
+def test_the_scenarios_question_is_the_objective(home: Path, tmp_path: Path) -> None:
+    asked = 'by = "voip.delay_p99"\nsubject_to = "goodput >= 90% of best"'
+    home.write_text(home.read_text().replace('by = "voip.mos"', asked))
+    words = ("tune", "search", home, "--vary", "limit 10000p..20000p", "--trials", "1")
+    words += ("--seeds", "1", "--proof", "2", "--json")
+    data = sojourn(*words, "--out", tmp_path / "asked").json()
+    assert (data["objective"], data["subject_to"]) == ("voip.delay_p99", "goodput >= 90% of best")
+    other = sojourn(*words, "--objective", "goodput", "--out", tmp_path / "other").json()
+    assert other["objective"] == "goodput"
+
+
 def test_the_command_admits_what_it_cannot_tell(home: Path, tmp_path: Path) -> None:
     """A limit that is never reached decides nothing."""
     words = ("tune", "search", home, "--queue", "codel", "--vary", "limit 900p..1200p")

@@ -48,17 +48,23 @@ def search(
         ),
     ] = None,
     objective: Annotated[
-        str,
-        typer.Option("--objective", metavar="METRIC", help='What is best, such as "p95 sojourn".'),
-    ] = "sojourn_p95",
+        str | None,
+        typer.Option(
+            "--objective",
+            metavar="METRIC",
+            help='What is best, such as "p95 sojourn". By default the scenario\'s question.by, '
+            "else sojourn_p95.",
+        ),
+    ] = None,
     subject_to: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--subject-to",
             metavar="EXPR",
-            help='What a setting must keep to, such as "goodput >= 0.95 best and loss <= 1%".',
+            help='What a setting must keep to, such as "goodput >= 0.95 best and loss <= 1%". '
+            "By default the scenario's question.subject_to, else goodput >= 95% of best.",
         ),
-    ] = "goodput >= 95% of best",
+    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,6 +99,7 @@ def search(
     that the search has not seen. The status is 1 unless it is better than the queue as it is. What
     the folder holds already is not run again.
     """
+    from sojourn.study.question import SUBJECT_TO
     from sojourn.tune.search import search as find
     from sojourn.tune.search_loop import Effort
 
@@ -105,6 +112,8 @@ def search(
         proof=proof,
         seed=seed,
     )
+    if subject_to is None and scenario.question.subject_to is None:
+        subject_to = SUBJECT_TO
     folder = out or options.folder_of(f"search-{scenario.name}", "search")
     with (
         made.cluster.connected() as cluster,

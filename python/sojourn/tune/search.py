@@ -21,7 +21,7 @@ from sojourn.scenario.engine import Engine
 from sojourn.study.cluster import Place, connected
 from sojourn.study.comparison import Comparison, compare
 from sojourn.study.progress import Report
-from sojourn.study.question import Asked, conditions, sensible
+from sojourn.study.question import BY, Asked, conditions, sensible
 from sojourn.study.session import Session
 from sojourn.tune.search_loop import Effort, Overall, Search
 from sojourn.tune.search_proof import Verdict, verdicts
@@ -101,8 +101,8 @@ class Found:
 def search(
     scenario: Scenario,
     vary: Sequence[str],
-    objective: str = "sojourn_p95",
-    subject_to: str = "",
+    objective: str | None = None,
+    subject_to: str | None = None,
     *,
     queue: str | None = None,
     against: Sequence[str] = (),
@@ -117,14 +117,18 @@ def search(
 
     `vary` names words of `queue` (by default the scenario's) with their ranges: see
     `sojourn.tune.search_space`. `objective` and `subject_to` are a metric and a condition as
-    `compare` takes them; a share `of best` is that of the best among the queue as it is, the rivals
+    `compare` takes them, by default those of the scenario's `[question]`, else `sojourn_p95` and no
+    condition; a share `of best` is that of the best among the queue as it is, the rivals
     (`against`), a plain FIFO and the trial itself. `out` keeps runs and trials: the same call goes
     on from there. `workers`, `on` and `progress` are those of `Study.run`.
     """
     base = " ".join((queue or scenario.queue).split())
     space = Space.of(base, vary, scenario.policy_reader())
     rivals = tuple(dict.fromkeys(" ".join(r.split()) for r in against))
-    asked = Asked(spelled(objective), subject_to)
+    objective = spelled(objective or scenario.question.by or BY)
+    if subject_to is None:
+        subject_to = scenario.question.subject_to or ""
+    asked = Asked(objective, subject_to)
     references = list(dict.fromkeys((base, *rivals)))
     if any(c.of == "best" for c in conditions(subject_to)) and FIFO not in references:
         references.append(FIFO)
@@ -140,8 +144,7 @@ def search(
         overall = Overall(progress, effort, len(references))
         with Session(place, workers, engine, on, summarise=False) as session:
             hunt = Search(
-                session, scenario, space, spelled(objective), subject_to, references, effort,
-                overall,
+                session, scenario, space, objective, subject_to, references, effort, overall,
             )  # fmt: skip
             winner = hunt.run()
         unbeaten = winner is None or hunt.same(winner.queue, base)
@@ -156,6 +159,6 @@ def search(
     named = {base: f"the queue as it is ({base})", **{r: r for r in rivals if r != base}}
     found = verdicts(proof, winner.queue, named) if proof is not None and winner else []
     return Found(
-        space, spelled(objective), subject_to, effort, tuple(hunt.trials), winner, proof,
+        space, objective, subject_to, effort, tuple(hunt.trials), winner, proof,
         tuple(found), folder,
     )  # fmt: skip
