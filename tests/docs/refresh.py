@@ -93,7 +93,7 @@ def refresh(page: Path) -> bool:
                     target = folder / block.argument.split("; ")[0]
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_text(block.text, encoding="utf-8")
-                case "run":
+                case "run" | "fails":
                     shown = run(block, folder)
                 case "exec":
                     out = io.StringIO()

@@ -6,6 +6,7 @@ A line `% test: ...` before a fence is a MyST comment and is not shown:
                            (`file NAME; OLD -> NEW; ...` replaces texts, to make runs shorter)
     % test: fragment       TOML that is a part of a scenario: it is parsed
     % test: run [OPTIONS]  `sojourn` commands, run in the page's folder with OPTIONS added to each
+    % test: fails          `sojourn` commands with a mistake, which end with status 2
     % test: exec           Python, run in the page's folder; names live on from block to block
                            (`exec; OLD -> NEW; ...` replaces texts, likewise)
     % test: output ...     what the block before printed, made by refresh.py: compared, unless
@@ -54,7 +55,7 @@ MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 _NOTE = re.compile(r"^(?:%|<!--) test: (\w+):? ?(.*?)(?: *-->)?$")
 _MENTION = re.compile(r"(?<!`)`sojourn ([^`\n]+)`(?!`)")
-KINDS = {"file", "fragment", "run", "exec", "output", "not"}
+KINDS = {"file", "fragment", "run", "fails", "exec", "output", "not"}
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,8 @@ def test_blocks_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             case "run":
                 shown = _run(block, tmp_path)
                 whole = whole and not block.argument
+            case "fails":
+                shown = _run(block, tmp_path, status=2)
             case "exec":
                 shown = _exec(block, names)
                 whole = whole and ";" not in block.argument
@@ -257,7 +260,7 @@ def _exec(block: Block, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def _run(block: Block, folder: Path) -> str:
+def _run(block: Block, folder: Path, status: int = 0) -> str:
     """What its commands print, on both channels."""
     printed = ""
     added = shlex.split(block.argument)
@@ -278,7 +281,7 @@ def _run(block: Block, folder: Path) -> str:
             check=False,
             env={**os.environ, **output.ENVIRONMENT},
         )
-        assert done.returncode == 0, (
+        assert done.returncode == status, (
             f"{block.where}: {shlex.join(words + added)} gave {done.returncode}\n"
             f"{done.stdout[-4000:]}"
         )

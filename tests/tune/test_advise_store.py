@@ -198,6 +198,22 @@ def test_a_sound_level_that_misses_the_condition_is_not_denied() -> None:
     assert "None of the levels" not in said
 
 
+def test_of_several_data_centres_advise_is_not_recommended() -> None:
+    """It refuses them."""
+    places = {f"d{n}": [f"node{n}"] for n in (1, 2, 3)}
+    places["d1"].append("client1")
+    scenario = Scenario.from_toml(EDGE).replace(
+        {"store.data_centres": places, "store.replication": dict.fromkeys(places, 1)}
+    )
+    key = "store.consistency"
+    found = compare(scenario, seeds=2, vary={key: ["local_quorum", "quorum"]})
+    said = caution(found, lambda levels: scenario.replace({key: levels[key]}))
+    assert "Take quorum" in said
+    assert "advise store" not in said
+    with pytest.raises(AdviceError, match="several data centres"):
+        advise(scenario, Asked(seeds=2))
+
+
 def test_a_sound_level_needs_no_caution() -> None:
     scenario = Scenario.from_toml(EDGE)
     key = "store.consistency"

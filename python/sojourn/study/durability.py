@@ -62,13 +62,15 @@ def caution(found: Comparison, made: Callable[[Mapping[str, Level]], Scenario]) 
             f"reads that see what was written, but is out of the ranking: {sound.reason}. That is "
             "what it costs while nodes are away."
         )
+    one_place = len((store_in(made(best.levels).plan()) or {})["data_centres"]) < 2
     if sound is None:
+        others = ": `sojourn advise store` searches others" if one_place else ""
         return (
             f"{text} None of the levels compared survives the loss of a node, works with one down, "
-            "and has reads that see what was written: `sojourn advise store` searches others."
+            f"and has reads that see what was written{others}."
         )
+    others = " `sojourn advise store` compares replication factors, too." if one_place else ""
     return (
-        f"{text} Take {sound.choice}, the fastest that survives the loss of a "
-        "node, works with one down, and has reads that see what was written. `sojourn advise "
-        "store` compares replication factors, too."
+        f"{text} Take {sound.choice}, the fastest that survives the loss of a node, works with one "
+        f"down, and has reads that see what was written.{others}"
     )
