@@ -180,6 +180,10 @@ LONG = {
     "README.md",
     *(f"docs/guides/{name}.md" for name in ("balancers", "compare", "own", "store", "study")),
     *(f"docs/scenarios/{name}.md" for name in ("campus", "edge", "home", "rack")),
+    *(
+        f"docs/stories/{n}.md"
+        for n in ("api-servers", "home-office", "three-sites", "village-radio")
+    ),
     *(f"docs/tutorial/{name}.md" for name in ("first-answer", "own", "publish", "sweep")),
 }
 """Pages whose commands take more than ten seconds."""

@@ -192,6 +192,7 @@ def test_a_sound_level_that_misses_the_condition_is_not_denied() -> None:
     key = "store.consistency"
     found = compare(scenario, seeds=3, vary={key: ["one", "quorum"]})
     assert [e.feasible for e in found.entries] == [True, False]
+    assert "would lead" not in found.answer()
     said = caution(found, lambda levels: scenario.replace({key: levels[key]}))
     assert "quorum survives the loss of a node" in said
     assert "out of the ranking: store.acknowledged >= 99% of best: not met" in said

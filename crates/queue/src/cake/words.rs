@@ -62,10 +62,10 @@ const WITHOUT_EFFECT: &[Word] = words! {
 pub(super) fn without_effect(given: &Given) -> Vec<String> {
     let mut warnings = Vec::new();
     if given.flag("nat") == Some(true) {
-        warnings.push("`nat` has no effect: addresses are never translated here, so hosts are seen as they are");
+        warnings.push("`nat` has no effect on a run: addresses are never translated here, so hosts are seen as they are");
     }
     if given.has("fwmark") {
-        warnings.push("`fwmark` has no effect: packets carry no firewall marks here; the code point selects the tin");
+        warnings.push("`fwmark` has no effect on a run: packets carry no firewall marks here; the code point selects the tin");
     }
     if given.has("autorate-ingress") {
         warnings.push("`autorate-ingress` has no effect: the shaper keeps its `bandwidth`");
