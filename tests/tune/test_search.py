@@ -309,8 +309,8 @@ def test_the_command_beats_a_bad_setting(home: Path, tmp_path: Path) -> None:
 def test_the_scenarios_question_is_the_objective(home: Path, tmp_path: Path) -> None:
     asked = 'by = "voip.delay_p99"\nsubject_to = "goodput >= 90% of best"'
     home.write_text(home.read_text().replace('by = "voip.mos"', asked))
-    words = ("tune", "search", home, "--vary", "limit 10000p..20000p", "--trials", "1")
-    words += ("--seeds", "1", "--proof", "2", "--json")
+    few = ("--trials", "1", "--seeds", "1", "--proof", "2", "--json")
+    words = ("tune", "search", home, "--vary", "limit 10000p..20000p", *few)
     data = sojourn(*words, "--out", tmp_path / "asked").json()
     assert (data["objective"], data["subject_to"]) == ("voip.delay_p99", "goodput >= 90% of best")
     other = sojourn(*words, "--objective", "goodput", "--out", tmp_path / "other").json()

@@ -201,11 +201,11 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
     if not c.winners or (c.noun != "queue" and c.policy_of is None):
         return []
     if not c.decided:
-        return [Text(undecided(c, results.scenario.queue), "note")]
+        return [Text(undecided(c, _own(results)), "note")]
     if c.policy_of is not None:
         return _serve(c, results, c.policy_of)
     best = c.winners[0].choice
-    told = kept(c, results.scenario.queue)
+    told = kept(c, _own(results))
     try:
         deployment = results.scenario_of(queue=best).to_tc()
     except NoKernelEquivalent as error:
@@ -220,6 +220,14 @@ def _deploy(c: Comparison, results: Results) -> list[Block]:
         Code(undo, "To undo"),
         *(Text(n, "note") for n in deployment.notes),
     ]
+
+
+def _own(results: Results) -> str:
+    """Return the queue that the scenario has; empty if it cannot be read any more."""
+    try:
+        return results.scenario.queue
+    except ScenarioError:
+        return ""
 
 
 def _serve(c: Comparison, results: Results, balancer: str) -> list[Block]:
