@@ -134,6 +134,8 @@ def test_what_only_the_wire_has_is_said_at_once() -> None:
     text = str(told.value)
     assert re.search(r"wire: `jitter`: .*--engine wire", text)
     assert "`loss`" in text
+    with pytest.raises(NotPossible, match="wire: `cells`"):
+        qdiscs.links(scenario('netem = "delay 10ms"\ncells = "atm"').plan())
     with pytest.raises(NotPossible, match="wire: `blue`"):
         qdiscs.links(scenario().with_queue("blue").plan())
 

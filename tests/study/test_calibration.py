@@ -65,6 +65,7 @@ def test_equal_queues_are_not_decided() -> None:
     [
         ({"links.line.netem": "delay 20ms reorder 25%"}, "such impairments"),
         ({"links.line.rate": "3gbit"}, "such a rate"),
+        ({"links.line.cells": "atm"}, "cuts packets into cells"),
         ({"links.line.netem": "delay 1s"}, "such a round-trip time"),
         ({"flows.g0.count": 1000}, "as many flows"),
         ({"flows.g0.app": "voip", "flows.g0.tcp": None}, "such applications"),

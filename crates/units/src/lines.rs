@@ -126,13 +126,25 @@ enum Verb {
     Show,
 }
 
+/// `tc` takes the beginning of a command for the first of these that begins so (`do_qdisc` of `tc_qdisc.c`).
 fn verb(word: &str) -> Option<Verb> {
-    match word {
-        "add" | "replace" | "change" | "link" => Some(Verb::Set),
-        "del" | "delete" => Some(Verb::Delete),
-        "show" | "list" | "ls" => Some(Verb::Show),
-        _ => None,
-    }
+    let commands = [
+        ("add", Verb::Set),
+        ("change", Verb::Set),
+        ("replace", Verb::Set),
+        ("link", Verb::Set),
+        ("delete", Verb::Delete),
+        ("list", Verb::Show),
+        ("show", Verb::Show),
+        ("ls", Verb::Show),
+    ];
+    let begins = |(name, _): &(&str, Verb)| !word.is_empty() && name.starts_with(word);
+    commands.into_iter().find(begins).map(|(_, verb)| verb)
+}
+
+/// Whether a word is `qdisc` or its beginning, as `tc` reads its objects.
+fn is_qdisc(word: &str) -> bool {
+    !word.is_empty() && "qdisc".starts_with(word)
 }
 
 fn error(token: &Token<'_>, message: &str) -> WordError {
@@ -156,7 +168,7 @@ fn commands(tokens: &[Token<'_>]) -> Result<Vec<Line>, WordError> {
             let options = command.iter().take_while(|token| token.text.starts_with('-')).count();
             // Classes and filters belong to disciplines that are not modelled.
             let Some((object, rest)) = command[options..].split_first() else { continue };
-            if object.text != "qdisc" {
+            if !is_qdisc(object.text) {
                 continue;
             }
             match rest.split_first().map(|(word, rest)| (word, verb(word.text), rest)) {
@@ -307,6 +319,8 @@ mod tests {
             "qdisc add dev eth0 root cake bandwidth 20mbit",
             "tc qdisc del dev eth0 root; tc qdisc add dev eth0 root cake bandwidth 20mbit",
             "tc qdisc del dev eth0 root ; tc qdisc add dev eth0 root cake bandwidth 20mbit",
+            "tc q a dev eth0 root cake bandwidth 20mbit",
+            "tc qd del dev eth0 root; tc qd repl dev eth0 root cake bandwidth 20mbit",
             "qdisc del dev eth0 root\nqdisc add dev eth0 root estimator 1sec 4sec cake bandwidth 20mbit",
         ] {
             assert_eq!(text(command), "cake bandwidth 20mbit", "{command}");
@@ -344,7 +358,7 @@ mod tests {
             ("tc qdisc del dev eth0 root", "tc", "sets no discipline"),
             ("tc class add dev eth0 classid 1:1 htb rate 1mbit", "tc", "sets no discipline"),
             ("tc qdisc add dev eth0 root", "add", "names no discipline"),
-            ("tc qdisc ad dev eth0 root cake", "ad", "unknown command `ad`"),
+            ("tc qdisc adn dev eth0 root cake", "adn", "unknown command `adn`"),
             ("tc qdisc", "qdisc", "needs a command"),
         ] {
             let error = error(line);
