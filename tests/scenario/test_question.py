@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,13 +23,23 @@ from tests.cli.test_commands import sojourn
 if TYPE_CHECKING:
     from pathlib import Path
 
-BOTH = compose(Answers("20mbit", "2mbit", "30ms", ["calls", "games", "uploads"], "uploading"), "x")
+_MADE = compose(Answers("20mbit", "2mbit", "30ms", ["calls", "games", "uploads"], "uploading"), "x")
+BOTH = re.sub(r"^smallest = .*\n", "", _MADE, flags=re.MULTILINE)
 """Calls and games both ways, uploads; the bottleneck is the way up."""
 
 
 def scenario(question: str = "", text: str = BOTH) -> Scenario:
     plain = text.replace('by = "calls.delay_p99"\n', question)
     return Scenario.from_toml(plain, file="x.toml").replace(duration="3s", warmup="1s")
+
+
+def test_differences_that_a_call_does_not_notice_are_no_answer_to_games() -> None:
+    """10 ms are little to a call, and much to a game."""
+    assert Scenario.from_toml(_MADE).question.smallest == "10ms"
+    games = Answers("20mbit", "2mbit", "30ms", ["calls", "games"], "games")
+    asked = Scenario.from_toml(compose(games, "x"))
+    assert asked.question.smallest is None
+    assert asked_of(asked).interest.at(0.020) == 0.002
 
 
 def test_a_question_is_kept_and_changes_no_run() -> None:
