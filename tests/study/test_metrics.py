@@ -30,7 +30,7 @@ def test_every_quantity_has_a_smallest_difference_and_its_source() -> None:
         assert metric.interest.source, metric.name
         if metric.better != "neutral":
             assert metric.interest.at(1.0) > 0, metric.name
-    assert metrics.registry()["delay_p99"].interest.at(0.02) == 0.01
+    assert metrics.registry()["delay_p99"].interest.at(0.02) == 0.002
     assert metrics.registry()["delay_p99"].interest.at(-1.0) == pytest.approx(0.05)
 
 

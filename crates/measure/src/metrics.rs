@@ -118,7 +118,7 @@ const QUEUEING: Interest =
 const DELAY: Interest = interest(
     0.05,
     0.002,
-    "our choice: an eighth of a picture at 60 a second; of calls ask for their quality",
+    "our choice: an eighth of a picture at 60 pictures a second; calls have their quality",
 );
 const JITTER: Interest = interest(0.1, 0.001, OURS);
 const MOS: Interest = interest(
