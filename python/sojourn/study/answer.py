@@ -200,9 +200,10 @@ def undecided(c: Comparison, own: str) -> str:
     wanted = max(c.seeds_to_decide.values(), default=4 * len(c.seeds))
     there = f", {c.short[own]}," if own in c.choices else ""
     return (
-        f"No commands: with {len(c.seeds)} seeds no {c.noun} is better than another, and none is "
-        f"as good. Try more, such as --seeds {wanted}, longer runs, or a metric that scatters less "
-        f"(--by). If that decides nothing either, keep what is there{there} or take the simplest."
+        f"No commands: with {len(c.seeds)} seeds no {c.noun} is worse than "
+        f"{c.short[c.winners[0].choice]} for certain, and none as good. Try more, such as --seeds "
+        f"{wanted}, longer runs, or a metric that scatters less (--by). If that decides nothing "
+        f"either, keep what is there{there} or take the simplest."
     )
 
 
