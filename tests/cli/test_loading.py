@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 # What `--help` cannot do without: typer and what typer itself imports.
 TYPER = {"annotated_doc", "shellingham", "typer"}
@@ -72,3 +73,24 @@ def test_a_scenario_loads_no_tables_and_no_figures() -> None:
     code = "import sojourn\nfrom sojourn.scenario import Scenario"
     heavy = {"matplotlib", "numpy", "pandas", "plotly", "pyarrow", "scipy", "statsmodels"}
     assert third_party(code) & (heavy | {"distributed", "optuna", "rich"}) == set()
+
+
+def test_the_table_of_commands_says_what_the_commands_say() -> None:
+    from typer.main import get_command
+
+    from sojourn.cli.app import COMMANDS, app
+
+    made: Any = get_command(app)
+    for name, (_, summary) in COMMANDS.items():
+        assert made.commands[name].short_help == summary
+
+
+def test_a_command_imports_no_other() -> None:
+    code = (
+        "import sys\n"
+        "from sojourn.cli import main\n"
+        "try:\n    main(['run', '--help'])\nexcept SystemExit:\n    pass\n"
+        "assert 'sojourn.cli.run' in sys.modules\n"
+        "assert not {'sojourn.cli.compare', 'sojourn.cli.lb'} & set(sys.modules)\n"
+    )
+    third_party(code)
