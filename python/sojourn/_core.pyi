@@ -73,6 +73,8 @@ __all__ = [
     "simulate_server",
     "split_words",
     "summarize",
+    "t_isf",
+    "t_sf",
     "udp_clients",
     "udp_kept",
     "udp_send",
@@ -409,6 +411,8 @@ class WebSession:
 
 def web_sessions(plan_json: str, seed: int, node: int, /) -> list[WebSession]: ...
 def summarize(values: list[int], /) -> str: ...
+def t_isf(p: float, df: float, /) -> float: ...
+def t_sf(t: float, df: float, /) -> float: ...
 def unobserved() -> list[str]: ...
 def observe_queues(
     plan_json: str, journal: bytes, links: list[int], queued: list[int], end: int, /

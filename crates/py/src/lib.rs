@@ -71,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use crate::simulate::{Record, check, limits, simulate, simulate_server, validate_plan};
     #[pymodule_export]
-    use crate::stats::summarize;
+    use crate::stats::{summarize, t_isf, t_sf};
     #[pymodule_export]
     use crate::store::StoreParts;
     #[pymodule_export]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats as _st
 
+from sojourn import _core
 from sojourn.stats._arrays import StatisticsError, check_level, pairs, sample
 
 
@@ -51,12 +51,12 @@ class TTest:
 
 def t_critical(level: float, df: float) -> float:
     """Return the two-sided critical value of Student's t."""
-    return float(_st.t.ppf(0.5 + check_level(level) / 2.0, df))
+    return _core.t_isf(0.5 - check_level(level) / 2.0, df)
 
 
 def two_sided_p(t: float, df: float) -> float:
     """Return the two-sided p value of a t statistic."""
-    return float(2.0 * _st.t.sf(abs(t), df))
+    return 2.0 * _core.t_sf(abs(t), df)
 
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
@@ -158,6 +158,8 @@ def median_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
     The level reached is at least the one asked; too few values leave the limits infinite.
     """
+    from scipy import stats as _st
+
     check_level(level)
     x = np.sort(sample(values))
     n = int(x.size)
@@ -178,6 +180,6 @@ def tost(values: npt.ArrayLike, low: float, high: float) -> float:
     if error == 0.0:
         return 0.0 if low < float(x.mean()) < high else 1.0
     df = x.size - 1
-    p_low = float(_st.t.sf((float(x.mean()) - low) / error, df))
-    p_high = float(_st.t.cdf((float(x.mean()) - high) / error, df))
+    p_low = _core.t_sf((float(x.mean()) - low) / error, df)
+    p_high = _core.t_sf((high - float(x.mean())) / error, df)
     return max(p_low, p_high)

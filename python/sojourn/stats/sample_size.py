@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from sojourn.stats._arrays import StatisticsError, check_level
 from sojourn.stats.interval import t_critical
-from sojourn.stats.noncentral import nct_cdf
 
 LEAST = 5
 """Seeds from whose spread a number of seeds may be extrapolated.
@@ -37,6 +36,8 @@ def power(difference: float, deviation: float, n: int, alpha: float = 0.05) -> f
         return 0.0
     if deviation == 0.0:
         return 1.0 if difference != 0.0 else 0.0
+    from sojourn.stats.noncentral import nct_cdf
+
     delta = abs(difference) / deviation * math.sqrt(n)
     return 1.0 - nct_cdf(t_critical(1 - alpha, n - 1), n - 1, delta)
 
