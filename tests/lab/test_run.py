@@ -199,7 +199,7 @@ def name_of(pid: int) -> str:
 @pytest.mark.needs("iperf3")
 def test_a_real_run_is_watched_changed_and_captured(tmp_path: Path) -> None:
     from sojourn.lab.wire.control import Client
-    from sojourn.study.store import PCAPNG
+    from sojourn.study.attached import PCAPNG
 
     wanted = scenario(count=1).replace({"observe.capture": ["wire"]})
     path = tmp_path / "control"

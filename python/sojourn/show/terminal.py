@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -13,13 +13,16 @@ from rich.text import Text
 
 from sojourn.scenario.engine import limits_told
 from sojourn.show import tables
-from sojourn.stats import Claim, Finding, Interval, Judgement
+from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.across import AcrossEngines
 from sojourn.study.answer import interest_told, table_metrics
 from sojourn.study.comparison import Comparison
-from sojourn.study.contrast import Contrast, Contrasts
 from sojourn.study.table import Table
+
+if TYPE_CHECKING:
+    from sojourn.stats import Claim, Finding, Judgement
+    from sojourn.study.contrast import Contrast, Contrasts
 
 BADGES = {
     "holds": ("holds", "bold green"),
@@ -320,7 +323,7 @@ def _number(text: str) -> bool:
     return True
 
 
-Asides = Callable[[Claim], Sequence[str]]
+Asides: TypeAlias = "Callable[[Claim], Sequence[str]]"
 """What stands beside a claim's verdict, a line each."""
 MOST_PARTS = 12
 """Beyond this the parts of a conjunction are on the page alone."""

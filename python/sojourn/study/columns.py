@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn.scenario.engine import Column
+    from sojourn.study.rows import PlainRows
 
 THREADS = False
 """Whether Arrow may read and convert in threads of its own.
@@ -37,6 +38,7 @@ GROUP = 1 << 17
 """Rows of a Parquet file that are written, and read, together."""
 
 _TYPES = {"f8": "<f8", "i8": "<i8", "?": "?"}
+_ARROW = {"f8": pa.float64(), "i8": pa.int64(), "?": pa.bool_(), "text": pa.string()}
 
 
 def to_arrow(columns: Sequence[Column]) -> pa.Table:
@@ -49,6 +51,17 @@ def to_arrow(columns: Sequence[Column]) -> pa.Table:
             array = pa.array(np.frombuffer(data, _TYPES[dtype]))  # type: ignore[arg-type]
         else:
             raise StudyError(f"column {name!r} has the unknown type {dtype!r}")
+        fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def of_rows(rows: PlainRows) -> pa.Table:
+    """Return plain rows as an Arrow table."""
+    fields, arrays = [], []
+    for name, values in rows.columns.items():
+        array = pa.array(values, _FRONT.get(name) or _ARROW.get(rows.types[name]))
+        unit = rows.units.get(name)
         fields.append(pa.field(name, array.type, metadata={"unit": unit} if unit else None))
         arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

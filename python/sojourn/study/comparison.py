@@ -37,15 +37,13 @@ from sojourn.study.question import (
 )
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results
+from sojourn.study.rows import number
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
 """What is compared if nothing is said; the scenario's own queue comes first."""
-
-_CHOICE = "choice compared"
-"""Column of the frame; no metric's name has a space."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,15 @@ class Comparison:
         """Policies of the user's own that failed: they are not in the comparison."""
         self.noun = "queue" if table.factors == ("queue",) else "choice"
         """What is compared, in a word."""
-        columns = [table.frame[factor].tolist() for factor in table.factors]
+        columns = [table.column(factor) for factor in table.factors]
         rows = [dict(zip(table.factors, row, strict=True)) for row in zip(*columns, strict=True)]
         named = [(in_words(levels), levels) for levels in rows]
         self.levels: dict[str, Mapping[str, Level]] = dict(named)
         """Those compared, in the order given: the level of each factor."""
-        self._frame = table.frame.assign(**{_CHOICE: [name for name, _ in named]})
+        seeds = table.column("seed")
+        self._places = {
+            (name, seed): i for i, ((name, _), seed) in enumerate(zip(named, seeds, strict=True))
+        }
         self.alpha = alpha
         self.by = table.metric(spelled(by))
         self.subject_to = subject_to
@@ -173,9 +174,19 @@ class Comparison:
 
     def values(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
         """Return a metric's values by choice, in the order of the seeds; NaN where missing."""
-        column = self.table.metric(metric)
-        wide = self._frame.pivot(index="seed", columns=_CHOICE, values=column)
-        return {q: wide[q].to_numpy(dtype=np.float64) for q in self.choices}
+        return self._of_column(self.table.metric(metric))
+
+    def _of_column(self, column: str) -> dict[str, npt.NDArray[np.float64]]:
+        values = self.table.column(column)
+        return {
+            q: np.array(
+                [
+                    number(values[self._places[q, s]]) if (q, s) in self._places else math.nan
+                    for s in self.seeds
+                ]
+            )
+            for q in self.choices
+        }
 
     @cached_property
     def _checks(self) -> dict[str, tuple[Check, ...]]:
@@ -256,28 +267,33 @@ class Comparison:
         return tuple(m for m in dict.fromkeys(wanted) if self._measured(m))
 
     def _measured(self, column: str) -> bool:
-        return column in self.table.frame and bool(self.table.frame[column].notna().any())
+        return self.table.measured(column)
 
     def _happened(self, column: str) -> bool:
-        return self._measured(column) and bool((self.table.frame[column] != 0).any())
+        return self._measured(column) and any(v != 0 for v in self.table.column(column))
+
+    @cached_property
+    def _all(self) -> dict[str, npt.NDArray[np.float64]]:
+        """All that was measured, by choice: a row a metric, a column a seed."""
+        columns = [self._of_column(metric) for metric in self.table.metrics]
+        return {q: np.array([column[q] for column in columns]) for q in self.choices}
 
     @cached_property
     def alike(self) -> tuple[str, ...]:
         """Queues for which every seed gave the same: nothing random reached them."""
         if len(self.seeds) < 2:
             return ()
-        runs = self._frame.groupby(_CHOICE)[list(self.table.metrics)]
-        same = (runs.nunique(dropna=False) == 1).all(axis=1)
-        return tuple(q for q in self.choices if same[q])
+        return tuple(
+            q
+            for q, x in self._all.items()
+            if np.array_equal(x, np.broadcast_to(x[:, :1], x.shape), equal_nan=True)
+        )
 
     @cached_property
     def same(self) -> tuple[tuple[str, ...], ...]:
         """Groups of queues that did the same in every run, by all that was measured."""
-        columns = list(self.table.metrics)
-        runs = self._frame.sort_values("seed").set_index(_CHOICE)[columns]
         found: dict[bytes, list[str]] = {}
-        for q in self.choices:
-            values = runs.loc[[q]].to_numpy(dtype=np.float64)
+        for q, values in self._all.items():
             found.setdefault(values.tobytes(), []).append(q)
         return tuple(tuple(queues) for queues in found.values() if len(queues) > 1)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sojourn import stats
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ASKED, ENGINE, TABLES, core
-from sojourn.study import columns, manifest
+from sojourn.study import manifest
 from sojourn.study.errors import NotKept, ResultsError, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import canonical, plan_hash, run_key
-from sojourn.study.store import Store
+from sojourn.study.rows import PlainRows
 from sojourn.study.table import Table
 
 if TYPE_CHECKING:
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
     from sojourn.scenario.engine import Engine, Record
     from sojourn.study.manifest import Manifest
+    from sojourn.study.scratch import Scratch
+    from sojourn.study.store import Store
 
 
 class StoredRun:
     """One run in a results folder."""
 
-    def __init__(self, store: Store, key: str) -> None:
+    def __init__(self, store: Store | Scratch, key: str) -> None:
         self._store = store
         self.key = key
 
@@ -73,6 +75,8 @@ class StoredRun:
             raise StudyError(f"{self.place}: its scenario did not ask for the table `{name}`")
         if table is None:
             raise ResultsError(self._store.folder / f"{name}.parquet", "the file is missing")
+        from sojourn.study import columns
+
         frame = columns.frame(table)
         frame.attrs["units"] = columns.units(table)
         return frame
@@ -105,7 +109,7 @@ class StoredRun:
 class Results:
     """A study's folder."""
 
-    def __init__(self, store: Store, about: Manifest) -> None:
+    def __init__(self, store: Store | Scratch, about: Manifest) -> None:
         self.store = store
         self.manifest = about
 
@@ -122,6 +126,8 @@ class Results:
             inner = sorted(p.parent.name for p in path.glob(f"*/{manifest.NAME}"))
             hint = f"; did you mean {path / inner[0]}?" if inner else ""
             raise ResultsError(path, f"no results here: {manifest.NAME} is missing{hint}")
+        from sojourn.study.store import Store
+
         return cls(Store(path).refreshed(), about)
 
     @property
@@ -213,7 +219,8 @@ class Results:
             raise ResultsError(
                 self.folder, "no run of this study is there yet; the command that began it goes on"
             )
-        return Table.from_arrow(table, (part or self.manifest).columns, self.bottleneck, self)
+        made = Table.from_rows if isinstance(table, PlainRows) else Table.from_arrow
+        return made(table, (part or self.manifest).columns, self.bottleneck, self)
 
     def warm_up(self, metric: str = "backlog", place: str | None = None) -> dict[str, float]:
         """Return how much of the start to cut, in seconds, by run (MSER-5 on a time series).

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn._core import PolicyError
 from sojourn.engines import SIM
@@ -23,7 +23,10 @@ from sojourn.study.errors import ClusterError, PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.manifest import now
 from sojourn.study.progress import Progress, Report
-from sojourn.study.store import Store
+
+if TYPE_CHECKING:
+    from sojourn.study.scratch import Scratch
+    from sojourn.study.store import Store
 
 FLUSH = 0.2
 """Seconds after which finished runs are written: one process's death costs no more."""
@@ -74,7 +77,7 @@ class Runner:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | Scratch,
         engine: Engine,
         tasks: Sequence[Task],
         workers: Workers,

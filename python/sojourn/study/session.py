@@ -6,7 +6,7 @@ import contextlib
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sojourn import temporary
 from sojourn.scenario.engine import Engine, check, named
@@ -18,7 +18,10 @@ from sojourn.study.manifest import Manifest
 from sojourn.study.progress import Progress, Report, together
 from sojourn.study.results import Results
 from sojourn.study.runner import Runner, Task, Threads, Workers
-from sojourn.study.store import Store
+from sojourn.study.scratch import Scratch
+
+if TYPE_CHECKING:
+    from sojourn.study.store import Store
 
 
 class Session:
@@ -66,11 +69,17 @@ class Session:
             given = None if self._engine is None else engine
             cluster = self._stack.enter_context(Cluster(client, given, self._count))
             self.engines, self.workers = {name: cluster}, {name: cluster}
+        self.store = self._stored()
+        self.folder = self.store.folder
+        return self
+
+    def _stored(self) -> Store | Scratch:
         if self._out is None:
             self._temporary = temporary.Folder()
-        self.folder = self._out or self._temporary.path  # type: ignore[union-attr]
-        self.store = Store(self.folder)
-        return self
+            return Scratch(self._temporary.path)
+        from sojourn.study.store import Store
+
+        return Store(self._out)
 
     def _threads(self, engine: Engine) -> Threads:
         # An engine of real parts, or of guests, says how many runs this machine bears.

@@ -11,7 +11,6 @@ in `runs.parquet`.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -25,7 +24,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from sojourn.scenario.engine import ASKED, TABLES, Record
-from sojourn.study import batches, columns, disk, manifest
+from sojourn.study import attached, batches, columns, disk, manifest
+from sojourn.study.attached import FILES
 from sojourn.study.batches import Batch
 from sojourn.study.claims import Claims
 from sojourn.study.compact import SUMMARY, compact, summary_of
@@ -39,7 +39,6 @@ if sys.platform != "win32":
 
 
 LOG = "log"
-FILES = "files"
 _CLAIMS = "claims"
 _SUFFIX = ".runs"
 _OURS = {
@@ -48,9 +47,6 @@ _OURS = {
     FILES,
     *(f"{name}.parquet" for name in (batches.RUNS, *TABLES, *ASKED)),
 }
-
-PCAPNG = bytes.fromhex("0a0d0d0a")
-"""How captures of real packets begin: with both sides of the queue in one file."""
 
 MOST_PENDING = 8 << 20
 """Bytes of results in memory at which they are written without waiting for the next `flush`."""
@@ -277,7 +273,7 @@ class Store:
         plan = about.pop("plan")
         if not kept.everything:
             about["kept"] = kept.as_dict()
-        about["files"] = self._write_files(key, plan, record)
+        about["files"] = attached.write(self.files(key), plan, record)
         parts: batches.Tables = {}
         for name in (*TABLES, *ASKED):
             if not kept.has_table(name):
@@ -322,16 +318,6 @@ class Store:
                 for key in keys:
                     self._claims.release(key)
             self._scan(self._own)
-
-    def _write_files(self, key: str, plan: dict[str, Any], record: Record) -> dict[str, str]:
-        """Write captures and other files of a run; returns their digests by name."""
-        found: dict[str, bytes] = {}
-        for link, capture in zip(_capture_names(plan), record.captures, strict=False):
-            found[f"{link}ng" if capture.startswith(PCAPNG) else link] = capture
-        found.update(getattr(record, "files", {}))
-        if found:
-            disk.replace_folder(self.files(key), found)
-        return {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
 
     # Reading
 
@@ -411,22 +397,5 @@ class Store:
                 if str(error) not in found:
                     found.append(str(error))
                 continue
-            for name, expected in recorded.items():
-                path = self.files(key) / name
-                if not path.exists():
-                    found.append(f"{path}: the file is missing")
-                elif hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-                    found.append(f"{path}: the content has changed since it was written")
+            found += attached.damage(self.files(key), recorded)
         return found
-
-
-def _capture_names(plan: dict[str, Any]) -> list[str]:
-    """Return file names for the captures, by link; odd characters in names become `_`."""
-    links = plan.get("links", [])
-    names: list[str] = []
-    for index in plan.get("observe", {}).get("capture") or []:
-        link = links[index]["name"] if isinstance(index, int) else str(index)
-        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in link)
-        name = f"{safe}.pcap"
-        names.append(name if name not in names else f"{len(names)}-{name}")
-    return names

@@ -161,7 +161,7 @@ class Study:
         with Session(out, workers, engine, on) as session:
             wanted = self._make(session, progress)
             results = session.results
-        if len(results.manifest.engines) > 1:
+        if out is None or len(results.manifest.engines) > 1:
             return results.table(wanted)
         return self._mine(results.table())
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sojourn import stats, study
 from sojourn.metrics import nearest
 from sojourn.scenario.engine import ENGINE
-from sojourn.study import columns
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import headline, resolve
+from sojourn.study.rows import PlainRows, missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,14 +32,13 @@ class Table:
 
     def __init__(
         self,
-        frame: pd.DataFrame,
+        frame: pd.DataFrame | PlainRows,
         factors: Sequence[str],
         units: Mapping[str, str] | None = None,
         bottleneck: str | None = None,
         results: Results | None = None,
     ) -> None:
-        self.frame = frame
-        """A row a run: factors, seed, key, metrics."""
+        self._data = frame
         self.factors = tuple(factors)
         self.units = dict(units or {})
         self.bottleneck = bottleneck
@@ -55,14 +54,54 @@ class Table:
         results: Results | None = None,
     ) -> Table:
         """Return the table of a compacted summary."""
+        from sojourn.study import columns
+
         return cls(columns.frame(table), factors, columns.units(table), bottleneck, results)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: PlainRows,
+        factors: Sequence[str],
+        bottleneck: str | None = None,
+        results: Results | None = None,
+    ) -> Table:
+        """Return the table of runs that are in memory; a data frame is made when asked for."""
+        return cls(rows, factors, rows.units, bottleneck, results)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row a run: factors, seed, key, metrics."""
+        if isinstance(self._data, PlainRows):
+            from sojourn.study import columns
+
+            self._data = columns.frame(columns.of_rows(self._data))
+        return self._data
+
+    @frame.setter
+    def frame(self, frame: pd.DataFrame) -> None:
+        self._data = frame
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns: factors, seed, key, metrics."""
+        return list(self._data.columns)
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column's values as a list, in the order of the rows."""
+        data = self._data
+        return data.columns[name] if isinstance(data, PlainRows) else data[name].tolist()
+
+    def measured(self, column: str) -> bool:
+        """Return whether there is such a column, with a value in any run."""
+        return column in self._data.columns and not all(map(missing, self.column(column)))
 
     def having(self, frame: pd.DataFrame) -> Table:
         """Return the table with other values of the same runs."""
-        return Table(frame, self.factors, self.units, self.bottleneck, self.results)
+        return self._with(frame)
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self.column("seed"))
 
     def __repr__(self) -> str:
         return (
@@ -73,24 +112,23 @@ class Table:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds, ascending."""
-        return tuple(sorted({int(s) for s in self.frame["seed"]}))
+        return tuple(sorted({int(s) for s in self.column("seed")}))
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The columns that are numbers measured."""
+        skip, data = {*self.factors, "seed", "key"}, self._data
+        if isinstance(data, PlainRows):
+            return tuple(c for c in data.columns if c not in skip and data.is_number(c))
         import pandas as pd
 
-        skip = {*self.factors, "seed", "key"}
         return tuple(
-            str(c)
-            for c in self.frame.columns
-            if c not in skip and pd.api.types.is_numeric_dtype(self.frame[c])
+            str(c) for c in data.columns if c not in skip and pd.api.types.is_numeric_dtype(data[c])
         )
 
     def metric(self, name: str) -> str:
         """Return the column that a metric's name means; an error names the nearest one."""
-        frame = self.frame
-        return resolve(name, self.metrics, self.bottleneck, lambda c: bool(frame[c].notna().any()))
+        return resolve(name, self.metrics, self.bottleneck, self.measured)
 
     def unit(self, name: str) -> str:
         """Return the unit of a metric."""
@@ -99,7 +137,7 @@ class Table:
     def levels(self, factor: str) -> list[Level]:
         """Return a factor's levels in the study's order."""
         self.factor(factor)
-        return list(dict.fromkeys(self.frame[factor].tolist()))
+        return list(dict.fromkeys(self.column(factor)))
 
     def where(self, **levels: Level | Sequence[Level]) -> Table:
         """Return the runs with these levels."""
@@ -107,7 +145,7 @@ class Table:
 
     def select(self, levels: Mapping[str, Level | Sequence[Level]]) -> Table:
         """Return the runs with these levels (for factors with points in their names)."""
-        frame = self.frame
+        places = list(range(len(self)))
         for factor, wanted in levels.items():
             many = [wanted] if isinstance(wanted, (str, int, float, bool)) else list(wanted)
             there = self.levels(factor)
@@ -117,10 +155,16 @@ class Table:
                         f"no runs with {factor} = {level!r}; there are "
                         + ", ".join(map(str, there))
                     )
-            frame = frame[frame[factor].isin(many)]
-        return Table(
-            frame.reset_index(drop=True), self.factors, self.units, self.bottleneck, self.results
+            values = self.column(factor)
+            places = [i for i in places if values[i] in many]
+        return self._with(
+            self._data.take(places)
+            if isinstance(self._data, PlainRows)
+            else self._data.iloc[places].reset_index(drop=True)
         )
+
+    def _with(self, data: pd.DataFrame | PlainRows) -> Table:
+        return Table(data, self.factors, self.units, self.bottleneck, self.results)
 
     def headline(self) -> list[str]:
         """Return the metrics that most likely answer what is asked, as far as they were measured.
@@ -139,16 +183,16 @@ class Table:
 
     def _measured(self, metric: str) -> bool:
         try:
-            return bool(self.frame[self.metric(metric)].notna().any())
+            return self.measured(self.metric(metric))
         except StudyError:
             return False
 
     def of_engine(self, engine: Level) -> Table:
         """Return the runs of one of several engines, the engine no longer a factor."""
         chosen = self.select({ENGINE: engine})
-        frame = chosen.frame.drop(columns=ENGINE)
-        factors = [factor for factor in self.factors if factor != ENGINE]
-        return Table(frame, factors, self.units, self.bottleneck, self.results)
+        data, factors = chosen._data, [factor for factor in self.factors if factor != ENGINE]
+        rest = data.without(ENGINE) if isinstance(data, PlainRows) else data.drop(columns=ENGINE)
+        return Table(rest, factors, self.units, self.bottleneck, self.results)
 
     def factor(self, name: str) -> str:
         """Return the name of a factor; an error names the nearest one."""

@@ -1,0 +1,138 @@
+"""The runs of a study that nobody asked to keep: they live as long as the results that read them.
+
+What is asked of every run, its summary, is in memory; its other tables and its captures are in a
+temporary folder. Neither Arrow nor pandas is needed until a table is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.scenario.engine import ASKED, TABLES, Column, Record
+from sojourn.study import attached
+from sojourn.study.errors import ResultsError
+from sojourn.study.kept import Kept
+from sojourn.study.manifest import Manifest
+from sojourn.study.rows import PlainRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUMMARY = "summary"
+TABLE_FILES = "tables"
+
+
+class Scratch:
+    """The runs of one session without a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._manifest: Manifest | None = None
+        self._about: dict[str, str] = {}
+        self._summaries: dict[str, Sequence[Column]] = {}
+
+    def open(self, wanted: Manifest) -> Manifest:
+        """Begin a study, or continue the one that is there; returns the manifest."""
+        there = self._manifest
+        if there is not None:
+            if there.identity != wanted.identity:
+                raise ResultsError(self.folder, f"holds another {there.kind} ({there.name!r})")
+            wanted = wanted.extended(there)
+        self._manifest = wanted
+        return wanted
+
+    def close(self, mine: Manifest, *, summarise: bool = True) -> None:
+        """Do nothing: what there is stays until the folder goes."""
+
+    def flush(self) -> None:
+        """Do nothing: what was added is there."""
+
+    def refresh(self) -> None:
+        """Do nothing: nobody else writes here."""
+
+    def has(self, key: str) -> bool:
+        """Return whether the run is there."""
+        return key in self._summaries
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all runs."""
+        return set(self._summaries)
+
+    def claim(self, key: str) -> bool:
+        """Reserve a run: it is always free."""
+        return not self.has(key)
+
+    def release(self, key: str) -> None:
+        """Give up a claim."""
+
+    def add(self, key: str, record: Record, about: dict[str, Any], kept: Kept) -> None:
+        """Take what is kept of a run."""
+        about = dict(about)
+        if not kept.everything:
+            about["kept"] = kept.as_dict()
+        about["files"] = attached.write(self.files(key), about["plan"], record)
+        tables = {
+            name: list(kept.of_table(name, record.table(name)))
+            for name in (*TABLES, *ASKED)
+            if kept.has_table(name)
+        }
+        summary = tables.pop(SUMMARY)
+        path = self._tables(key)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(pickle.dumps(tables), 1))
+        with self._lock:
+            self._about[key] = json.dumps(about)
+            self._summaries[key] = summary
+
+    def _tables(self, key: str) -> Path:
+        return self.folder / TABLE_FILES / key
+
+    def files(self, key: str) -> Path:
+        """Return the folder of a run's captures, which exists if it has some."""
+        return self.folder / attached.FILES / key
+
+    def about(self, key: str) -> dict[str, Any]:
+        """Return what is recorded of a run beside its tables: plan, seed, trace hash, ..."""
+        if key not in self._about:
+            raise ResultsError(self.folder, f"there is no run {key}")
+        return {"key": key, **json.loads(self._about[key])}
+
+    def table(self, key: str, name: str) -> pa.Table | None:
+        """Return one table of a run; None if the run has no such table."""
+        from sojourn.study import columns
+
+        if name == SUMMARY:
+            return columns.to_arrow(self._summaries[key])
+        packed = zlib.decompress(self._tables(key).read_bytes())
+        found: Sequence[Column] = pickle.loads(packed).get(name, ())  # noqa: S301 - our own
+        return None if not found and name in ASKED else columns.to_arrow(found)
+
+    def summary(self, of: Manifest, metrics: Sequence[str] | None = None) -> PlainRows | None:
+        """Return a row for each run of a manifest that is there, factors and seed in front."""
+        runs = [run for run in of.runs() if self.has(run[2])]
+        if not runs:
+            return None
+        rows = PlainRows.stacked([self._summaries[key] for *_, key in runs])
+        if metrics:
+            rows = rows.only(metrics)
+        kept = Kept.from_dict(of.kept)
+        if not kept.everything:
+            rows = rows.only(kept.columns(rows.columns))
+        factors = {name: [run[0][name] for run in runs] for name in runs[0][0]}
+        seeds, keys = [run[1] for run in runs], [run[2] for run in runs]
+        return rows.with_front({**factors, "seed": seeds, "key": keys})
+
+    def damage(self) -> list[str]:
+        """Return everything that is wrong with the files."""
+        found: list[str] = []
+        for key in sorted(self.keys):
+            found += attached.damage(self.files(key), self.about(key)["files"])
+        return found
