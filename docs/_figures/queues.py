@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from common import column, legend, simulate, stacked
 
-from sojourn.show import style
+from sojourn.show import colours, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +107,7 @@ def draw(name: str) -> tuple[Figure, str]:
     top = 400.0
     third = "Prague" if scalable else "flood"
     names = list(dict.fromkeys(["pfifo", name, "uploads", third]))
-    looks = dict(zip(names, style.slots(names), strict=True))
+    looks = dict(zip(names, colours.slots(names), strict=True))
     own = style.colour(looks[name])
     with style.styled():
         figure, panels = stacked([1.15, 1.15, *([0.85] if state else [])])

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from sojourn.show import style
+from sojourn.show import colours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SHADES = 14
-GREYS = 256 - len(style.COLOURS) * SHADES
+GREYS = 256 - len(colours.COLOURS) * SHADES
 
 
 def _palette() -> np.ndarray:
@@ -22,7 +22,7 @@ def _palette() -> np.ndarray:
     A palette made from a picture's own dots may leave out a colour that has few of them.
     """
     dots = []
-    for colour in style.COLOURS:
+    for colour in colours.COLOURS:
         rgb = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
         dots += [[c + (255 - c) * shade / SHADES for c in rgb] for shade in range(SHADES)]
     dots += [[grey] * 3 for grey in np.linspace(0, 255, GREYS)]

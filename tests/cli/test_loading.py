@@ -8,7 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import SHORT
 
 # What `--help` cannot do without: typer and what typer itself imports.
 TYPER = {"annotated_doc", "shellingham", "typer"}
@@ -17,6 +22,8 @@ TYPER = {"annotated_doc", "shellingham", "typer"}
 TYPER_OPTIONS = TYPER | {
     *("annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection")
 }
+
+RICH = {"markdown_it", "mdurl", "pygments", "rich"}
 
 
 def third_party(code: str) -> set[str]:
@@ -35,7 +42,7 @@ def third_party(code: str) -> set[str]:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stderr)) - {"sojourn"}
+    return set(json.loads(done.stderr.splitlines()[-1])) - {"sojourn"}
 
 
 def test_an_import_loads_nothing_of_others() -> None:
@@ -92,5 +99,79 @@ def test_a_command_imports_no_other() -> None:
         "try:\n    main(['run', '--help'])\nexcept SystemExit:\n    pass\n"
         "assert 'sojourn.cli.run' in sys.modules\n"
         "assert not {'sojourn.cli.compare', 'sojourn.cli.lb'} & set(sys.modules)\n"
+    )
+    third_party(code)
+
+
+HEAVY = {"jinja2", "matplotlib", "pandas", "plotly", "pyarrow", "scipy", "statsmodels"}
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        (["run"], {"numpy", "rich"}),
+        (["run", "--json"], {"numpy", "rich"}),
+        (["compare", "--queues", "codel", "pie", "--seeds", "2"], set()),
+        (["compare", "--queues", "codel", "pie", "--seeds", "2", "--json"], {"rich"}),
+        (["tc"], {"numpy", "rich"}),
+    ],
+)
+def test_commands_load_no_data_frames_and_no_figures(
+    words: list[str], others: set[str], tmp_path: Path
+) -> None:
+    """Also where nothing of that is installed: an import of it would be an error."""
+    file = tmp_path / "home.toml"
+    file.write_text(SHORT)
+    command = [words[0], str(file), *words[1:]]
+    code = (
+        "import contextlib, io, sys\n"
+        f"sys.modules |= dict.fromkeys({sorted(HEAVY | others)!r})\n"
+        "before |= set(sys.modules)\n"
+        "from sojourn.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as out:\n"
+        f"    try:\n        main({command!r})\n"
+        "    except SystemExit as end:\n        assert not end.code\n"
+        "assert out.getvalue()\n"
+    )
+    assert third_party(code) <= TYPER_OPTIONS | RICH | {"numpy"}
+
+
+def test_play_answers_without_data_frames_and_figures() -> None:
+    code = (
+        "import sys\n"
+        f"sys.modules |= dict.fromkeys({sorted(HEAVY)!r})\n"
+        "before |= set(sys.modules)\n"
+        "from sojourn.play.style import looks, sheet\n"
+        "import sojourn.play.server\n"
+        "assert sheet() and looks(['codel', 'pie']) == [0, 1]\n"
+    )
+    third_party(code)
+
+
+LINUX_ONLY = ("fcntl", "grp", "pwd", "pyroute2", "pycurl", "resource", "termios", "tty")
+
+
+def test_the_simulator_needs_no_module_that_only_linux_has(tmp_path: Path) -> None:
+    """As on Windows: what is Linux's own is imported by the commands that use it."""
+    file = tmp_path / "home.toml"
+    file.write_text(SHORT)
+    words = ["compare", str(file), "--queues", "codel", "pie", "--seeds", "2"]
+    code = (
+        "import contextlib, io, os, sys\n"
+        "import numpy, pydantic.main, rich.console, rich.table, shutil, tempfile, typer.main\n"
+        "sys.platform = 'win32'\n"
+        "for name in ('geteuid', 'getuid', 'sched_getaffinity', 'mkfifo'):\n"
+        "    delattr(os, name)\n"
+        f"sys.modules |= dict.fromkeys({LINUX_ONLY!r})\n"
+        "before |= set(sys.modules)\n"
+        "import sojourn\n"
+        "from sojourn.cli import main\n"
+        "for name in sojourn.__all__:\n"
+        "    getattr(sojourn, name)\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as out:\n"
+        f"    for words in {[['--help'], ['run', str(file)], ['tc', str(file)], words]!r}:\n"
+        "        try:\n            main(words)\n"
+        "        except SystemExit as end:\n            assert not end.code, words\n"
+        "assert 'Usage: sojourn' in out.getvalue()\n"
     )
     third_party(code)

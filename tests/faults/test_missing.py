@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from sojourn import extras
 from sojourn.lab.machine import needs
 from tests.cli.test_commands import sojourn
 from tests.conftest import ROOT
@@ -83,3 +88,39 @@ def test_packages_are_named_with_their_extra(
     assert result.status == 2
     assert "pip install 'sojourn[lab]'" in result.err
     assert os.fspath(ROOT) not in result.err
+
+
+HEAVY = {
+    "pandas": ["compare", "FILE", "--seeds", "2", "--out", "OUT"],
+    "pyarrow": ["run", "FILE", "--out", "OUT"],
+    "matplotlib": ["report", "OUT"],
+}
+"""A command that needs each package."""
+
+
+@pytest.mark.parametrize("package", HEAVY)
+def test_commands_name_the_extra_that_they_need(package: str, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(SHORT)
+    out = tmp_path / "out"
+    if package == "matplotlib":
+        assert sojourn("run", str(tmp_path / "home.toml"), "--out", str(out)).status == 0
+    places = {"FILE": str(tmp_path / "home.toml"), "OUT": str(out)}
+    code = f"import sys\nsys.modules[{package!r}] = None\nfrom sojourn.cli import main\nmain()"
+    words = [places.get(word, word) for word in HEAVY[package]]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    extra = next(e for e, packages in extras.BROUGHT.items() if package in packages)
+    assert done.returncode == 2, done.stderr
+    assert f"not installed: the Python package {package}; " in done.stderr
+    assert f"pip install 'sojourn[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_extras_bring_what_the_commands_say() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    offered = project["optional-dependencies"]
+    for extra, packages in extras.BROUGHT.items():
+        assert set(packages) <= {Requirement(line).name for line in offered[extra]}
+    named = {Requirement(line).name for line in project["dependencies"]}
+    assert not named & {name for packages in extras.BROUGHT.values() for name in packages}

@@ -18,7 +18,7 @@ from sojourn import Scenario
 from sojourn.play.controls import Changes, apply
 from sojourn.play.server import PlayServer
 from sojourn.play.state import State
-from sojourn.show.style import COLOURS, QUEUES
+from sojourn.show.colours import COLOURS, QUEUES
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(600)]
 

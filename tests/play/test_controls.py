@@ -19,7 +19,7 @@ from sojourn.play.controls import Changes, apply
 from sojourn.play.state import State
 from sojourn.play.style import looks
 from sojourn.scenario import ScenarioError
-from sojourn.show.style import COLOURS, QUEUES
+from sojourn.show.colours import COLOURS, QUEUES
 
 HOME = State.home()
 

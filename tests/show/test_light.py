@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.show.html.render import DARK
-from sojourn.show.style import COLOURS
+from sojourn.show.colours import COLOURS, DARK
 
 HEAVY = ("pandas", "scipy", "matplotlib", "plotly", "pyarrow", "statsmodels", "jinja2")
 CSS = Path(__file__).parents[2] / "python/sojourn/show/html/page.css"

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.show import style
+from sojourn.show import colours, style
+from sojourn.show.colours import COLOURS, DARK
 from sojourn.show.html import plots
-from sojourn.show.html.render import DARK
-from sojourn.show.style import COLOURS
 from tests.show.test_light import luminance
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -51,7 +50,7 @@ TO_XYZ = np.array(
         [0.0193339, 0.1191920, 0.9503041],
     ]
 )
-LOOKS = range(max(style.QUEUES.values()) + 1)
+LOOKS = range(max(colours.QUEUES.values()) + 1)
 
 
 def linear(colour: str) -> Array:
@@ -101,8 +100,8 @@ def test_looks_are_told_apart_in_grey() -> None:
 
 def test_every_discipline_has_a_look_of_its_own() -> None:
     names = {table["name"] for table in json.loads(_core.describe())["queue"]}
-    assert set(style.QUEUES) == names
-    assert len(set(style.QUEUES.values())) == len(names)
+    assert set(colours.QUEUES) == names
+    assert len(set(colours.QUEUES.values())) == len(names)
 
 
 def test_a_queue_looks_the_same_everywhere() -> None:
@@ -114,21 +113,21 @@ def test_a_queue_looks_the_same_everywhere() -> None:
     ]
     seen: dict[str, set[int]] = {}
     for names in figures:
-        looks = style.slots(names)
+        looks = colours.slots(names)
         assert len(set(looks)) == len(names)
         for name, look in zip(names, looks, strict=True):
-            seen.setdefault(style._discipline(name), set()).add(look)
+            seen.setdefault(colours._discipline(name), set()).add(look)
     assert all(len(looks) == 1 for looks in seen.values()), seen
-    assert seen["td" if "td" in seen else "pfifo"] == {style.QUEUES["pfifo"]}
+    assert seen["td" if "td" in seen else "pfifo"] == {colours.QUEUES["pfifo"]}
 
 
 def test_what_is_no_queue_takes_its_turn() -> None:
-    assert style.slots(["a", "b", "c"]) == [0, 1, 2]
-    assert style.slots([str(n) for n in range(20)]) == list(range(20))
-    two = style.slots(["pfifo limit 100p", "codel", "pfifo limit 1000p"])
-    assert two[:2] == [style.QUEUES["pfifo"], style.QUEUES["codel"]]
+    assert colours.slots(["a", "b", "c"]) == [0, 1, 2]
+    assert colours.slots([str(n) for n in range(20)]) == list(range(20))
+    two = colours.slots(["pfifo limit 100p", "codel", "pfifo limit 1000p"])
+    assert two[:2] == [colours.QUEUES["pfifo"], colours.QUEUES["codel"]]
     assert two[2] not in two[:2]
     # fq_cobalt's colour is cobalt's, and not what stands beside it.
-    beside = style.slots(["fq_cobalt", "pfifo", "uploads", "flood", "call"])
+    beside = colours.slots(["fq_cobalt", "pfifo", "uploads", "flood", "call"])
     assert len({style.colour(look) for look in beside}) == 5
-    assert style.slots([]) == []
+    assert colours.slots([]) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -62,11 +63,14 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 @contextmanager
-def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
+def progress_bar(*, quiet: bool = False) -> Iterator[Progress | None]:
     """A progress bar on standard error with a text of its own (field `rate`).
 
-    It is not shown if `quiet`, or if there is no terminal, or one that cannot go back in a line.
+    There is none if `quiet`, or without a terminal, or with one that cannot go back in a line.
     """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -76,6 +80,9 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
     )
 
     console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield None
+        return
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -83,11 +90,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         TextColumn("{task.fields[rate]}"),
         console=console,
         transient=True,
-        disable=quiet or is_quiet() or not console.is_terminal or console.is_dumb_terminal,
     ) as progress:
-        if progress.disable:
-            yield progress
-            return
         shown_bars.append(progress)
         try:
             yield progress
@@ -127,8 +130,8 @@ def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str,
     """What to tell how far it is, in words and as a fraction: shown as a bar, or by lines."""
     quiet = quiet or is_quiet()
     with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task(description, total=1.0, rate="")
-        lines = Lines(description) if bar.disable and not quiet else None
+        task = None if bar is None else bar.add_task(description, total=1.0, rate="")
+        lines = Lines(description) if bar is None and not quiet else None
         remaining = Remaining()
 
         def tell(words: str, fraction: float) -> None:
@@ -137,7 +140,8 @@ def working(description: str, *, quiet: bool = False) -> Iterator[Callable[[str,
             left = remaining.left(now)
             if left is not None and fraction < 1:
                 words += f", {duration(left)} left"
-            bar.update(task, completed=fraction, rate=words)
+            if bar is not None and task is not None:
+                bar.update(task, completed=fraction, rate=words)
             if lines is not None:
                 lines.tell(words)
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from sojourn import extras
 from sojourn._core import NoKernelEquivalent, PlanError, PolicyError, WordError
 from sojourn.cli import groups, output, streams
 from sojourn.engines import EngineError
@@ -99,6 +100,10 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             if streams.printing(error):
                 streams.silence()  # else what waits would fail once more at the end
             fail(explained(error), as_json=as_json)
+        except ModuleNotFoundError as error:
+            if (told := extras.advice(error.name)) is None:
+                raise
+            fail(told, as_json=as_json)
         except MemoryError:
             fail("out of memory: a shorter run, fewer flows or fewer --workers need less",
                  as_json=as_json)  # fmt: skip
@@ -109,7 +114,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 fail(str(error), as_json=as_json, problems=[p.as_dict() for p in error.problems])
             from sojourn.stats import StatisticsError
 
-            told = (
+            ours = (
                 NoKernelEquivalent
                 | PlanError
                 | WordError
@@ -119,7 +124,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 | StatisticsError
                 | EngineError
             )
-            if isinstance(error, told):
+            if isinstance(error, ours):
                 fail(str(error), as_json=as_json)
             raise
         except RuntimeError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sojourn import extras
 from sojourn.cli import bars, exits, options, output
 from sojourn.cli.real import exit_if_bad, tell_doubts, told
 from sojourn.engines import SIM
@@ -43,6 +44,8 @@ def run(
     """
     from sojourn.scenario.engine import check
 
+    if out is not None:
+        extras.require("pandas", "pyarrow")  # before the run, not after it
     scenario = options.load(file, settings)
     for warning in scenario.warnings():
         output.note(warning)
@@ -80,11 +83,15 @@ def beside(
     from sojourn.scenario.run import plain
     from sojourn.study import Study
     from sojourn.study.quantities import NOTHING, value
+    from sojourn.study.rows import number
 
     with bars.study_progress(scenario.name) as report:
         table = Study(scenario).seeds([seed]).run(out, progress=report, engine=chosen.by_name)
     chosen.tell_doubts()
-    rows = table.frame.to_dict("records")
+    wanted = ("engine", "key", *table.metrics)
+    rows = [
+        dict(zip(wanted, row, strict=True)) for row in zip(*map(table.column, wanted), strict=True)
+    ]
     if as_json:
         runs = [
             {
@@ -110,10 +117,10 @@ def beside(
     shown = []
     for metric in worth_showing(table):
         unit = table.units.get(metric, "")
-        numbers = {str(row["engine"]): float(row[metric]) for row in rows}
+        numbers = {str(row["engine"]): number(row[metric]) for row in rows}
         values = {
-            name: value(number, unit, metric) if math.isfinite(number) else NOTHING
-            for name, number in numbers.items()
+            name: value(found, unit, metric) if math.isfinite(found) else NOTHING
+            for name, found in numbers.items()
         }
         shown.append({"metric": metric, **values})
     output.table(shown, ["metric", *names])
@@ -125,9 +132,7 @@ def beside(
 
 def worth_showing(table: Table) -> list[str]:
     """The metrics that a report of a study shows, and the backlog where sojourn times lack."""
-    from sojourn.show.html.study import interesting
-
-    return list(dict.fromkeys([*table.headline(), *interesting(table)]))
+    return list(dict.fromkeys([*table.headline(), *table.interesting()]))
 
 
 def simulate(

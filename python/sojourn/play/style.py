@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from sojourn.show.html.render import DARK
-from sojourn.show.style import COLOURS, slots
+from sojourn.show.colours import COLOURS, DARK, slots
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from sojourn import _core
 from sojourn.engines import SIM
@@ -14,6 +15,19 @@ RunProgress = Callable[[float, int], bool | None]
 
 Column = tuple[str, str, str, bytes | list[str]]
 """Name, unit, dtype (`f8`, `i8`, `?`, `text`), data."""
+
+_STRUCT = {"f8": "d", "i8": "q", "?": "?"}
+
+
+def values_of(column: Column) -> list[Any]:
+    """Return the values of a column as Python's own numbers or texts."""
+    name, _, dtype, data = column
+    if isinstance(data, list):
+        return data
+    if dtype not in _STRUCT:
+        raise ValueError(f"column {name!r} has the unknown type {dtype!r}")
+    return [value for (value,) in struct.iter_unpack(f"<{_STRUCT[dtype]}", data)]
+
 
 TABLES = ("summary", "flows", "queues", "series", "distributions")
 """The tables of every run's record."""

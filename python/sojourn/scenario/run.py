@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.scenario.engine import ASKED, TABLES
+from sojourn.scenario.engine import ASKED, TABLES, values_of
 from sojourn.scenario.summary import summarise
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Run:
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
         """The run-level metrics by name: `sojourn_p95`, `<group>.goodput`, `<link>.drops`."""
-        return {name: values[0] for name, _, values in self.columns("summary")}
+        return {column[0]: values_of(column)[0] for column in self.record.table("summary")}
 
     @cached_property
     def units(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy import stats
 
-from sojourn.show import labels, style
+from sojourn.show import colours, labels, style
 from sojourn.show.data import by_level, distribution, series_unit
 from sojourn.show.data import series as series_of
 from sojourn.show.style import save, svg
@@ -58,7 +58,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
             "fontsize": 7,
             "annotation_clip": False,
         }
-        looks = style.slots(groups)
+        looks = colours.slots(groups)
         for row, name in enumerate(groups):
             if name not in found:
                 axes.annotate("not measured", (1, row), color="#666666", **aside)
@@ -100,7 +100,7 @@ def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUM
         axes = figure.add_subplot()
         told: list[str] = []
         for at, ((name, values), look) in enumerate(
-            zip(groups.items(), style.slots(groups), strict=True)
+            zip(groups.items(), colours.slots(groups), strict=True)
         ):
             y = values / scale.factor
             line: dict[str, Any] = {"color": style.colour(look)}
@@ -151,7 +151,7 @@ def cdf(
     with style.styled():
         figure = style.figure(width, 2.7)
         axes = figure.add_subplot()
-        for look, name in zip(style.slots(found), found, strict=True):
+        for look, name in zip(colours.slots(found), found, strict=True):
             if name not in there:
                 continue
             x, p = there[name].thinned()
@@ -204,7 +204,7 @@ def series(
     with style.styled():
         figure = style.figure(width, 0.6 + 0.85 * len(drawn))
         panels = figure.subplots(len(drawn), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-        looks = style.slots(name for name, _, _ in drawn)
+        looks = colours.slots(name for name, _, _ in drawn)
         for (name, x, y), axes, look in zip(drawn, panels, looks, strict=True):
             axes.plot(x, y / scale.factor, color=style.colour(look), linewidth=0.7)
             axes.set_title(names[name], pad=4)
@@ -238,7 +238,7 @@ def tradeoff(
     with style.styled():
         figure = style.figure(width, 3.0)
         axes = figure.add_subplot()
-        for level, look in zip(xs, style.slots(map(str, xs)), strict=True):
+        for level, look in zip(xs, colours.slots(map(str, xs)), strict=True):
             both = np.array(
                 [(xs[level][s], ys[level][s]) for s in xs[level].index if s in ys[level].index]
             ).reshape(-1, 2)
@@ -310,7 +310,7 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     found = table.ci(metric, by=[by, over])
     scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
     geometric = numeric and _geometric([at[x] for x in levels])
-    for k, (group, look) in enumerate(zip(groups, style.slots(groups), strict=True)):
+    for k, (group, look) in enumerate(zip(groups, colours.slots(groups), strict=True)):
         rows = found[found[by].astype(str) == group]
         # Side by side by a little, so that intervals do not hide each other.
         shift = (k - (len(groups) - 1) / 2) * 0.012

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from sojourn.show import figures, labels, style
+from sojourn.show import colours, figures, labels, style
 from sojourn.show.data import distribution
 from sojourn.study.errors import StudyError
 from sojourn.study.table import Table
@@ -85,7 +85,7 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
         raise StudyError("the distributions are in the results folder, which this table has not")
     levels = [str(x) for x in table.levels(content.by)]
     names = labels.short_names(levels)
-    for level, look in zip(table.levels(content.by), style.slots(levels), strict=True):
+    for level, look in zip(table.levels(content.by), colours.slots(levels), strict=True):
         runs = results.runs(**content.where, **{content.by: level})
         found = distribution(runs, content.metric, results.bottleneck)
         if found is None:

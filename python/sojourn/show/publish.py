@@ -15,7 +15,7 @@ from sojourn.show import figures, style
 from sojourn.show.html import across, comparison, run, study
 from sojourn.show.html.blocks import Page
 from sojourn.show.html.render import write
-from sojourn.show.html.study import axes, interesting
+from sojourn.show.html.study import axes
 from sojourn.study import disk
 from sojourn.study.across import AcrossEngines
 from sojourn.study.comparison import Comparison
@@ -56,7 +56,7 @@ def figures_of(results: Results) -> dict[str, Figure]:
     if not first:
         return found
     across, rest = axes(table)
-    metrics = interesting(table)[:6]
+    metrics = table.interesting()[:6]
     if results.kind == "comparison":  # what the queues are ranked by is what was asked
         metrics = list(dict.fromkeys([table.metric(results.manifest.question["by"]), *metrics]))
     for metric in metrics:

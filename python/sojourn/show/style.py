@@ -6,7 +6,6 @@ import contextlib
 import io
 import math
 from collections.abc import Iterable, Iterator
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,51 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from sojourn.show.colours import COLOURS
 from sojourn.study.disk import replace_file
-
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#E69F00",
-    "#333333",
-    "#8A2BE2",
-)
-"""Okabe and Ito's palette without its yellow, which is too pale on white, and one more."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (2, 1)),
 )  # fmt: skip
-
-QUEUES = {
-    "codel": 0,
-    "pie": 1,
-    "fq_codel": 2,
-    "red": 3,
-    "cobalt": 4,
-    "cake": 5,
-    "pfifo": 6,
-    "daqm": 7,
-    "blue": 8,
-    "fq_pie": 9,
-    "sfb": 10,
-    "choke": 11,
-    "fq_cobalt": 12,
-    "pi2": 13,
-    "bfifo": 14,
-    "dualpi2": 15,
-    "tbf": 16,
-}
-"""Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
-and lines: mostly those of the discipline's nearest relative."""
-
-_ALSO = {"td": "pfifo", "redstd": "red", "daqm_c3": "daqm"}
-"""What papers call them."""
-_SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
-"""Looks of those beside queues, or of a second queue of a kind: the least used first."""
 
 COLUMN = 3.5
 """Width of one column of a paper, in inches."""
@@ -108,28 +69,6 @@ def styled() -> Iterator[None]:
     """Draw in our style; settings of the user's own figures stay as they are."""
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
-
-
-def slots(names: Iterable[str]) -> list[int]:
-    """Return the look of each of the things that a figure shows, to be handed to `colour` and such.
-
-    A queue has its discipline's, wherever it is shown; what else there is takes them in turn.
-    """
-    listed = [_discipline(name) for name in names]
-    found: list[int | None] = []
-    for kind in listed:
-        look = QUEUES.get(kind)
-        found.append(None if look in found else look)
-    taken = {look % len(COLOURS) for look in found if look is not None}
-    # A colour that nothing has yet, as long as there is one.
-    first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
-    free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
-    return [next(free) if look is None else look for look in found]
-
-
-def _discipline(name: str) -> str:
-    word = (name.split() or [""])[0].lower().replace("-", "_")
-    return _ALSO.get(word, word)
 
 
 def colour(index: int) -> str:

@@ -6,20 +6,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import ENGINE, Engine
 from sojourn.stats import Interval
 from sojourn.study import quantities
 from sojourn.study.answer import listed, table_metrics, words
-from sojourn.study.cluster import Place
 from sojourn.study.comparison import Comparison, Entry, compared, judged
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
 from sojourn.study.progress import Report
 from sojourn.study.question import BY, SUBJECT_TO, asked
 from sojourn.study.results import Results
 from sojourn.study.table import Table
+
+if TYPE_CHECKING:
+    from sojourn.study.cluster import Place
 
 _NOTHING = Interval(math.nan, math.nan, math.nan, 0.95, 0)
 

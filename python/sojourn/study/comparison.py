@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from sojourn.scenario.engine import Engine
 from sojourn.scenario.engine import named as named_engines
 from sojourn.study import answer
 from sojourn.study.cells import Level
-from sojourn.study.cluster import Place
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError
 from sojourn.study.metrics import store_of
@@ -41,6 +40,9 @@ from sojourn.study.rows import number
 from sojourn.study.session import Session
 from sojourn.study.study import Study
 from sojourn.study.table import Table
+
+if TYPE_CHECKING:
+    from sojourn.study.cluster import Place
 
 QUEUES = ("pfifo", "codel", "fq_codel", "pie", "cobalt", "cake")
 """What is compared if nothing is said; the scenario's own queue comes first."""

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.scenario.engine import Column
+from sojourn.scenario.engine import Column, values_of
 from sojourn.study.errors import StudyError
-
-_STRUCT = {"f8": "d", "i8": "q", "?": "?"}
 
 GIVEN = ""
 """The type of a column of factors: whatever its levels are."""
-
-
-def values_of(column: Column) -> list[Any]:
-    """Return the values of a record's column."""
-    name, _, dtype, data = column
-    if dtype == "text":
-        return list(data)
-    if dtype not in _STRUCT or not isinstance(data, bytes):
-        raise StudyError(f"column {name!r} has the unknown type {dtype!r}")
-    return [value for (value,) in struct.iter_unpack(f"<{_STRUCT[dtype]}", data)]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sojourn import temporary
+from sojourn import extras, temporary
 from sojourn.scenario.engine import Engine, check, named
-from sojourn.study.cluster import Cluster, Place, connected
 from sojourn.study.errors import PolicyFault, ResultsError, StudyError, StudyInterrupted
 from sojourn.study.kept import Kept
 from sojourn.study.machine import cores
@@ -21,6 +20,7 @@ from sojourn.study.runner import Runner, Task, Threads, Workers
 from sojourn.study.scratch import Scratch
 
 if TYPE_CHECKING:
+    from sojourn.study.cluster import Place
     from sojourn.study.store import Store
 
 
@@ -64,6 +64,8 @@ class Session:
         else:
             if len(self.engines) > 1:
                 raise StudyError("a cluster makes the runs of one engine")
+            from sojourn.study.cluster import Cluster, connected
+
             [(name, engine)] = self.engines.items()
             client = self._stack.enter_context(connected(self._on))
             given = None if self._engine is None else engine
@@ -77,6 +79,7 @@ class Session:
         if self._out is None:
             self._temporary = temporary.Folder()
             return Scratch(self._temporary.path)
+        extras.require("pandas", "pyarrow")
         from sojourn.study.store import Store
 
         return Store(self._out)

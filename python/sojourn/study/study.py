@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import SEEDS, Engine
 from sojourn.study.cells import Cell, Factor, Level, Runnable, check, combine
-from sojourn.study.cluster import Place
 from sojourn.study.errors import PolicyFault, StudyError
 from sojourn.study.kept import Kept
 from sojourn.study.key import run_key
@@ -19,6 +18,9 @@ from sojourn.study.progress import Report
 from sojourn.study.runner import Task
 from sojourn.study.session import Session
 from sojourn.study.table import Table
+
+if TYPE_CHECKING:
+    from sojourn.study.cluster import Place
 
 MOST_SEEDS = 1_000_000
 

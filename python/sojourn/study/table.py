@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sojourn import stats, study
-from sojourn.metrics import nearest
+from sojourn.metrics import base, nearest, view
 from sojourn.scenario.engine import ENGINE
 from sojourn.study.cells import Level
 from sojourn.study.errors import StudyError
@@ -180,6 +180,16 @@ class Table:
         if lacking and self._measured(BACKLOG) and BACKLOG not in there:
             there.insert(0, BACKLOG)
         return there
+
+    def interesting(self) -> list[str]:
+        """Return the metrics to show: the one asked about, then the usual ones measured."""
+        there = [m for m in self.metrics if self.measured(m)]
+        asked = None if self.results is None else self.results.manifest.question.get("by")
+        first = [] if asked is None else [self.metric(asked)]
+        chosen = [m for m in there if m.count(".") == 1 and base(m) in view("study.store")]
+        chosen += [m for m in view("study") if m in there]
+        chosen += [m for m in there if "." in m and base(m) in view("study.group")]
+        return list(dict.fromkeys([*first, *(chosen or there[:6])]))[:12]
 
     def _measured(self, metric: str) -> bool:
         try:

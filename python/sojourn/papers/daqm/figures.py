@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from sojourn.papers.daqm.mechanisms import CONFIGURATIONS, EIGHT, FEATURES, RIVALS
 from sojourn.papers.daqm.scenarios import FLOWS, MODELS
 from sojourn.papers.daqm.terms import DELAY, DELIVERED, LOSS, QUEUE, SOJOURN
-from sojourn.show import style
+from sojourn.show import colours, style
 from sojourn.stats import mean_interval
 
 Metrics = Mapping[str, str]
@@ -71,7 +71,7 @@ def _colour(mechanism: str) -> str:
     if mechanism in FEATURES:
         return "#b5b5b5"
     order = (*CONFIGURATIONS, *RIVALS)
-    return style.colour(style.slots(order)[order.index(mechanism)])
+    return style.colour(colours.slots(order)[order.index(mechanism)])
 
 
 def _grid(metrics: Metrics, columns: int, height: float) -> tuple[Figure, list[Axes]]:

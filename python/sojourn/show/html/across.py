@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sojourn.scenario.engine import ENGINE
-from sojourn.show import labels, style
+from sojourn.show import colours, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Page, Section, Table, Text
 from sojourn.show.html.comparison import command
@@ -59,7 +59,7 @@ def page(a: AcrossEngines) -> Page:
 
 def _ranking(a: AcrossEngines) -> list[Block]:
     first, rows = a.first, a.rows
-    looks = dict(zip(first.choices, style.slots(first.choices), strict=True))
+    looks = dict(zip(first.choices, colours.slots(first.choices), strict=True))
     short = first.short
     best = [r.entry in a.engines[r.engine].winners for r in rows]
     heads: list[tuple[str, str]] = [(first.noun, ""), (ENGINE, ""), ("group", "")]

@@ -8,7 +8,7 @@ from sojourn.engines import SIM
 from sojourn.metrics import view
 from sojourn.scenario import NoKernelEquivalent, ScenarioError
 from sojourn.scenario.serve import serve_command
-from sojourn.show import style
+from sojourn.show import colours
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
@@ -69,7 +69,7 @@ def page(c: Comparison) -> Page:
 def _ranking(c: Comparison) -> list[Block]:
     names = c.choices
     short = c.short
-    looks = dict(zip(names, style.slots(names), strict=True))
+    looks = dict(zip(names, colours.slots(names), strict=True))
     entries = c.entries
     heads: list[tuple[str, str]] = [("group", ""), (c.noun, "")]
     winners = c.winners
@@ -115,7 +115,7 @@ def _ranking(c: Comparison) -> list[Block]:
 def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
     """Return what became of each condition, where any is not met or only just."""
     rows = []
-    looks = dict(zip(c.choices, style.slots(c.choices), strict=True))
+    looks = dict(zip(c.choices, colours.slots(c.choices), strict=True))
     for e in c.entries:
         for k in e.checks:
             if k.reason:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.show import labels, style
+from sojourn.show import colours, labels, style
 from sojourn.show.data import HasTables, distribution, series_unit, thin
 from sojourn.show.data import series as series_of
 from sojourn.show.html.blocks import Plot
@@ -86,7 +86,7 @@ def intervals(
         map(scale.apply, means), [scale.apply(i.half_width) for i in there.values()]
     )
     traces = []
-    for look, (name, i) in zip(style.slots(found), found.items(), strict=True):
+    for look, (name, i) in zip(colours.slots(found), found.items(), strict=True):
         if name not in there:
             continue
         low, mean, high = (scale.apply(x) for x in (i.low, i.estimate, i.high))
@@ -158,7 +158,7 @@ def tradeoff(
     sx = labels.scale_of(dm, du, [i.estimate for i in ds.values()])
     sy = labels.scale_of(gm, gu, [i.estimate for i in gs.values()])
     traces = []
-    for look, name in zip(style.slots(ds), ds, strict=True):
+    for look, name in zip(colours.slots(ds), ds, strict=True):
         d, g = ds[name], gs[name]
         if not (math.isfinite(d.estimate) and math.isfinite(g.estimate)):
             continue
@@ -219,7 +219,7 @@ def cdf(
     high = [d.quantile(0.99) for d in there.values()]
     scale = labels.scale_of(metric, unit, high)
     traces = []
-    for look, (name, d) in zip(style.slots(found), found.items(), strict=True):
+    for look, (name, d) in zip(colours.slots(found), found.items(), strict=True):
         if d is None:
             continue
         x, p = d.thinned()
@@ -287,7 +287,7 @@ def series(
     unit = series_unit(runs[next(iter(there))], metric, place)
     scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in there.values()])
     traces = []
-    for look, (name, xy) in zip(style.slots(found), found.items(), strict=True):
+    for look, (name, xy) in zip(colours.slots(found), found.items(), strict=True):
         if xy is None:
             continue
         x, y = thin(*xy)
@@ -333,7 +333,7 @@ def over(
     everything = [i.estimate for line in lines.values() for _, i in line]
     scale = labels.scale_of(metric, unit, everything)
     traces = []
-    for look, (name, line) in zip(style.slots(lines), lines.items(), strict=True):
+    for look, (name, line) in zip(colours.slots(lines), lines.items(), strict=True):
         halves = [scale.apply(i.half_width) for _, i in line]
         traces.append(
             {

@@ -13,21 +13,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from sojourn.show.colours import COLOURS, DARK
 from sojourn.show.html.blocks import Page, Plot
-from sojourn.show.style import COLOURS
 from sojourn.study.disk import replace_file
-
-DARK = (
-    "#5AB4E8",
-    "#FF8A4C",
-    "#3CCB9B",
-    "#E6A3C8",
-    "#9AD6F7",
-    "#F2BE4B",
-    "#DDDDDD",
-    "#B478FF",
-)
-"""The same colours, light enough for a dark page."""
 
 
 @cache

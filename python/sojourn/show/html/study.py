@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sojourn.metrics import base, view
 from sojourn.scenario.engine import ENGINE
 from sojourn.show import labels
 from sojourn.show.html import common, plots
@@ -18,22 +17,11 @@ _COLUMNS = 6
 """As many metrics fit beside each other."""
 
 
-def interesting(table: StudyTable) -> list[str]:
-    """Return the metrics to show: the one asked about, then the usual ones that were measured."""
-    there = [m for m in table.metrics if table.frame[m].notna().any()]
-    asked = None if table.results is None else table.results.manifest.question.get("by")
-    first = [] if asked is None else [table.metric(asked)]
-    chosen = [m for m in there if m.count(".") == 1 and base(m) in view("study.store")]
-    chosen += [m for m in view("study") if m in there]
-    chosen += [m for m in there if "." in m and base(m) in view("study.group")]
-    return list(dict.fromkeys([*first, *(chosen or there[:6])]))[:12]
-
-
 def page(results: Results) -> Page:
     """Return the whole report."""
     table = results.table()
     m = results.manifest
-    metrics = interesting(table)
+    metrics = table.interesting()
     lead: list[Block] = []
     if results.missing:
         lead.append(

@@ -1,0 +1,80 @@
+"""The colours of figures and pages, and which of them a queue has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, count
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#333333",
+    "#8A2BE2",
+)
+"""Okabe and Ito's palette without its yellow, which is too pale on white, and one more."""
+
+DARK = (
+    "#5AB4E8",
+    "#FF8A4C",
+    "#3CCB9B",
+    "#E6A3C8",
+    "#9AD6F7",
+    "#F2BE4B",
+    "#DDDDDD",
+    "#B478FF",
+)
+"""The same colours, light enough for a dark page."""
+
+
+QUEUES = {
+    "codel": 0,
+    "pie": 1,
+    "fq_codel": 2,
+    "red": 3,
+    "cobalt": 4,
+    "cake": 5,
+    "pfifo": 6,
+    "daqm": 7,
+    "blue": 8,
+    "fq_pie": 9,
+    "sfb": 10,
+    "choke": 11,
+    "fq_cobalt": 12,
+    "pi2": 13,
+    "bfifo": 14,
+    "dualpi2": 15,
+    "tbf": 16,
+}
+"""Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
+and lines: mostly those of the discipline's nearest relative."""
+
+_ALSO = {"td": "pfifo", "redstd": "red", "daqm_c3": "daqm"}
+"""What papers call them."""
+_SPARE = (7, 5, 4, 3, 2, 1, 0, 6)
+"""Looks of those beside queues, or of a second queue of a kind: the least used first."""
+
+
+def slots(names: Iterable[str]) -> list[int]:
+    """Return the look of each of the things that a figure shows, to be handed to `colour` and such.
+
+    A queue has its discipline's, wherever it is shown; what else there is takes them in turn.
+    """
+    listed = [_discipline(name) for name in names]
+    found: list[int | None] = []
+    for kind in listed:
+        look = QUEUES.get(kind)
+        found.append(None if look in found else look)
+    taken = {look % len(COLOURS) for look in found if look is not None}
+    # A colour that nothing has yet, as long as there is one.
+    first = sorted(_SPARE, key=taken.__contains__) if taken else range(len(COLOURS))
+    free = (x for x in chain(first, count(len(COLOURS))) if x not in found)
+    return [next(free) if look is None else look for look in found]
+
+
+def _discipline(name: str) -> str:
+    word = (name.split() or [""])[0].lower().replace("-", "_")
+    return _ALSO.get(word, word)
