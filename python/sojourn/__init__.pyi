@@ -12,5 +12,6 @@ from sojourn.scenario import Run as Run
 from sojourn.scenario import Scenario as Scenario
 from sojourn.scenario import ScenarioError as ScenarioError
 from sojourn.study import Study as Study
+from sojourn.study import compare as compare
 
 __version__: str

@@ -1,8 +1,9 @@
 """Tries an installed wheel, from an environment that has nothing but it: `.ci/wheel` runs this.
 
-python -I installed.py FILES EXAMPLES
+python -I installed.py FILES EXAMPLES base|report
 
-FILES lists the package's files in the repository; EXAMPLES is its folder of examples.
+FILES lists the package's files in the repository; EXAMPLES is its folder of examples. `base` tries
+what needs no extra, `report` what needs the extra of that name.
 """
 
 from __future__ import annotations
@@ -104,41 +105,63 @@ def transfer(message: Path, data: bytes) -> None:
     assert (received / message.name).read_bytes() == data
 
 
-def main() -> None:
+def base(listed: list[str], examples: Path) -> None:
+    """Try what needs no extra, and that a command that needs one says so."""
     import sojourn as package
 
     here = Path(package.__file__).parent
     assert here.is_relative_to(sys.prefix), here
-    listed = Path(sys.argv[1]).read_text(encoding="utf-8").split()
     missing = [n for n in listed if not (here.parent / Path(n).relative_to("python")).exists()]
     assert not missing, f"not in the wheel: {missing}"
     assert len(listed) > 200
 
     assert "compare" in sojourn("--help")
     assert "fq_codel" in sojourn("list")
-    Path("home.toml").write_text(HOME, encoding="utf-8")
-    words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--out", "out", "--json"]
+    words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--json"]
     told = json.loads(sojourn("compare", "home.toml", *words))
     assert len(told["queues"]) == 2
+    assert "tc qdisc replace" in sojourn("tc", "home.toml", "--machine", "home")
     # A policy of one's own needs no compiler.
     Path("mine.py").write_text(MINE, encoding="utf-8")
     assert "keeps its contract" in sojourn("check", "mine.py:Mine", "--schedules", "50")
     words = ["--queues", "codel", "mine.py:Mine", "--seeds", "2", "--json"]
     ranked = {q["queue"] for q in json.loads(sojourn("compare", "home.toml", *words))["queues"]}
     assert ranked == {"codel", "mine.py:Mine"}
-    own_policies(Path(sys.argv[2]))
-    # What is read from files of the package: page templates, suites, the unit, pinned sums.
+    own_policies(examples)
+    # What is read from files of the package: the page of `play`, the unit, pinned sums.
+    from sojourn.lab.cassandra import artefacts
+    from sojourn.play.style import sheet
+
+    assert "--c0" in sheet()
+    assert "ExecStart=" in sojourn("rcvbuf", "unit")
+    assert len(artefacts.pinned()) > 50
+    words = [str(SCRIPT), "run", "home.toml", "--out", "out"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2
+    assert "pip install 'sojourn[analysis]'" in done.stderr
+
+
+def report() -> None:
+    """Try what the extra of that name brings: results on disk, pages, suites."""
+    words = ["--queues", "codel", "pfifo limit 300p", "--seeds", "2", "--out", "out", "--json"]
+    sojourn("compare", "home.toml", *words)
     pages = json.loads(sojourn("report", "out", "--json"))["written"]
     assert any(name.endswith(".html") and Path(name).stat().st_size > 100_000 for name in pages)
-    assert "ExecStart=" in sojourn("rcvbuf", "unit")
-    from sojourn.lab.cassandra import artefacts
     from sojourn.suites import NAMES, load
 
     for name in NAMES:
         suite = load(name)
         assert all(suite.text(entry) for entry in suite.entries)
-    assert len(artefacts.pinned()) > 50
-    print(f"the wheel works: {len(listed)} files, {sojourn('--version').strip()}")
+
+
+def main() -> None:
+    listed = Path(sys.argv[1]).read_text(encoding="utf-8").split()
+    Path("home.toml").write_text(HOME, encoding="utf-8")
+    if sys.argv[3] == "base":
+        base(listed, Path(sys.argv[2]))
+    else:
+        report()
+    print(f"the wheel works, {sys.argv[3]}: {len(listed)} files, {sojourn('--version').strip()}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.frames import Library, frame
 from sojourn.scenario.engine import ASKED, TABLES, values_of
 from sojourn.scenario.summary import summarise
 
@@ -109,6 +110,13 @@ class Run:
         frame = pd.DataFrame({column: values for column, _, values in columns})
         frame.attrs["units"] = {column: unit for column, unit, _ in columns if unit}
         return frame
+
+    def to_frame(self, name: str = "summary", library: Library = "pandas") -> Any:
+        """A table, as a data frame of pandas or polars, or as an Arrow table."""
+        if library == "pandas":
+            return self.table(name)
+        _known(name)
+        return frame({c[0]: values_of(c) for c in self.record.table(name)}, library)
 
     def summary(self) -> str:
         """What happened, in a few lines for people."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn import stats
+from sojourn.frames import Library, frame
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine
@@ -434,6 +435,27 @@ class Comparison:
                 for (a, b), gap in self.ranking.gaps.items()
             ],
         }
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """Return a row for each choice, best first, as a data frame of pandas, polars or Arrow.
+
+        A metric's mean has its name; its interval is in `<metric>.low` and `<metric>.high`.
+        """
+        rows = []
+        for e in self.entries:
+            row: dict[str, Any] = {self.noun: e.choice}
+            if self.noun != "queue":
+                row |= e.levels
+            row |= {"group": e.letters, "verdict": e.verdict, "feasible": e.feasible}
+            for metric, i in {self.by: e.value, **e.metrics}.items():
+                plain = _plain(i) or {}
+                row |= {
+                    metric: plain["mean"],
+                    f"{metric}.low": plain["low"],
+                    f"{metric}.high": plain["high"],
+                }
+            rows.append(row)
+        return frame({name: [row[name] for row in rows] for name in rows[0]}, library)
 
     def to_json(self) -> str:
         """Return everything as JSON."""

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sojourn import stats, study
+from sojourn.frames import Library, frame
 from sojourn.metrics import base, nearest, view
 from sojourn.scenario.engine import ENGINE
 from sojourn.study.cells import Level
@@ -81,6 +82,14 @@ class Table:
     @frame.setter
     def frame(self, frame: pd.DataFrame) -> None:
         self._data = frame
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """Return the rows as a data frame of pandas or polars, or as an Arrow table."""
+        if library == "pandas":
+            return self.frame.copy()
+        return frame(
+            {c: [None if missing(v) else v for v in self.column(c)] for c in self.columns}, library
+        )
 
     @property
     def columns(self) -> list[str]:
