@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import sojourn.study.store  # noqa: F401 - what it takes to load is no part of the test
+from sojourn import extras
 from sojourn.study import Study
 from tests.study.clusters import TracedEngine
 from tests.study.fakes import FakeEngine, scenario
@@ -15,6 +17,7 @@ if __name__ == "__main__":
     if cluster:
         on, trace = cluster
         engine = TracedEngine(Path(trace), float(pause))
+    extras.require("pandas", "pyarrow")
     print("ready", flush=True)
     Study(scenario()).vary(queue=["pfifo", "codel", "red"]).seeds(int(seeds)).run(
         out=folder, workers=2 if on is None else None, engine=engine, on=on

@@ -86,6 +86,8 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(tmp_path: Path, tim
 
 def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
     process = start(tmp_path / "out", 50, 0.05)
+    while not (tmp_path / "out" / "log").exists():
+        time.sleep(0.01)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) != 0
