@@ -12,6 +12,8 @@ from sojourn.show import colours
 if TYPE_CHECKING:
     from pathlib import Path
 
+LARGEST = 150_000
+"""Bytes of a picture on a page, at most."""
 SHADES = 14
 GREYS = 256 - len(colours.COLOURS) * SHADES
 

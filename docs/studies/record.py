@@ -89,10 +89,6 @@ def how(name: str, outcome: Any) -> str:
             )
 
 
-LARGEST = 150_000
-"""Bytes that `tests/docs/test_docs.py` allows a picture."""
-
-
 def image(source: Path, target: Path) -> None:
     """A figure as the pages show it: few colours, and as many dots as its size allows."""
     from PIL import Image
@@ -102,9 +98,9 @@ def image(source: Path, target: Path) -> None:
         shrunk = (width, round(whole.height * width / whole.width))
         drawn = whole.resize(shrunk, Image.LANCZOS) if whole.width > width else whole
         small.save(drawn, target)
-        if target.stat().st_size <= LARGEST:
+        if target.stat().st_size <= small.LARGEST:
             return
-    sys.exit(f"{target}: more than {LARGEST} B at a width of {width}")
+    sys.exit(f"{target}: more than {small.LARGEST} B at a width of {width}")
 
 
 def real_verdicts(printed: str) -> dict[str, str]:
