@@ -71,7 +71,7 @@ class Size:
 
 
 #: Short flows alone: at most three minutes on two cores.
-QUICK = Size(8, 4, 3, 0, 1, (1.2,), 4, whole=False)
+QUICK = Size(7, 4, 3, 0, 1, (1.2,), 3, whole=False)
 #: The thesis' lengths.
 FULL = Size(10, 5, 10, 60, 2, (0.8, 1.0, 1.2, 2.0), 3, whole=True)
 
