@@ -3,9 +3,11 @@
 import os
 import pty
 import select
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +56,25 @@ def test_time_is_the_guest_s_and_links_are_up(engine: str) -> None:
     assert uptime >= 1000
     assert "src 10.0.0.2" in shown
     assert "Read-only file system" in shown
+
+
+@pytest.mark.usefixtures("kernel")
+def test_commands_from_a_file(tmp_path: Path) -> None:
+    typed = tmp_path / "typed"
+    typed.write_text("stty size\nip route get 10.0.0.2\n")
+    with typed.open() as commands:
+        result = subprocess.run(
+            [sys.executable, "-m", "sojourn.cli", "linux", "shell", HOME],
+            check=False,
+            stdin=commands,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=os.environ | {"LINES": "33", "COLUMNS": "99"},
+        )
+    assert result.returncode == 0, result.stderr
+    assert "33 99" in result.stdout
+    assert "src 10.0.0.1" in result.stdout
 
 
 @pytest.mark.usefixtures("kernel")

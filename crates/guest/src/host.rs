@@ -1,7 +1,8 @@
 //! The traffic of one host, in a process of its own.
 
-use crate::job::{FILE, Job};
+use crate::job::{FILE, Job, Shell};
 use crate::machine::{Outcome, at, enter_host};
+use rustix::termios::Winsize;
 use sojourn_endpoint::Endpoint;
 use std::ffi::OsString;
 use std::fs::File;
@@ -43,17 +44,18 @@ pub fn run(words: &[OsString]) -> Outcome<()> {
     at("traffic", endpoint.run(start, log, io::stdin()))
 }
 
-/// Becomes a shell in a host, whose number is the only word, at the console.
-pub fn shell(words: &[OsString]) -> Outcome<()> {
-    let word = words.first().and_then(|word| word.to_str()).ok_or("which host?")?;
-    let number: usize = at("shell", word.parse())?;
-    enter_host(number)?;
+/// Becomes the job's shell, at the console.
+pub fn shell() -> Outcome<()> {
     let job = job()?;
+    let Shell { host: number, rows, columns } = job.shell.ok_or("the job has no shell")?;
+    enter_host(number)?;
     let node = job.hosts.get(number).and_then(|host| host.node).and_then(|n| job.plan.nodes.get(n));
     let name = node.ok_or("no such host")?.name.clone();
     // A session's first terminal is the one that controls it: keys such as Ctrl-C reach its programs.
     at("shell", rustix::process::setsid())?;
     let terminal = at(CONSOLE, File::options().read(true).write(true).open(CONSOLE))?;
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    at(CONSOLE, rustix::termios::tcsetwinsize(&terminal, size))?;
     let mut command = Command::new("/bin/sh");
     let handed = || at(CONSOLE, terminal.try_clone());
     command.stdin(handed()?).stdout(handed()?).stderr(handed()?);

@@ -108,8 +108,8 @@ fn play() -> Outcome<()> {
     let mut wire = job.wire.as_ref().map(|_| player("wire", &["wire"])).transpose()?;
     running.extend(wire.as_ref().map(|_| "the wire".to_owned()));
     set_up(&job, &namespaces, &running)?;
-    if let Some(host) = job.shell {
-        return shell(host, wire);
+    if job.shell.is_some() {
+        return shell(wire);
     }
     let (mut samplers, mut journals) = queues(&job, &namespaces)?;
     let mut captures = captures(&job, &namespaces)?;
@@ -249,14 +249,14 @@ fn write_text(name: &str, text: &[u8]) -> Outcome<()> {
     at(name, fs::write(Path::new(OUTPUTS).join(name), text))
 }
 
-/// Opens a shell in a host, and waits for its end.
-fn shell(host: usize, mut wire: Option<Player>) -> Outcome<()> {
+/// Opens the job's shell, and waits for its end.
+fn shell(mut wire: Option<Player>) -> Outcome<()> {
     let start = nanos(ClockId::Monotonic);
     if let Some(wire) = &mut wire {
         at(&wire.name, writeln!(wire.input, "{start}"))?;
     }
     let mut command = Command::new("/init");
-    command.arg("shell").arg(host.to_string()).stderr(Stdio::piped());
+    command.arg("shell").stderr(Stdio::piped());
     let process = at("shell", command.spawn())?;
     // What it says here is why there is no shell: the shell itself speaks at the console.
     let output = at("shell", process.wait_with_output())?;

@@ -23,8 +23,8 @@ pub struct Job {
     pub commands: Vec<Command>,
     /// Our own links between the hosts; without them the links are those that the commands make.
     pub wire: Option<Wire>,
-    /// Index of a host in which a shell is opened at the console, in place of the plan's traffic.
-    pub shell: Option<usize>,
+    /// A shell at the console, in place of the plan's traffic.
+    pub shell: Option<Shell>,
     /// Programs of the user's own.
     #[serde(default)]
     pub programs: Vec<Program>,
@@ -77,6 +77,18 @@ pub struct Command {
     pub input: String,
     /// Whether it runs before the devices' offloads are turned off.
     pub early: bool,
+}
+
+/// An interactive shell.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shell {
+    /// Index of the host in which it runs.
+    pub host: usize,
+    /// Lines of the terminal.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
 }
 
 /// A program of the user's own.

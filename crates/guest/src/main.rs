@@ -35,7 +35,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match words.first().and_then(|word| word.to_str()) {
         Some("confine") => confine::run(&words[1..]),
         Some("host") => host::run(&words[1..]),
-        Some("shell") => host::shell(&words[1..]),
+        Some("shell") => host::shell(),
         Some("program") => programs::run(&words[1..]),
         Some("wire") => wire::run(),
         _ => Err("usage: sojourn-guest confine ..., or as the first process of a kernel".into()),

@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -40,8 +41,8 @@ COMMAND_LINE = (
     "seccomp=on", "quiet",
 )  # fmt: skip
 """The same for all runs of a kernel: the kernel mixes it into its random numbers."""
-TERMINAL = tuple("con0=fd:0,fd:1" if word.startswith("con0=") else word for word in COMMAND_LINE)
-"""The same with a console at standard input and output."""
+CONSOLE = tuple("con0=fd:0" if word.startswith("con0=") else word for word in COMMAND_LINE)
+"""The same with a console at a socket, which is standard input."""
 SHOWN = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc")
 """What of this machine its programs see, read-only."""
 READ = ("/proc", "/usr", "/lib", "/lib64")
@@ -96,11 +97,15 @@ class Guest:
         self._temporary.close()
 
     def start(
-        self, files: Mapping[str, bytes], read: tuple[str, ...] = (), *, terminal: bool = False
+        self,
+        files: Mapping[str, bytes],
+        read: tuple[str, ...] = (),
+        console: socket.socket | None = None,
     ) -> None:
         """Start it with these files in its root; it may read these folders of this machine too.
 
-        With `terminal` its console is this process's standard input and output.
+        A `console` is a stream socket that the guest's first terminal reads and writes. A terminal
+        does not serve: the kernel sometimes misses what is typed at one.
         """
         for name in FOLDERS:
             (self.folder / name).mkdir()
@@ -121,7 +126,7 @@ class Guest:
             str(init()), "confine", "--cpu", str(_processor()),
             "--write", str(self.folder), "--write", "/dev/null", *allowed,
             "--", str(self.kernel.program("linux")), f"mem={self.memory}M",
-            *(TERMINAL if terminal else COMMAND_LINE),
+            *((*CONSOLE, "loglevel=1") if console else COMMAND_LINE),
         ]  # fmt: skip
         own = str(self.folder / "tmp")
         with (self.folder / "said").open("wb") as said:
@@ -129,8 +134,8 @@ class Guest:
                 command,
                 cwd=self.folder,
                 env={"HOME": own, "TMPDIR": own, "SOJOURN_SEED": str(self.seed)},
-                stdin=None if terminal else subprocess.DEVNULL,
-                stdout=None if terminal else said,
+                stdin=subprocess.DEVNULL if console is None else console.fileno(),
+                stdout=said,
                 stderr=said,
                 start_new_session=True,
             )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import shutil
+import socket
 import sys
 import termios
+import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sojourn.lab.errors import LabError
 from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.guest import SHOWN, Guest
+
+CHUNK = 1 << 16
+"""Bytes passed at a time."""
+END_OF_INPUT = b"\x04"
+"""Ctrl-D, which ends a shell at a terminal."""
 
 
 def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = None) -> None:
@@ -29,24 +39,49 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
     names = [node for node in nodes if node is not None]
     if (name or names[0]) not in names:
         raise ValueError(f"no host `{name}`: there are {', '.join(names)}")
-    told["shell"] = nodes.index(name or names[0])
+    columns, rows = shutil.get_terminal_size()
+    told["shell"] = {"host": nodes.index(name or names[0]), "rows": rows, "columns": columns}
     told["folders"], told["programs"] = list(SHOWN), []
     told["plan"]["observe"] |= {"series_interval": 0}
-    with _terminal(), Guest(engine.kernel, seed) as guest:
-        guest.start({"job.json": json.dumps(told).encode()}, SHOWN, terminal=True)
+    here, there = socket.socketpair()
+    with here, _raw(), Guest(engine.kernel, seed) as guest:
+        with there:
+            guest.start({"job.json": json.dumps(told).encode()}, SHOWN, there)
+        _relay(here)
         if error := json.loads(guest.end())["error"]:
             raise LabError(error)
 
 
+def _relay(console: socket.socket) -> None:
+    """Pass bytes between standard input and output and this console, until the console closes."""
+    # Input is missed until the console is open, and then a prompt comes.
+    _show(shown := console.recv(CHUNK))
+    sources: list[socket.socket | int] = [console, sys.stdin.fileno()]
+    while shown:
+        ready, _, _ = select.select(sources, [], [])
+        if console in ready:
+            _show(shown := console.recv(CHUNK))
+        if len(ready) > (console in ready):
+            typed = os.read(sys.stdin.fileno(), CHUNK)
+            console.sendall(typed or END_OF_INPUT)
+            if not typed:
+                sources.remove(sys.stdin.fileno())
+
+
+def _show(output: bytes) -> None:
+    sys.stdout.buffer.write(output)
+    sys.stdout.buffer.flush()
+
+
 @contextmanager
-def _terminal() -> Iterator[None]:
-    """Leave the terminal as it was: the kernel takes it for itself."""
-    try:
-        before = termios.tcgetattr(sys.stdin)
-    except (termios.error, OSError, ValueError):
-        before = None
+def _raw() -> Iterator[None]:
+    """Hand each key to the guest at once, and leave the terminal as it was."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    tty.setraw(sys.stdin)
     try:
         yield
     finally:
-        if before is not None:
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
