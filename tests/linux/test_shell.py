@@ -61,7 +61,7 @@ def test_time_is_the_guest_s_and_links_are_up(engine: str) -> None:
 @pytest.mark.usefixtures("kernel")
 def test_commands_from_a_file(tmp_path: Path) -> None:
     typed = tmp_path / "typed"
-    typed.write_text("stty size\nip route get 10.0.0.2\n")
+    typed.write_text("stty size\nip route get 10.0.0.2\nexit\necho $((40 + 2))\n")
     with typed.open() as commands:
         result = subprocess.run(
             [sys.executable, "-m", "sojourn.cli", "linux", "shell", HOME],
@@ -75,6 +75,7 @@ def test_commands_from_a_file(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "33 99" in result.stdout
     assert "src 10.0.0.1" in result.stdout
+    assert "42" not in result.stdout
 
 
 @pytest.mark.usefixtures("kernel")

@@ -11,7 +11,7 @@ import sys
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sojourn.lab.errors import LabError
 from sojourn.linux.engine import LinuxEngine
@@ -44,7 +44,7 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
     told["folders"], told["programs"] = list(SHOWN), []
     told["plan"]["observe"] |= {"series_interval": 0}
     here, there = socket.socketpair()
-    with here, _raw(), Guest(engine.kernel, seed) as guest:
+    with here, Guest(engine.kernel, seed) as guest:
         with there:
             guest.start({"job.json": json.dumps(told).encode()}, SHOWN, there)
         _relay(here)
@@ -55,17 +55,21 @@ def shell(engine: LinuxEngine, plan_json: str, seed: int, name: str | None = Non
 def _relay(console: socket.socket) -> None:
     """Pass bytes between standard input and output and this console, until the console closes."""
     # Input is missed until the console is open, and then a prompt comes.
-    _show(shown := console.recv(CHUNK))
+    shown = console.recv(CHUNK)
     sources: list[socket.socket | int] = [console, sys.stdin.fileno()]
-    while shown:
-        ready, _, _ = select.select(sources, [], [])
-        if console in ready:
-            _show(shown := console.recv(CHUNK))
-        if len(ready) > (console in ready):
-            typed = os.read(sys.stdin.fileno(), CHUNK)
-            console.sendall(typed or END_OF_INPUT)
-            if not typed:
-                sources.remove(sys.stdin.fileno())
+    # A console that closes before all of its input was read ends with an error.
+    with _raw(), suppress(ConnectionResetError):
+        _show(shown)
+        while shown:
+            ready, _, _ = select.select(sources, [], [])
+            if console in ready:
+                _show(shown := console.recv(CHUNK))
+            if sys.stdin.fileno() in ready:
+                typed = os.read(sys.stdin.fileno(), CHUNK)
+                with suppress(BrokenPipeError):
+                    console.sendall(typed or END_OF_INPUT)
+                if not typed:
+                    sources.remove(sys.stdin.fileno())
 
 
 def _show(output: bytes) -> None:
@@ -80,7 +84,7 @@ def _raw() -> Iterator[None]:
         yield
         return
     before = termios.tcgetattr(sys.stdin)
-    tty.setraw(sys.stdin)
+    tty.setraw(sys.stdin, termios.TCSADRAIN)
     try:
         yield
     finally:
