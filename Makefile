@@ -168,6 +168,18 @@ links: setup ## whether what the documentation links to outside is there (needs 
 figures: setup ## the reference's figures anew, from simulations
 	$(BIN)/python docs/_figures $(FIGURES)
 
+# The charts of reports: version of the library that the package carries.
+PLOTLY := 4.1.1
+
+.PHONY: plotly
+plotly: ## renew the report's library of charts and its licence from npm, at the version set in this file
+	@folder=$$(mktemp -d); cd "$$folder"; \
+	npm pack --silent plotly.js-basic-dist-min@$(PLOTLY) >/dev/null; \
+	tar -xzf *.tgz; \
+	gzip -9 -n -c package/plotly-basic.min.js >$(CURDIR)/python/sojourn/show/html/plotly/plotly-basic.min.js.gz; \
+	install -m 644 package/LICENSE $(CURDIR)/python/sojourn/show/html/plotly/LICENSE; \
+	rm -r "$$folder"
+
 .PHONY: records
 records: setup ## the studies' records at the papers' lengths: prints its CPU-hours, goes on where it was stopped
 	$(BIN)/python docs/studies/record.py --full --linux --steady $(STUDIES)

@@ -6,7 +6,7 @@ from importlib import import_module
 
 BROUGHT = {
     "analysis": ("pandas", "pyarrow", "scipy", "statsmodels"),
-    "report": ("jinja2", "matplotlib", "plotly"),
+    "report": ("jinja2", "matplotlib"),
 }
 """By extra, the packages that commands import when they need them."""
 

@@ -78,7 +78,7 @@ def test_help_of_any_command_loads_only_typer() -> None:
 def test_a_scenario_loads_no_tables_and_no_figures() -> None:
     """What resolves a scenario needs pydantic and the engine."""
     code = "import sojourn\nfrom sojourn.scenario import Scenario"
-    heavy = {"matplotlib", "numpy", "pandas", "plotly", "pyarrow", "scipy", "statsmodels"}
+    heavy = {"matplotlib", "numpy", "pandas", "pyarrow", "scipy", "statsmodels"}
     assert third_party(code) & (heavy | {"distributed", "optuna", "rich"}) == set()
 
 
@@ -103,7 +103,7 @@ def test_a_command_imports_no_other() -> None:
     third_party(code)
 
 
-HEAVY = {"jinja2", "matplotlib", "pandas", "plotly", "pyarrow", "scipy", "statsmodels"}
+HEAVY = {"jinja2", "matplotlib", "pandas", "pyarrow", "scipy", "statsmodels"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from sojourn.show.colours import COLOURS, DARK
 
-HEAVY = ("pandas", "scipy", "matplotlib", "plotly", "pyarrow", "statsmodels", "jinja2")
+HEAVY = ("pandas", "scipy", "matplotlib", "pyarrow", "statsmodels", "jinja2")
 CSS = Path(__file__).parents[2] / "python/sojourn/show/html/page.css"
 
 

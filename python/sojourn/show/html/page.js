@@ -1,17 +1,19 @@
 "use strict";
-(() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const figures = read("data-figures");
-  const palette = read("data-palette");
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+(async () => {
+  const unpacked = (id) => {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  };
+  const library = document.createElement("script");
+  library.textContent = await unpacked("packed-library");
+  document.head.append(library);
+  const { figures, light, dark } = JSON.parse(await unpacked("packed-data"));
+  const darkness = window.matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // Colours are written as c0, c1, ...; f0, f1, ... are the same, see-through.
+  // Colours are written as c0, c1, ...
   const painted = (value, colours) => {
-    if (typeof value === "string" && /^[cf]\d$/.test(value)) {
-      const colour = colours[Number(value[1])];
-      return value[0] === "c" ? colour : colour + "40";
-    }
+    if (typeof value === "string" && /^c\d$/.test(value)) return colours[Number(value[1])];
     if (Array.isArray(value)) return value.map((v) => painted(v, colours));
     if (value && typeof value === "object") {
       return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, painted(v, colours)]));
@@ -29,8 +31,7 @@
     ...own,
   });
 
-  const draw = (light) => {
-    const colours = light ? palette.light : palette.dark;
+  const draw = (colours) => {
     for (const [id, figure] of Object.entries(figures)) {
       const layout = painted(figure.layout, colours);
       const axes = Object.keys(layout).filter((k) => /^[xy]axis\d*$/.test(k));
@@ -51,16 +52,19 @@
         {
           responsive: true,
           displaylogo: false,
-          displayModeBar: figure.bar,
-          modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"],
+          displayModeBar: figure.bar ? "hover" : false,
+          modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+          // Nothing leaves the page: without both, a button sends the figure to Plotly.
+          showSendToCloud: false,
+          plotlyServerURL: "",
         },
       );
     }
   };
 
-  const now = () => draw(!dark.matches);
+  const now = () => draw(darkness.matches ? dark : light);
   now();
-  dark.addEventListener("change", now);
-  window.addEventListener("beforeprint", () => draw(true));
+  darkness.addEventListener("change", now);
+  window.addEventListener("beforeprint", () => draw(light));
   window.addEventListener("afterprint", now);
 })();
