@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sojourn.study import Comparison, Results, Study, compare
+from tests.browsers import browser, opened
 from tests.study.fakes import FakeEngine, scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = ["browser", "opened"]
 
 HOSTILE = 'red <script>alert(1)</script> & "quotes" </script>'
 

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from sojourn.show import Losses, Over, figures, figures_of, labels, multipanel, style
 from sojourn.show.data import Distribution, distribution, thin
 from sojourn.study import StudyError
+from sojourn.study.names import short_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,15 +150,52 @@ def test_the_ellipse_covers(tmp_path: Path) -> None:
 
 def test_short_names() -> None:
     queues = ["codel limit 1000p target 5ms ecn", "pfifo limit 100p", "pfifo limit 1000p"]
-    assert list(labels.short_names(queues).values()) == [
+    assert list(short_names(queues).values()) == [
         "codel",
         "pfifo limit 100p",
         "pfifo limit 1000p",
     ]
-    two = labels.short_names(["codel target 5ms ecn", "codel target 5ms", "codel"])
+    two = short_names(["codel target 5ms ecn", "codel target 5ms", "codel"])
     assert len(set(two.values())) == 3
     assert two["codel"] == "codel"
-    assert labels.short_names(["a a", "a  a"]) == {"a a": "a a", "a  a": "a  a"}
+    assert short_names(["a a", "a  a"]) == {"a a": "a a", "a  a": "a  a"}
+
+
+def test_names_in_figures_have_parameters() -> None:
+    red = "red limit 300p min 45p max 195p probability"
+    queues = ["pie target 10ms", "codel", f"{red} 0.1", f"{red} 0.2"]
+    assert list(labels.names(queues).values()) == [
+        "pie target 10ms",
+        "codel",
+        "red probability 0.1 …",
+        "red probability 0.2 …",
+    ]
+
+
+def test_factors_are_words() -> None:
+    assert labels.factor("queue") == "Queue"
+    assert labels.factor("flows.uploads.count") == "Number of uploads"
+    assert labels.factor("links.line.reverse.rate") == "Rate of line reverse"
+
+
+def test_levels_lie_where_their_quantities_are() -> None:
+    rates = labels.across("links.line.rate", ["5mbit", "10mbit", "20mbit", "100mbit"])
+    assert list(rates.at.values()) == [5, 10, 20, 100]
+    assert rates.title == "Rate of line (Mbit/s, log scale)"
+    counts = labels.across("flows.calls.count", [10, 20, 30, 40, 50])
+    assert counts.title == "Number of calls"
+    assert not counts.log
+    words = labels.across("queue", ["codel", "pie"])
+    assert not words.numeric
+    assert words.texts == ["codel", "pie"]
+
+
+def test_call_quality_is_on_its_own_scale(swept: Results) -> None:
+    table = swept.table()
+    table.frame["call.mos"] = 4.4
+    axes = figures.bars(table, "call.mos", "queue").axes[0]
+    assert axes.get_xlim()[0] == 1
+    assert [text.get_text() for text in axes.get_xticklabels()][-1] == "4\ngood"
 
 
 def test_distributions_are_pooled(comparison: Comparison) -> None:

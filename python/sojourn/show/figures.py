@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy import stats
 
+from sojourn.metrics import base
 from sojourn.show import colours, labels, style
 from sojourn.show.data import by_level, distribution, series_unit
 from sojourn.show.data import series as series_of
@@ -37,7 +37,7 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     """Means with 95 % intervals: a bar for each level, or dots where values lie far apart."""
     column = table.metric(metric)
     groups = _groups(table, metric, by)
-    names = labels.short_names(list(groups))
+    names = labels.names(list(groups))
     found = {k: mean_interval(v) for k, v in groups.items() if v.size}
     means = [i.estimate for i in found.values()]
     scale = labels.scale_of(column, table.unit(column), means)
@@ -46,8 +46,10 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
     )
     digits = dict(zip(found, places, strict=True))
     wide = style.wide(means)
+    opinions = base(column) == "mos"
+    least = min(labels.OPINIONS) if opinions else 0
     with style.styled():
-        figure = style.figure(width, 0.6 + 0.27 * len(groups))
+        figure = style.figure(width, 0.6 + 0.27 * len(groups) + 0.12 * opinions)
         axes = figure.add_subplot()
         # Numbers stand in a column of their own at the right, clear of every bar.
         aside: dict[str, Any] = {
@@ -66,13 +68,13 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
             i = found[name]
             mean, colour = scale.apply(i.estimate), style.colour(looks[row])
             if not wide:
-                axes.barh(row, mean, height=0.62, color=colour, alpha=0.85)
+                axes.barh(row, mean - least, left=least, height=0.62, color=colour, alpha=0.85)
             text = quantities.number(mean, digits[name])
             if i.n > 1:
                 reach = [[mean - scale.apply(i.low)], [scale.apply(i.high) - mean]]
                 axes.errorbar(mean, row, xerr=reach, color=colour if wide else "#222222",
                               linewidth=0.9, capsize=2.5)  # fmt: skip
-                text += f" ± {quantities.number(scale.apply(i.half_width), digits[name])}"
+                text += f" ± {_half_text(scale.apply(i.half_width), digits[name])}"
             if wide:
                 axes.plot(mean, row, style.marker(looks[row]), color=colour)
             axes.annotate(text, (1, row), **aside)
@@ -84,15 +86,23 @@ def bars(table: Table, metric: str, by: str = "queue", width: float = style.COLU
         if wide:
             style.logarithmic(axes, "x")
         elif all(m >= 0 for m in means):
-            axes.set_xlim(left=0)
+            axes.set_xlim(left=least)
+        if opinions:
+            axes.set_xticks([*labels.OPINIONS], [f"{n}\n{w}" for n, w in labels.OPINIONS.items()])
     return figure
+
+
+def _half_text(half: float, places: int) -> str:
+    """Return half of an interval; one that is not zero is not shown as zero."""
+    least = 10.0**-places
+    return f"<{least:.{places}f}" if 0 < half < least / 2 else quantities.number(half, places)
 
 
 def box(table: Table, metric: str, by: str = "queue", width: float = style.COLUMN) -> Figure:
     """Boxes over the seeds, every run a dot; too few runs for a box stay dots, and that is said."""
     column = table.metric(metric)
     groups = _groups(table, metric, by)
-    names = labels.short_names(list(groups))
+    names = labels.names(list(groups))
     everything = [float(x) for v in groups.values() for x in v]
     scale = labels.scale_of(column, table.unit(column), everything)
     with style.styled():
@@ -145,7 +155,7 @@ def cdf(
     there = {k: d for k, d in found.items() if d is not None}
     if not there:
         raise StudyError(f"no distribution of {metric} at {where} was recorded")
-    names = labels.short_names(list(found))
+    names = labels.names(list(found))
     high = [d.quantile(0.99) for d in there.values()]
     scale = labels.scale_of(metric, "", high)
     with style.styled():
@@ -198,7 +208,7 @@ def series(
             drawn.append((name, *found))
     if not drawn:
         raise StudyError(f"no time series of {metric} at {where} was recorded")
-    names = labels.short_names([d[0] for d in drawn])
+    names = labels.names([d[0] for d in drawn])
     middle = [float(np.median(y)) for _, _, y in drawn]
     scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, _, y in drawn])
     with style.styled():
@@ -230,7 +240,7 @@ def tradeoff(
     """Goodput over delay: the mean of each level with its 95 % intervals and confidence ellipse."""
     dx, gy = table.metric(delay), table.metric(goodput)
     xs, ys = table.groups(delay, by), table.groups(goodput, by)
-    names = labels.short_names([str(k) for k in xs])
+    names = labels.names([str(k) for k in xs])
     delays = [float(v.mean()) for v in xs.values() if len(v)]
     sx = labels.scale_of(dx, table.unit(dx), delays)
     sy = labels.scale_of(gy, table.unit(gy), [float(v.mean()) for v in ys.values()])
@@ -304,39 +314,31 @@ def draw_over(axes: Axes, table: Table, metric: str, over: str, by: str) -> None
     """Draw it into given axes."""
     column = table.metric(metric)
     levels, groups = table.levels(over), [str(g) for g in table.levels(by)]
-    numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels)
-    at = {x: float(x) if numeric else float(i) for i, x in enumerate(levels)}
-    names = labels.short_names(groups)
+    across = labels.across(over, levels)
+    at = across.at
+    names = labels.names(groups)
     found = table.ci(metric, by=[by, over])
     scale = labels.scale_of(column, table.unit(column), found["mean"].tolist())
-    geometric = numeric and _geometric([at[x] for x in levels])
     for k, (group, look) in enumerate(zip(groups, colours.slots(groups), strict=True)):
         rows = found[found[by].astype(str) == group]
         # Side by side by a little, so that intervals do not hide each other.
         shift = (k - (len(groups) - 1) / 2) * 0.012
         x = np.array([at[v] for v in rows[over]])
-        x = x * (1 + 2 * shift) if geometric else x + shift * _span(list(at.values()))
+        x = x * (1 + 2 * shift) if across.log else x + shift * _span(list(at.values()))
         y = rows["mean"].to_numpy() / scale.factor
         low = y - rows["low"].to_numpy() / scale.factor
         high = rows["high"].to_numpy() / scale.factor - y
         axes.errorbar(x, y, yerr=np.nan_to_num([low, high]), color=style.colour(look),
                       marker=style.marker(look), linestyle=style.line(look), label=names[group],
                       elinewidth=0.8)  # fmt: skip
-    if geometric:
-        axes.set_xscale("log", base=2)
-    axes.set_xticks([at[x] for x in levels], [str(x) for x in levels])
+    if across.log:
+        axes.set_xscale("log")
+    axes.set_xticks(list(at.values()), across.texts)
     axes.minorticks_off()
-    # A key of the scenario stays as it is written.
-    axes.set_xlabel(over if "." in over else over.replace("_", " ").capitalize())
+    if found["mean"].min() >= 0:  # an interval may reach below zero, what is measured cannot
+        axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
+    axes.set_xlabel(across.title)
     axes.set_ylabel(labels.wrap(labels.axis(column, scale), 28))
-
-
-def _geometric(values: Sequence[float]) -> bool:
-    """Whether numbers grow by about equal factors, of 1.5 or more."""
-    if len(values) < 3 or min(values) <= 0:
-        return False
-    ratios = [b / a for a, b in pairwise(values)]
-    return min(ratios) >= 1.5 and max(ratios) / min(ratios) < 1.6
 
 
 def _span(values: Sequence[float]) -> float:

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
 
+from sojourn import _core
 from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
 from sojourn.study.names import short_names
 
-__all__ = ["axis", "scale_of", "short_names", "title", "wrap"]
+__all__ = [
+    "OPINIONS",
+    "Across",
+    "across",
+    "axis",
+    "factor",
+    "names",
+    "quantity",
+    "scale_of",
+    "title",
+    "wrap",
+]
+
+LONGEST = 30
+"""Characters of a name with all its parameters in a figure."""
+
+
+def names(queues: Sequence[str]) -> dict[str, str]:
+    """Return each queue's name in a figure: with its parameters, or the kind of a longer one."""
+    return {
+        queue: queue if len(queue) <= LONGEST or short == queue else f"{short} …"
+        for queue, short in short_names(queues).items()
+    }
 
 
 def wrap(text: str, width: int = 18) -> str:
@@ -37,3 +64,75 @@ def scale_of(metric: str, unit: str, values: Iterable[float]) -> quantities.Scal
 def axis(metric: str, scale: quantities.Scale) -> str:
     """Return an axis title with its unit."""
     return f"{title(metric)} ({scale.unit})" if scale.unit else title(metric)
+
+
+OPINIONS = {1: "bad", 2: "poor", 3: "fair", 4: "good"}
+"""Words for call quality (ITU-T P.800); 5, excellent, is out of reach of a telephone's voice."""
+
+_QUANTITIES: dict[Literal["rate", "time", "size"], tuple[float, str]] = {
+    "rate": (1.0, "bit/s"),
+    "time": (1e-9, "s"),
+    "size": (1.0, "B"),
+}
+"""What a factor's levels may be, with the engine's unit of each in ours."""
+
+
+def factor(key: str) -> str:
+    """Return a factor in words: `flows.uploads.count` is `Number of uploads`."""
+    *owners, last = key.split(".")
+    word = {"count": "number"}.get(last, last.replace("_", " "))
+    text = " of ".join([word, *([" ".join(owners[1:])] if len(owners) > 1 else [])])
+    return text[:1].upper() + text[1:]
+
+
+def quantity(levels: Sequence[Any]) -> tuple[list[float], str] | None:
+    """Return levels as numbers with their unit; None if one of them is no quantity."""
+    if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in levels):
+        return [float(x) for x in levels], ""
+    for kind, (least, unit) in _QUANTITIES.items():
+        try:
+            return [least * _core.parse_quantity(kind, x) for x in levels], unit
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A factor as the horizontal axis."""
+
+    title: str
+    at: dict[Any, float]
+    """The place of each level."""
+    texts: list[str]
+    numeric: bool
+    log: bool
+
+
+def across(key: str, levels: Sequence[Any]) -> Across:
+    """Return a factor's axis: quantities at their places, words side by side."""
+    found = quantity(levels)
+    if found is None:
+        places = dict(zip(levels, map(float, range(len(levels))), strict=True))
+        return Across(factor(key), places, [str(x) for x in levels], numeric=False, log=False)
+    numbers, unit = found
+    scale = quantities.scale(unit, numbers)
+    values = [scale.apply(x) for x in numbers]
+    log = _multiplied(sorted(values))
+    about = ", ".join([scale.unit] * bool(scale.unit) + ["log scale"] * log)
+    return Across(
+        factor(key) + (f" ({about})" if about else ""),
+        dict(zip(levels, values, strict=True)),
+        [f"{x:.6g}" for x in values],
+        numeric=True,
+        log=log,
+    )
+
+
+def _multiplied(values: Sequence[float]) -> bool:
+    """Whether ascending numbers lie more evenly on a logarithmic axis."""
+    if len(values) < 3 or values[0] <= 0 or values[-1] < 4 * values[0]:
+        return False
+    ratios = [math.log(b / a) for a, b in pairwise(values)]
+    steps = [b - a for a, b in pairwise(values)]
+    return max(ratios) * min(steps) < max(steps) * min(ratios)

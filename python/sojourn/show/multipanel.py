@@ -84,7 +84,7 @@ def _losses(axes: Axes, table: Table, content: Losses) -> None:
     if results is None:
         raise StudyError("the distributions are in the results folder, which this table has not")
     levels = [str(x) for x in table.levels(content.by)]
-    names = labels.short_names(levels)
+    names = labels.names(levels)
     for level, look in zip(table.levels(content.by), colours.slots(levels), strict=True):
         runs = results.runs(**content.where, **{content.by: level})
         found = distribution(runs, content.metric, results.bottleneck)

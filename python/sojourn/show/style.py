@@ -104,7 +104,7 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
         axes.set_yscale("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
-    short = low > 0 and high / low < 100  # few decades: 1, 2, 5, 10, 20, ...
+    short = low > 0 and high / low < 1000  # few decades: 1, 2, 5, 10, 20, ...
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -98,7 +98,7 @@ def _ranking(a: AcrossEngines) -> list[Block]:
 
 
 def _figures(a: AcrossEngines) -> list[Block]:
-    names = labels.short_names(a.first.choices)
+    names = labels.names(a.first.choices)
     blocks: list[Block] = []
     for at, metric in enumerate(a.shown_metrics[:10]):
         lines: dict[str, list[tuple[Any, Interval]]] = {}

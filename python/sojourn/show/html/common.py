@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from sojourn import _core
 from sojourn.metrics import find
+from sojourn.scenario import NoKernelEquivalent
 from sojourn.scenario.engine import limits_told
+from sojourn.show import labels
 from sojourn.show.html import toml
 from sojourn.show.html.blocks import Block, Cell, Code, Facts, Section, Table, Text
 from sojourn.show.terminal import aligned
 from sojourn.stats import Interval
 from sojourn.study.results import Results
+
+LONGEST_PLAN = 200_000
+"""Characters of a plan on a page."""
 
 
 def column(
@@ -20,7 +27,7 @@ def column(
 ) -> tuple[tuple[str, str], list[Cell]]:
     """Return a table's column: its head, and means with half widths that line up."""
     scale, texts = aligned(found, unit_, metric)
-    return (metric, scale.unit), [Cell(t, numeric=True) for t in texts]
+    return (labels.title(metric), scale.unit), [Cell(t, numeric=True) for t in texts]
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
@@ -59,14 +66,13 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
     runs = results.runs()
     if runs:
         plan = json.dumps(runs[0].about["plan"], indent=1, ensure_ascii=False)
-        blocks.append(
-            Code(
-                plan,
-                "The first run's plan: everything resolved, in nanoseconds, bytes and bits per "
-                "second",
-                folded=True,
+        if len(plan) <= LONGEST_PLAN:
+            title = "everything resolved, in nanoseconds, bytes and bits per second"
+            blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
+        else:
+            blocks.append(
+                Text("The plan of a run is too long for this page; `runs.parquet` has it.", "note")
             )
-        )
     return Section("scenario", "The scenario", blocks)
 
 
@@ -84,21 +90,40 @@ def resolved_queues(results: Results) -> list[Block]:
         except (KeyError, IndexError, TypeError):
             return []
         label = ", ".join(map(str, factors.values())) or results.name
-        text = ", ".join(f"{k} {json.dumps(v)}" for k, v in sorted(params.items()) if k != "name")
-        entry = (label, str(params.get("name", "")), text)
+        entry = (label, _described(params))
         if entry not in rows:
             rows.append(entry)
     if not rows or len(rows) > 60:
         return []
-    cells = [[Cell(a), Cell(b), Cell(c)] for a, b, c in rows]
-    heads = (("cell", ""), ("discipline", ""), ("parameters, resolved", ""))
+    cells = [[Cell(a), Cell(b)] for a, b in rows]
+    heads = (("cell", ""), ("queue", ""))
     return [Table(heads, cells, "The bottleneck's queue in each cell, defaults included")]
+
+
+def _described(params: Mapping[str, Any]) -> str:
+    """Return a plan's queue in `tc`'s words, or with its parameters as the plan has them."""
+    try:
+        return _core.queue_to_tc(json.dumps(params))
+    except NoKernelEquivalent:
+        rest = (f"{k} {_said(v)}" for k, v in sorted(params.items()) if k != "name")
+        return f"{params.get('name', '')}: {', '.join(rest)}"
+
+
+def _said(value: Any) -> str:
+    """Return a parameter of a plan in words."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{k} {_said(v)}" for k, v in value.items())
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def metrics_section(metrics: Iterable[str]) -> Section:
     """Return what each metric means."""
     rows = [
-        [Cell(metric.name), Cell(metric.unit), Cell(metric.definition)]
+        [
+            Cell(labels.title(metric.name), sub=metric.name),
+            Cell(metric.unit),
+            Cell(metric.definition),
+        ]
         for metric in dict.fromkeys(map(find, metrics))
         if metric is not None
     ]

@@ -8,7 +8,7 @@ from sojourn.engines import SIM
 from sojourn.metrics import view
 from sojourn.scenario import NoKernelEquivalent, ScenarioError
 from sojourn.scenario.serve import serve_command
-from sojourn.show import colours
+from sojourn.show import colours, labels
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Code, Page, Section, Table, Text
 from sojourn.stats import Interval
@@ -71,10 +71,9 @@ def _ranking(c: Comparison) -> list[Block]:
     short = c.short
     looks = dict(zip(names, colours.slots(names), strict=True))
     entries = c.entries
-    heads: list[tuple[str, str]] = [("group", ""), (c.noun, "")]
+    heads: list[tuple[str, str]] = [(c.noun, ""), ("group", "")]
     winners = c.winners
     columns: list[list[Cell]] = [
-        [Cell(e.letters or quantities.NOTHING, strong=e in winners) for e in entries],
         [
             Cell(
                 short[e.choice],
@@ -84,6 +83,7 @@ def _ranking(c: Comparison) -> list[Block]:
             )
             for e in entries
         ],
+        [Cell(e.letters or quantities.NOTHING, strong=e in winners) for e in entries],
     ]
     for metric in table_metrics(c, 5 if "." in c.by else 6):
         found = [e.value if metric == c.by else e.metrics[metric] for e in entries]
@@ -91,9 +91,9 @@ def _ranking(c: Comparison) -> list[Block]:
         heads.append(head)
         columns.append(cells)
         if metric == c.by and len(c.seeds) > 1:
-            heads.append(("to the best", head[1]))
+            heads.append(("difference from the best", head[1]))
             columns.append(_differences(c))
-            heads.append(("", ""))
+            heads.append(("verdict", ""))
             columns.append([Cell(e.verdict or quantities.NOTHING) for e in entries])
     rows = list(map(list, zip(*columns, strict=True)))
     out = [at for at, e in enumerate(entries) if not e.feasible]
@@ -129,7 +129,7 @@ def _conditions(c: Comparison, short: Mapping[str, str]) -> list[Block]:
                         Cell(verdict, badge=kind),
                     ]
                 )
-    heads = ((c.noun, ""), ("condition", ""), ("found", ""), ("", ""))
+    heads = ((c.noun, ""), ("condition", ""), ("found", ""), ("verdict", ""))
     text = "Conditions that are not met, or only just"
     return [Table(heads, rows, text)] if rows else []
 
@@ -155,7 +155,7 @@ def _differences(c: Comparison) -> list[Cell]:
 
 
 def _figures(c: Comparison, results: Results) -> list[Block]:
-    names = c.short
+    names = labels.names(c.choices) if c.noun == "queue" else c.short
     units = c.table.units
 
     def found(metric: str) -> dict[str, Interval]:
@@ -165,15 +165,22 @@ def _figures(c: Comparison, results: Results) -> list[Block]:
             for e in [c.entry(q)]
         }
 
-    blocks: list[Block] = []
-    shown = c.shown_metrics
-    if all(m in shown for m in view("tradeoff")):
+    def means(metric: str, *, half: bool = True) -> Block:
+        unit = units.get(metric, "")
+        return plots.intervals(f"m-{metric}", metric, unit, found(metric), names, half=half)
+
+    asked, *others = c.shown_metrics[:10]
+    blocks: list[Block] = [means(asked, half=False)]
+    if all(m in c.shown_metrics for m in view("tradeoff")):
         pair = [(m, units.get(m, ""), found(m)) for m in view("tradeoff")]
         blocks.append(plots.tradeoff(pair[0], pair[1], names))
-    for at, metric in enumerate(shown[:10]):
-        blocks.append(
-            plots.intervals(f"m{at}", metric, units.get(metric, ""), found(metric), names)
-        )
+    blocks += _courses(c, results, names)
+    return [*blocks, *map(means, others)]
+
+
+def _courses(c: Comparison, results: Results, names: Mapping[str, str]) -> list[Block]:
+    """Return distributions and time series of the place that was asked about."""
+    blocks: list[Block] = []
     groups = {q: results.runs(**levels) for q, levels in c.levels.items()}
     store = store_of(c.by, c.table.metrics)
     if store is not None:  # nobody asked about its links' queues

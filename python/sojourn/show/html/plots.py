@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.metrics import base
 from sojourn.show import colours, labels, style
 from sojourn.show.data import HasTables, distribution, series_unit, thin
 from sojourn.show.data import series as series_of
@@ -20,6 +21,12 @@ from sojourn.study.answer import words
 _DASHES = (
     "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "8px,2px", "3px,2px",
 )  # fmt: skip
+ROW = 18
+"""Characters of a line beside a plot."""
+MOST_POINTS = 4800
+"""Points of all time series of a figure."""
+PANEL = 110
+"""Height of one of several plots below each other, in pixels."""
 _SYMBOLS = (
     "circle",
     "square",
@@ -35,6 +42,11 @@ _SYMBOLS = (
 def safe(text: str) -> str:
     """Return text that Plotly does not take for markup."""
     return html.escape(text, quote=False)
+
+
+def _lines(text: str, width: int) -> str:
+    """Return a name for Plotly on lines of about this width."""
+    return safe(labels.wrap(text, width)).replace("\n", "<br>")
 
 
 def _legend(names: Sequence[str]) -> dict[str, Any]:
@@ -54,10 +66,10 @@ def _line(look: int) -> dict[str, Any]:
     return {"color": f"c{look % 8}", "dash": _DASHES[(look + 3 * (look // 8)) % 8], "width": 1.8}
 
 
-def _logarithmic(low: float, high: float) -> dict[str, Any]:
-    """Return a logarithmic axis with whole numbers on it: 1, 2, 5, 10, ... where there is room."""
+def _logarithmic(low: float, high: float, most: float = 3000) -> dict[str, Any]:
+    """Return a logarithmic axis with whole numbers on it: 1, 2, 5, 10, ... up to a ratio `most`."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low < 3000 else (1,)
+    steps = (1, 2, 5) if high / low < most else (1,)
     values = [step * 10.0**d for d in decades for step in steps]
     return {
         "type": "log",
@@ -85,6 +97,8 @@ def intervals(
     places = quantities.decimals(
         map(scale.apply, means), [scale.apply(i.half_width) for i in there.values()]
     )
+    rows = {name: _lines(names[name], ROW) for name in found}
+    most = 1 + max(row.count("<br>") for row in rows.values())
     traces = []
     for look, (name, i) in zip(colours.slots(found), found.items(), strict=True):
         if name not in there:
@@ -97,7 +111,7 @@ def intervals(
                 "type": "scatter",
                 "mode": "markers",
                 "x": [mean],
-                "y": [safe(names[name])],
+                "y": [rows[name]],
                 "marker": _mark(look),
                 "error_x": {
                     "type": "data",
@@ -111,9 +125,15 @@ def intervals(
                 "hovertemplate": f"{safe(name)}<br>{text}<extra></extra>",
             }
         )
-    order = [safe(names[k]) for k in found]
+    order = list(rows.values())
     axis: dict[str, Any] = {"title": {"text": scale.unit}}
-    if wide:
+    if base(metric) == "mos":
+        axis |= {
+            "range": [1, 4.6],
+            "tickvals": [*labels.OPINIONS],
+            "ticktext": [f"{n}<br>{word}" for n, word in labels.OPINIONS.items()],
+        }
+    elif wide:
         low, high = min(map(scale.apply, means)), max(map(scale.apply, means))
         axis |= _logarithmic(low / 1.4, high * 1.4)
     elif means and min(means) >= 0 and _near_zero(there.values()):
@@ -137,7 +157,7 @@ def intervals(
             "showlegend": False,
         },
         alt=f"{labels.title(metric)} with 95 % intervals: {listed}.",
-        height=110 + 30 * len(order),
+        height=110 + (16 + 14 * most) * len(order),
         half=half,
     )
 
@@ -279,44 +299,88 @@ def series(
     place: str,
     note: str,
 ) -> Plot | None:
-    """Return time series of one run each; None if none was recorded."""
+    """Return time series of one run each, below each other; None if none was recorded."""
     found = {k: series_of(run, metric, place) for k, run in runs.items()}
-    there = {k: xy for k, xy in found.items() if xy is not None}
+    there = {names[k]: xy for k, xy in found.items() if xy is not None}
     if not there:
         return None
-    unit = series_unit(runs[next(iter(there))], metric, place)
-    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in there.values()])
-    traces = []
-    for look, (name, xy) in zip(colours.slots(found), found.items(), strict=True):
-        if xy is None:
-            continue
-        x, y = thin(*xy)
-        hover = f"%{{y:.4g}} {scale.unit} at %{{x:.2f}} s"
+    looks = [
+        look
+        for look, xy in zip(colours.slots(found), found.values(), strict=True)
+        if xy is not None
+    ]
+    unit = next(series_unit(runs[k], metric, place) for k, xy in found.items() if xy is not None)
+    return courses(
+        id_, f"{labels.title(metric)} over time at {place}", metric, unit, there, looks, note
+    )
+
+
+def courses(
+    id_: str,
+    title: str,
+    metric: str,
+    unit: str,
+    lines: Mapping[str, tuple[Any, Any]],
+    looks: Sequence[int],
+    note: str,
+) -> Plot:
+    """Return times and values by name as plots below each other, on equal axes."""
+    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in lines.values()])
+    top = scale.apply(max(float(y.max()) for _, y in lines.values()))
+    middle = [float(np.median(y)) for _, y in lines.values()]
+    yaxis: dict[str, Any] = {"title": {"text": scale.unit}, "nticks": 4}
+    if style.wide(middle):
+        yaxis |= _logarithmic(scale.apply(min(m for m in middle if m > 0)) / 10, top * 1.3, 100)
+    else:
+        yaxis |= {"range": [0, top * 1.05 or 1]}
+    traces, titles = [], []
+    layout: dict[str, Any] = {}
+    most = max(150, MOST_POINTS // len(lines))
+    for at, ((name, xy), look) in enumerate(zip(lines.items(), looks, strict=True), 1):
+        number = "" if at == 1 else str(at)
+        layout[f"yaxis{number}"] = yaxis | ({"matches": "y"} if number else {})
+        x, y = thin(*xy, most)
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": safe(names[name]),
+                "name": safe(name),
                 "x": x,
                 "y": y / scale.factor,
-                "line": {**_line(look), "width": 1.3},
-                "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
+                "yaxis": f"y{number}",
+                "line": {"color": f"c{look % 8}", "width": 1.2},
+                "hovertemplate": f"%{{y:.4g}} {scale.unit} at %{{x:.2f}} s"
+                f"<extra>{safe(name)}</extra>",
             }
         )
-    yaxis: dict[str, Any] = {"title": {"text": labels.axis(metric, scale)}, "rangemode": "tozero"}
-    middle = [float(np.median(y)) for _, y in there.values()]
-    if style.wide(middle):
-        high = scale.apply(max(float(y.max()) for _, y in there.values())) * 1.3
-        yaxis = {"title": yaxis["title"], **_logarithmic(scale.apply(min(middle)) / 10, high)}
+        titles.append(
+            {
+                "text": f"<b>{safe(name)}</b>",
+                "xref": "paper",
+                "yref": f"y{number} domain",
+                "x": 0,
+                "y": 1,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+        )
     return Plot(
         id_,
-        f"{labels.title(metric)} over time" + (f" at {place}" if place else ""),
+        title,
         traces,
-        {"xaxis": {"title": {"text": "Time (s)"}}, "yaxis": yaxis, **_legend(list(names.values()))},
-        alt=f"{labels.title(metric)} over time, a line for each of {', '.join(names.values())}.",
+        {
+            **layout,
+            "xaxis": {"title": {"text": "Time (s)"}},
+            "grid": {"rows": len(lines), "columns": 1, "pattern": "coupled", "ygap": 0.3},
+            "annotations": titles if len(lines) > 1 else [],
+            "showlegend": False,
+            "margin": {"l": 60, "r": 16, "t": 24, "b": 48},
+        },
+        alt=f"{title}, a plot for each of {', '.join(lines)}.",
         caption=note
-        + " A click on a name hides its line; a double click shows it alone." * (len(traces) > 1),
-        height=420,
+        + " All have the same axes: a zoom into one is a zoom into all." * (len(lines) > 1),
+        height=72 + PANEL * max(len(lines), 2),
     )
 
 
@@ -332,6 +396,10 @@ def over(
     """Return a metric over a factor with intervals, a line for each name."""
     everything = [i.estimate for line in lines.values() for _, i in line]
     scale = labels.scale_of(metric, unit, everything)
+    across = labels.across(
+        factor, list(dict.fromkeys(x for line in lines.values() for x, _ in line))
+    )
+    texts = dict(zip(across.at, across.texts, strict=True))
     traces = []
     for look, (name, line) in zip(colours.slots(lines), lines.items(), strict=True):
         halves = [scale.apply(i.half_width) for _, i in line]
@@ -340,8 +408,9 @@ def over(
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": safe(name),
-                "x": [x for x, _ in line],
+                "x": [across.at[x] for x, _ in line],
                 "y": [scale.apply(i.estimate) for _, i in line],
+                "text": [safe(texts[x]) for x, _ in line],
                 "error_y": {
                     "type": "data",
                     "array": [h if math.isfinite(h) else 0 for h in halves],
@@ -351,26 +420,25 @@ def over(
                 },
                 "marker": _mark(look, 7),
                 "line": _line(look),
-                "hovertemplate": f"%{{x}}: %{{y:.4g}} {scale.unit}<extra>{safe(name)}</extra>",
+                "hovertemplate": f"%{{text}}: %{{y:.4g}} {scale.unit}<extra>{safe(name)}</extra>",
             }
         )
-    levels = list(dict.fromkeys(x for line in lines.values() for x, _ in line))
-    numeric = all(isinstance(x, (int, float)) for x in levels)
-    axis: dict[str, Any] = {"title": {"text": safe(factor)}, "tickvals": levels}
-    if not numeric:
-        axis |= {"type": "category"}
-    elif len(levels) > 2 and min(levels) > 0 and max(levels) / min(levels) > 7:
-        axis |= {"type": "log", "ticktext": [str(x) for x in levels]}
+    axis: dict[str, Any] = {
+        "title": {"text": safe(across.title)},
+        "tickvals": list(across.at.values()),
+        "ticktext": [_lines(text, ROW) for text in across.texts],
+        **({"type": "log"} if across.log else {}),
+    }
     # The heading says what it is; beside the axis there is room for the unit only.
     layout: dict[str, Any] = {"xaxis": axis, "yaxis": {"title": {"text": scale.unit}}}
     if everything and min(everything) >= 0:
-        layout["yaxis"]["rangemode"] = "tozero"
+        layout["yaxis"] |= {"rangemode": "nonnegative"}
     return Plot(
         id_,
         labels.title(metric),
         traces,
         {**layout, **_legend([*lines, "x" * 30] if half else list(lines))},
-        alt=f"{labels.title(metric)} over {factor}, a line for each of {', '.join(lines)}.",
+        alt=f"{labels.title(metric)} over {across.title}, a line for each of {', '.join(lines)}.",
         height=360,
         half=half,
     )

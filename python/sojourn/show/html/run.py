@@ -8,14 +8,15 @@ from typing import Any
 import pandas as pd
 
 from sojourn.metrics import base, find, view
-from sojourn.show import labels
-from sojourn.show.data import series, thin
+from sojourn.show import colours, labels
+from sojourn.show.data import series
 from sojourn.show.html import common, plots
 from sojourn.show.html.blocks import Block, Cell, Page, Plot, Section, Table, Text
 from sojourn.study import quantities
 from sojourn.study.results import Results, StoredRun
 
 _MOST_FLOWS = 100
+_MOST_WINDOWS = 8
 
 
 def page(results: Results) -> Page:
@@ -40,7 +41,7 @@ def page(results: Results) -> Page:
     shown = [c for c in summary.columns if "." not in c]
     everything = [
         [
-            Cell(c),
+            Cell(labels.title(c), sub=c),
             Cell(quantities.value(float(summary[c].iloc[0]), units.get(c, ""), c), numeric=True),
         ]
         for c in shown
@@ -102,7 +103,7 @@ def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
         scale = quantities.scale(units.get(name, ""), numbers, name)
         whole = scale.factor == 1 and all(v.is_integer() for v in numbers if math.isfinite(v))
         places = 0 if whole else quantities.decimals([scale.apply(v) for v in numbers])
-        heads.append((name, scale.unit))
+        heads.append((labels.title(name), scale.unit))
         columns.append(
             [Cell(quantities.number(scale.apply(v), places), numeric=True) for v in numbers]
         )
@@ -127,42 +128,15 @@ def _figures(run: StoredRun, place: str | None) -> list[Block]:
     return blocks
 
 
-def _windows(run: StoredRun) -> Any:
+def _windows(run: StoredRun) -> Plot | None:
     """Return the congestion windows of the first flows."""
     frame = run.table("series")
-    found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"][:8]
-    if not found:
+    found = [str(c) for c in frame.columns if base(str(c)) == "cwnd"]
+    places = [c.rpartition(".")[0] for c in found[:_MOST_WINDOWS]]
+    lines = {p: xy for p in places if (xy := series(run, "cwnd", p)) is not None}
+    if not lines:
         return None
-    places = [c.rpartition(".")[0] for c in found]
-    drawn = [plots.series("s-cwnd", {p: run}, {p: p}, "cwnd", p, "") for p in places]
-    first = next((d for d in drawn if d is not None), None)
-    if first is None:
-        return None
-    lines = [(p, xy) for p in places if (xy := series(run, "cwnd", p)) is not None]
-    scale = labels.scale_of("cwnd", "B", [float(xy[1].max()) for _, xy in lines])
-    traces = []
-    for at, (p, xy) in enumerate(lines):
-        x, y = thin(*xy)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": plots.safe(p),
-                "x": x,
-                "y": y / scale.factor,
-                "line": {"color": f"c{at % 8}", "width": 1.3},
-            }
-        )
-    layout = dict(first.layout) | {
-        "yaxis": {"title": {"text": labels.axis("cwnd", scale)}, "rangemode": "tozero"},
-        "showlegend": True,
-    }
-    return Plot(
-        "s-cwnd",
-        "Congestion windows over time",
-        traces,
-        layout,
-        alt=f"Congestion windows over time of {', '.join(p for p, _ in lines)}.",
-        caption="The first flows.",
-        height=420,
-    )
+    more = len(found) > len(places)
+    note = f"The first {len(places)} of {len(found)} flows." if more else ""
+    looks = colours.slots(lines)
+    return plots.courses("s-cwnd", "Congestion windows over time", "cwnd", "B", lines, looks, note)

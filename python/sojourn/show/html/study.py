@@ -31,8 +31,8 @@ def page(results: Results) -> Page:
                 "warning",
             )
         )
-    factors = [(f, ", ".join(map(str, table.levels(f)))) for f in table.factors]
-    lead.append(Facts(factors or [("factors", "none")]))
+    factors = [(labels.factor(f), ", ".join(map(str, table.levels(f)))) for f in table.factors]
+    lead.append(Facts(factors or [("Factors", "none")]))
     lead += common.limits(results)
     runs = f"{len(table)} runs"
     parts = [runs, f"{len(table.seeds)} seeds", common.simulated(results)]
@@ -81,7 +81,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
         for metric in metrics:
             i = _intervals_all(table, metric)
             head, cells = common.column([i], metric, table.units.get(metric, ""))
-            rows.append([Cell(metric), cells[0], Cell(head[1])])
+            rows.append([Cell(head[0]), cells[0], Cell(head[1])])
         heads: list[tuple[str, str]] = [("metric", ""), ("value", ""), ("unit", "")]
         return [Table(heads, rows), common.statistics_text(len(table.seeds), "")]
     levels = [k for k, _ in _intervals(table, metrics[0], keys)]
@@ -94,7 +94,7 @@ def _results(table: StudyTable, metrics: list[str]) -> list[Block]:
     told = "All cells met the same seeds, so their differences are compared seed by seed."
     blocks: list[Block] = [common.statistics_text(len(table.seeds), told)]
     for start in range(0, len(metrics), _COLUMNS):
-        heads, measured = [(k, "") for k in keys], []
+        heads, measured = [(labels.factor(k), "") for k in keys], []
         for metric in metrics[start : start + _COLUMNS]:
             found = [i for _, i in _intervals(table, metric, keys)]
             head, cells = common.column(found, metric, table.units.get(metric, ""))
@@ -121,8 +121,7 @@ def axes(table: StudyTable) -> tuple[str | None, list[str]]:
     numbers = [
         f
         for f in factors
-        if len(table.levels(f)) > 2
-        and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in table.levels(f))
+        if len(table.levels(f)) > 2 and labels.quantity(table.levels(f)) is not None
     ]
     across = numbers[0] if numbers else factors[-1] if len([*factors, *engines]) > 1 else None
     return across, [f for f in [*factors, *engines] if f != across]
@@ -137,14 +136,14 @@ def _figures(table: StudyTable, results: Results, metrics: list[str]) -> list[Bl
         unit = table.units.get(metric, "")
         if across is None:
             found = {str(k[0]): i for k, i in _intervals(table, metric, rest)}
-            names = labels.short_names(list(found))
+            names = labels.names(list(found))
             blocks.append(plots.intervals(f"m{at}", metric, unit, found, names))
             continue
         lines: dict[str, list[tuple[Any, Interval]]] = {}
         for key, i in _intervals(table, metric, [*rest, across]):
             lines.setdefault(", ".join(map(str, key[:-1])) or metric, []).append((key[-1], i))
         if len(lines) <= _MANY:
-            short = labels.short_names(list(lines))
+            short = labels.names(list(lines))
             named = {short[k]: v for k, v in lines.items()}
             blocks.append(plots.over(f"m{at}", metric, unit, across, named))
     blocks += _by_first(table, results, rest[0] if rest else across)
@@ -156,6 +155,6 @@ def _by_first(table: StudyTable, results: Results, factor: str | None) -> list[P
     if factor is None or len(table.factors) > 1 or len(table.levels(factor)) > 8:
         return []
     groups: dict[str, Any] = {str(x): results.runs(**{factor: x}) for x in table.levels(factor)}
-    names = labels.short_names(list(groups))
+    names = labels.names(list(groups))
     spread = plots.cdf("cdf", groups, names, "sojourn", results.bottleneck, "s")
     return [spread] if spread is not None else []
