@@ -210,7 +210,9 @@ def series(
         raise StudyError(f"no time series of {metric} at {where} was recorded")
     names = labels.names([d[0] for d in drawn])
     middle = [float(np.median(y)) for _, _, y in drawn]
-    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, _, y in drawn])
+    high = [float(np.quantile(y, 0.99)) for _, _, y in drawn]
+    wide = style.wide(middle)
+    scale = labels.scale_of(metric, unit, [min(middle)] if wide else high)
     with style.styled():
         figure = style.figure(width, 0.6 + 0.85 * len(drawn))
         panels = figure.subplots(len(drawn), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
@@ -220,9 +222,8 @@ def series(
             axes.set_title(names[name], pad=4)
             axes.margins(x=0.01)
         panels[0].set_ylim(bottom=0)
-        if style.wide(middle):
-            low = min(m for m in middle if m > 0)
-            panels[0].set_ylim(bottom=scale.apply(low) / 10)
+        if wide:
+            panels[0].set_ylim(bottom=scale.apply(min(middle)) / 10)
             for axes in panels:
                 style.logarithmic(axes, "y")
         panels[-1].set_xlabel(f"Time (s), seed {chosen}")

@@ -1,13 +1,19 @@
 "use strict";
 (async () => {
-  const unpacked = (id) => {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+  const unpacked = (text) => {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
+  for (const image of document.querySelectorAll("img[data-packed]")) {
+    const svg = await unpacked(image.dataset.packed);
+    image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  }
+  const element = (id) => document.getElementById(id);
+  if (!element("packed-library")) return;
   const library = document.createElement("script");
-  library.textContent = await unpacked("packed-library");
+  library.textContent = await unpacked(element("packed-library").textContent);
   document.head.append(library);
-  const { figures, light, dark } = JSON.parse(await unpacked("packed-data"));
+  const { figures, light, dark } = JSON.parse(await unpacked(element("packed-data").textContent));
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

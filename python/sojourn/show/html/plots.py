@@ -325,12 +325,14 @@ def courses(
     note: str,
 ) -> Plot:
     """Return times and values by name as plots below each other, on equal axes."""
-    scale = labels.scale_of(metric, unit, [float(np.quantile(y, 0.99)) for _, y in lines.values()])
-    top = scale.apply(max(float(y.max()) for _, y in lines.values()))
     middle = [float(np.median(y)) for _, y in lines.values()]
+    high = [float(np.quantile(y, 0.99)) for _, y in lines.values()]
+    wide = style.wide(middle)
+    scale = labels.scale_of(metric, unit, [min(middle)] if wide else high)
+    top = scale.apply(max(float(y.max()) for _, y in lines.values()))
     yaxis: dict[str, Any] = {"title": {"text": scale.unit}, "nticks": 4}
-    if style.wide(middle):
-        yaxis |= _logarithmic(scale.apply(min(m for m in middle if m > 0)) / 10, top * 1.3, 100)
+    if wide:
+        yaxis |= _logarithmic(scale.apply(min(middle)) / 10, top * 1.3, 100)
     else:
         yaxis |= {"range": [0, top * 1.05 or 1]}
     traces, titles = [], []

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from sojourn.show.colours import COLOURS, DARK
-from sojourn.show.html.blocks import Page, Plot
+from sojourn.show.html.blocks import Drawing, Page, Plot
 from sojourn.study.disk import replace_file
 
 
@@ -26,10 +26,14 @@ def _plotly() -> str:
     return base64.b64encode(file.read_bytes()).decode()
 
 
-def packed(value: Any) -> str:
-    """Return JSON as gzip in base64; what is not a number becomes null."""
-    text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def packed(text: str) -> str:
+    """Return a text as gzip in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def data(value: Any) -> str:
+    """Return JSON; what is not a number becomes null."""
+    return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _finite(value: Any) -> Any:
@@ -56,11 +60,6 @@ def _ticked(text: str) -> Any:
     )
 
 
-def _image(svg: str) -> str:
-    """Return a drawing as an address that holds it: as an image its names stay its own."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
 def render(page: Page) -> str:
     """Return the page as HTML."""
     environment = Environment(
@@ -68,7 +67,9 @@ def render(page: Page) -> str:
     )
     folder = files("sojourn.show.html")
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
-    plots = [b for s in page.sections for b in s.blocks if isinstance(b, Plot)]
+    blocks = [b for s in page.sections for b in s.blocks]
+    plots = [b for b in blocks if isinstance(b, Plot)]
+    script = Markup(folder.joinpath("page.js").read_text(encoding="utf-8"))  # noqa: S704
     figures = {
         p.id: {"traces": p.traces, "layout": p.layout, "height": p.height, "bar": not p.half}
         for p in plots
@@ -76,13 +77,13 @@ def render(page: Page) -> str:
     return template.render(
         page=page,
         style=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704
-        script=Markup(folder.joinpath("page.js").read_text(encoding="utf-8")),  # noqa: S704
+        script=script if any(isinstance(b, (Plot, Drawing)) for b in blocks) else None,
         plotly=_plotly() if plots else None,
-        data=packed({"figures": figures, "light": COLOURS, "dark": DARK}),
+        data=packed(data({"figures": figures, "light": COLOURS, "dark": DARK})),
         light=COLOURS,
         dark=DARK,
         ticked=_ticked,
-        image=_image,
+        packed=packed,
     )
 
 
