@@ -46,6 +46,9 @@ def test_it_fits(
         expect(figure.locator(".main-svg").first).to_be_visible()
     for drawing in page.locator("img").all():
         page.wait_for_function("image => image.naturalWidth > 0", arg=drawing.element_handle())
+    for folded in page.locator("details").all():
+        folded.locator("summary").click()
+        expect(folded.locator("pre, table").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(WIDER) == []
     assert [url for url in watched.loaded if not url.startswith("blob:")] == [files[name].as_uri()]

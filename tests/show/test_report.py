@@ -16,7 +16,7 @@ import pytest
 from sojourn import Scenario
 from sojourn.show import page_of, paper_report, report
 from sojourn.show.figures import over
-from sojourn.show.html import common, toml
+from sojourn.show.html import toml
 from sojourn.show.html.blocks import Plot, Table
 from sojourn.show.html.comparison import page as comparison_page
 from sojourn.show.html.paper import page as paper_page
@@ -214,14 +214,27 @@ def test_it_is_small(tmp_path: Path) -> None:
     assert len(render(page_of(done.results)).encode()) <= LARGEST
 
 
-def test_a_plan_that_is_too_long_is_not_on_the_page(
-    single: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "everything resolved" in render(page_of(single))
-    monkeypatch.setattr(common, "LONGEST_PLAN", 100)
-    text = render(page_of(single))
-    assert "everything resolved" not in text
-    assert "The plan of a run is too long for this page" in text
+def folded_parts(text: str) -> list[str]:
+    """What the details of a page hold."""
+    found = re.findall(r'<details data-packed="([^"]+)"', text)
+    return [gzip.decompress(base64.b64decode(part)).decode() for part in found]
+
+
+def test_folded_parts_are_packed_and_escaped(comparison: Comparison, swept: Results) -> None:
+    assert comparison.results is not None
+    plan, runs = folded_parts(render(page_of(comparison.results)))
+    assert "&#34;links&#34;" in plan
+    assert "red &lt;script&gt;alert(1)" in runs
+    assert "<script>" not in runs
+
+
+def test_a_long_table_is_folded(swept: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = folded_parts(render(page_of(swept)))
+    monkeypatch.setattr("sojourn.show.html.render.MOST_ROWS", 7)
+    text = render(page_of(swept))
+    assert "Table: 8 rows</summary>" in text
+    assert any("<th scope" in part for part in folded_parts(text))
+    assert len(folded_parts(text)) > len(before)
 
 
 def test_series_are_drawn_below_each_other(comparison: Comparison) -> None:

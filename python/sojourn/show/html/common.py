@@ -18,9 +18,6 @@ from sojourn.show.terminal import aligned
 from sojourn.stats import Interval
 from sojourn.study.results import Results
 
-LONGEST_PLAN = 200_000
-"""Characters of a plan on a page."""
-
 
 def column(
     found: Sequence[Interval], metric: str, unit_: str
@@ -66,13 +63,8 @@ def scenario_section(results: Results, extra: Sequence[Block] = ()) -> Section:
     runs = results.runs()
     if runs:
         plan = json.dumps(runs[0].about["plan"], indent=1, ensure_ascii=False)
-        if len(plan) <= LONGEST_PLAN:
-            title = "everything resolved, in nanoseconds, bytes and bits per second"
-            blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
-        else:
-            blocks.append(
-                Text("The plan of a run is too long for this page; `runs.parquet` has it.", "note")
-            )
+        title = "everything resolved, in nanoseconds, bytes and bits per second"
+        blocks.append(Code(plan, f"The first run's plan: {title}", folded=True))
     return Section("scenario", "The scenario", blocks)
 
 

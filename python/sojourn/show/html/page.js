@@ -8,6 +8,10 @@
     const svg = await unpacked(image.dataset.packed);
     image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   }
+  for (const folded of document.querySelectorAll("details[data-packed]")) {
+    const unfold = async () => folded.insertAdjacentHTML("beforeend", await unpacked(folded.dataset.packed));
+    folded.addEventListener("toggle", unfold, { once: true });
+  }
   const element = (id) => document.getElementById(id);
   if (!element("packed-library")) return;
   const library = document.createElement("script");

@@ -15,8 +15,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from sojourn.show.colours import COLOURS, DARK
-from sojourn.show.html.blocks import Drawing, Page, Plot
+from sojourn.show.html.blocks import Page, Plot
 from sojourn.study.disk import replace_file
+
+MOST_ROWS = 150
+"""Rows of a table; a longer one is folded."""
 
 
 @cache
@@ -67,9 +70,7 @@ def render(page: Page) -> str:
     )
     folder = files("sojourn.show.html")
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
-    blocks = [b for s in page.sections for b in s.blocks]
-    plots = [b for b in blocks if isinstance(b, Plot)]
-    script = Markup(folder.joinpath("page.js").read_text(encoding="utf-8"))  # noqa: S704
+    plots = [b for s in page.sections for b in s.blocks if isinstance(b, Plot)]
     figures = {
         p.id: {"traces": p.traces, "layout": p.layout, "height": p.height, "bar": not p.half}
         for p in plots
@@ -77,13 +78,14 @@ def render(page: Page) -> str:
     return template.render(
         page=page,
         style=Markup(folder.joinpath("page.css").read_text(encoding="utf-8")),  # noqa: S704
-        script=script if any(isinstance(b, (Plot, Drawing)) for b in blocks) else None,
+        script=Markup(folder.joinpath("page.js").read_text(encoding="utf-8")),  # noqa: S704
         plotly=_plotly() if plots else None,
         data=packed(data({"figures": figures, "light": COLOURS, "dark": DARK})),
         light=COLOURS,
         dark=DARK,
         ticked=_ticked,
         packed=packed,
+        most_rows=MOST_ROWS,
     )
 
 
