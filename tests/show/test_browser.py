@@ -75,3 +75,13 @@ def test_colours_follow_the_scheme(files: dict[str, Path], opened: Callable[...,
     light = text.evaluate("e => getComputedStyle(e).fill")
     page.emulate_media(color_scheme="dark")
     expect(text).not_to_have_css("fill", light)
+
+
+def test_a_finger_on_a_figure_scrolls_the_page(
+    files: dict[str, Path], opened: Callable[..., Watched]
+) -> None:
+    for touch, mode in ((False, "zoom"), (True, False)):
+        watched = opened(files["comparison"].as_uri(), has_touch=touch, is_mobile=touch)
+        figure = watched.page.locator(".plot").first
+        expect(figure.locator(".main-svg").first).to_be_attached()
+        assert figure.evaluate("figure => figure._fullLayout.dragmode") == mode

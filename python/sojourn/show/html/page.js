@@ -18,6 +18,8 @@
   library.textContent = await unpacked(element("packed-library").textContent);
   document.head.append(library);
   const { figures, light, dark } = JSON.parse(await unpacked(element("packed-data").textContent));
+  // A finger that moves over a figure scrolls the page.
+  const touch = window.matchMedia("(pointer: coarse)").matches;
   const darkness = window.matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -56,6 +58,7 @@
           margin: { l: 60, r: 16, t: 8, b: 48 },
           hoverlabel: { bgcolor: css("--soft"), bordercolor: css("--line"), font: { color: css("--ink") } },
           height: figure.height,
+          dragmode: touch ? false : "zoom",
           modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--faint") },
           ...layout,
         },
