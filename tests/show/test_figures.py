@@ -11,15 +11,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from sojourn.show import Losses, Over, figures, figures_of, labels, multipanel, style
 from sojourn.show.data import Distribution, distribution, thin
-from sojourn.study import StudyError
+from sojourn.study import Results, Study, StudyError
 from sojourn.study.names import short_names
+from tests.study.fakes import FakeEngine, scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
-    from sojourn.study import Comparison, Results
+    from sojourn.study import Comparison
 
 
 def texts_overlap(figure: Figure) -> list[tuple[str, str]]:
@@ -131,6 +132,17 @@ def test_plots_from_a_table(swept: Results) -> None:
         plot.cdf("fct", "queue")
     with pytest.raises(StudyError, match="no time series"):
         plot.series("cwnd", "queue")
+
+
+def test_three_factors_have_a_figure_for_each_level_of_the_third(tmp_path: Path) -> None:
+    study = Study(scenario(), "three").vary(
+        queue=["pfifo", "codel"], rate=[5, 10, 20], rtt=["10ms", "80ms"]
+    )
+    study.seeds(2).run(tmp_path, engine=FakeEngine())
+    drawn = figures_of(Results.open(tmp_path))
+    first = [name for name in drawn if name.startswith("sojourn-p95")]
+    assert first == ["sojourn-p95-10ms", "sojourn-p95-80ms"]
+    assert drawn["sojourn-p95-80ms"].axes[0].get_title(loc="left") == "80ms"
 
 
 def test_the_ellipse_covers(tmp_path: Path) -> None:

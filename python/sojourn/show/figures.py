@@ -301,12 +301,14 @@ def over(
     over: str,
     by: str,
     width: float = style.COLUMN,
+    title: str = "",
 ) -> Figure:
     """Return a metric over a factor with 95 % intervals, a line for each level of another."""
     with style.styled():
         figure = style.figure(width, 2.5)
         axes = figure.add_subplot()
         draw_over(axes, table, metric, over, by)
+        axes.set_title(title)
         style.legend_above(figure, axes)
     return figure
 

@@ -1,4 +1,4 @@
-"""Names short enough for a figure, axis titles with units, alternative texts."""
+"""Names for figures: of queues, factors and metrics, with units."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
 from sojourn.study.names import short_names
-
-__all__ = [
-    "OPINIONS",
-    "Across",
-    "across",
-    "axis",
-    "factor",
-    "names",
-    "quantity",
-    "scale_of",
-    "title",
-    "wrap",
-]
 
 LONGEST = 30
 """Characters of a name with all its parameters in a figure."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice, product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,11 +22,14 @@ from sojourn.study import disk
 from sojourn.study.across import AcrossEngines
 from sojourn.study.comparison import Comparison
 from sojourn.study.errors import ResultsError, StudyError
+from sojourn.study.names import in_words
 from sojourn.study.question import asked
 from sojourn.study.results import Results
 
 REPORT = "report.html"
 FIGURES = "figures"
+MOST_CELLS = 12
+"""Figures of one metric in a study of more than two factors."""
 
 
 def page_of(results: Results) -> Page:
@@ -67,6 +72,14 @@ def figures_of(results: Results) -> dict[str, Figure]:
                 attempt(f"{name}-box", partial(figures.box, table, metric, first))
         elif len(rest) == 1:
             attempt(name, partial(figures.over, table, metric, across, rest[0]))
+        elif metric == metrics[0]:  # the one asked for, in the cells of the other factors
+            levels = product(*(table.levels(factor) for factor in rest[1:]))
+            for cell in islice((dict(zip(rest[1:], x, strict=True)) for x in levels), MOST_CELLS):
+                told = in_words(cell)
+                draw = partial(
+                    figures.over, table.select(cell), metric, across, rest[0], title=told
+                )
+                attempt("-".join([name, *re.findall(r"[\w.]+", told)]), draw)
     if {*view("tradeoff")} <= set(table.metrics) and len(table.factors) == 1:
         attempt("delay-goodput", lambda: figures.tradeoff(table, by=first))
     return found
