@@ -1,12 +1,10 @@
-//! Captures of links: an observer of the network.
+//! Captures of links.
 
-use crate::load::{Cargo, frame, tcp_view};
+use crate::load::{Cargo, frame};
 use crate::pcap::Capture;
-use sojourn_link::{Event, Observer};
 use sojourn_network::Seen;
 use sojourn_plan::Plan;
-use sojourn_queue::TcpView;
-use sojourn_units::{EPOCH, Nanos};
+use sojourn_units::Nanos;
 
 /// The captures of a run, by link.
 #[derive(Clone, Debug)]
@@ -32,18 +30,11 @@ impl Captures {
         let bytes = |&link: &usize| self.0[link].take().map_or_else(Vec::new, Capture::into_bytes);
         links.iter().map(bytes).collect()
     }
-}
 
-impl Observer<Seen<'_, Cargo>> for Captures {
-    fn on_event(&mut self, at: Nanos, seen: &Seen<'_, Cargo>, event: Event) {
-        if event == Event::Departed
-            && let Some(capture) = &mut self.0[seen.link as usize]
-        {
-            capture.add(at - EPOCH, &frame(seen.packet, seen.body));
+    /// Adds a packet whose transmission begins, if its link is captured.
+    pub fn add(&mut self, at: Nanos, seen: &Seen<'_, Cargo>) {
+        if let Some(capture) = &mut self.0[seen.link as usize] {
+            capture.add(at, &frame(seen.packet, seen.body));
         }
-    }
-
-    fn tcp(&self, seen: &Seen<'_, Cargo>) -> Option<TcpView> {
-        tcp_view(seen.packet, seen.body)
     }
 }

@@ -61,14 +61,17 @@ struct Ticks {
     change: Nanos,
     reading: Nanos,
     step: Nanos,
+    /// Where the caller wants to go on later.
+    pause: Nanos,
     next: Nanos,
 }
 
 impl Ticks {
     fn schedule(&mut self, end: Nanos) {
-        self.next = [self.sample, self.audit, self.change, self.reading, self.step, end]
-            .into_iter()
-            .fold(self.warmup, Nanos::min);
+        self.next =
+            [self.sample, self.audit, self.change, self.reading, self.step, self.pause, end]
+                .into_iter()
+                .fold(self.warmup, Nanos::min);
     }
 }
 
@@ -91,6 +94,7 @@ impl<'a> Engine<'a> {
             change: world.net.next_change().unwrap_or(NEVER),
             reading: world.next_reading(),
             step: EPOCH,
+            pause: NEVER,
             next: EPOCH,
         };
         ticks.schedule(end);
@@ -114,6 +118,30 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// If the books do not balance, or time stands still.
     pub fn run(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<(), RunError> {
+        self.process(progress)?;
+        self.audit()?;
+        Ok(())
+    }
+
+    /// Processes the events before this time since the start, which may be one of the past.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_until(&mut self, until: Nanos) -> Result<(), RunError> {
+        let pause = EPOCH.saturating_add(until);
+        if self.complete || pause <= self.world.now {
+            return Ok(());
+        }
+        self.ticks.pause = pause;
+        self.ticks.schedule(self.end);
+        self.process(&mut |_| Control::Continue)?;
+        if self.complete {
+            self.audit()?;
+        }
+        Ok(())
+    }
+
+    fn process(&mut self, progress: &mut dyn FnMut(Progress) -> Control) -> Result<(), RunError> {
         let mut quota = EVENTS_A_STEP;
         loop {
             let link = self.world.net.due.first();
@@ -148,7 +176,6 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        self.audit()?;
         Ok(())
     }
 
@@ -199,6 +226,10 @@ impl<'a> Engine<'a> {
         if now == self.ticks.step || over {
             self.ticks.step += plan.duration.div_ceil(STEPS);
             over |= progress(self.progress()) == Control::Stop;
+        }
+        if now == self.ticks.pause {
+            self.ticks.pause = NEVER;
+            over = true;
         }
         self.ticks.schedule(self.end);
         Ok(over)

@@ -1,6 +1,6 @@
 //! The simulator: virtual time, hosts, traffic, probes.
 //!
-//! [`run`] takes a plan and a seed and gives a [`Record`]. See [`engine`] for the order of events.
+//! [`run`] takes a plan and a seed and gives a [`Record`]; [`Stepwise`] does so in steps. See [`engine`] for the order of events.
 //!
 //! The engine knows no application. [`world`] holds the services that applications use, and
 //! [`engine`] tells each of them ([`app::App`]) when its timer is due and what happened to its
@@ -16,18 +16,22 @@ mod engine;
 mod flow_report;
 mod load;
 mod monitor;
+mod observers;
 mod pcap;
 mod progress;
 mod report;
 mod schedule;
 mod series;
 pub mod server;
+mod stepwise;
 mod world;
 
 pub use apps::store;
+pub use observers::PacketEvent;
 pub use progress::{Control, Progress, RunError};
 pub use sojourn_network::{Options, Record};
 use sojourn_plan::Plan;
+pub use stepwise::Stepwise;
 
 /// Runs a plan with a seed. `progress` is called now and then, as simulated time and events decide.
 ///
@@ -38,13 +42,17 @@ pub fn run(
     seed: u64,
     progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Record, RunError> {
-    let options = Options {
+    run_with(plan, seed, options(plan), progress)
+}
+
+/// The options that a plan asks for.
+fn options(plan: &Plan) -> Options {
+    Options {
         trace: plan.observe.trace_hash,
         probes: true,
         monitor: plan.observe.monitor,
         adjustable: false,
-    };
-    run_with(plan, seed, options, progress)
+    }
 }
 
 /// [`run`] with other options than the plan's, for benchmarks.

@@ -26,7 +26,7 @@ pub fn record(engine: Engine) -> Record {
         append_times(&mut distributions, place, metric, values);
     }
     let observe = &world.plan.observe;
-    let captures: &mut Captures = &mut world.net.observer;
+    let captures: &mut Captures = &mut world.net.observer.captures;
     Record {
         summary,
         flows,

@@ -19,8 +19,8 @@ pub use flow::Flow;
 pub use hash::hash;
 pub use timers::{NEVER, Timer};
 
-use crate::captures::Captures;
 use crate::load::Cargo;
+use crate::observers::Observers;
 use connections::Connections;
 use controller::Controller;
 use sojourn_link::Medium;
@@ -39,7 +39,7 @@ pub struct World<'a> {
     /// The time.
     pub now: Nanos,
     /// Links and packets.
-    pub net: Network<Cargo, Captures>,
+    pub net: Network<Cargo, Observers>,
     /// Timers of applications and connections.
     pub timers: Timers,
     /// All flows, group by group. A flow's number is its application's.
@@ -61,7 +61,7 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     /// The world of a valid plan at its beginning, without flows.
     pub fn new(plan: &'a Plan, seed: u64, options: Options) -> Self {
-        let mut net = Network::new(plan, seed, options, Captures::new(plan));
+        let mut net = Network::new(plan, seed, options, Observers::new(plan));
         plan.observe.capture.iter().for_each(|&link| net.observe_link(link));
         let flows = plan.groups.iter().map(|group| group.count as usize).sum();
         net.accounts.reserve_exact(2 * flows);

@@ -1,0 +1,153 @@
+//! Changes to a resolved plan by the texts of a few values, as controls of a page make them.
+//!
+//! Names, templates and files are resolved already: an edit names links and groups by their numbers, and
+//! its texts are read by the same tables as those of a scenario.
+
+use crate::{Path, Plan, PlanError, PlanErrors, at};
+use serde::Deserialize;
+use sojourn_queue::Device;
+use sojourn_units::quantity::{parse_rate, parse_time};
+use sojourn_units::{MILLISECOND, Nanos, Rate, quantity_error};
+
+/// Changes to a plan. What is absent stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Edits {
+    /// Length of the run. The warm-up keeps its share of it, in whole milliseconds.
+    pub duration: Option<String>,
+    /// Changes to links.
+    pub links: Vec<LinkEdit>,
+    /// Round-trip times of links and their other directions.
+    pub paths: Vec<PathEdit>,
+    /// Numbers of flows.
+    pub groups: Vec<GroupEdit>,
+}
+
+/// Changes to one direction of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkEdit {
+    /// Its number.
+    pub link: usize,
+    /// Its rate.
+    #[serde(default)]
+    pub rate: Option<String>,
+    /// Its queue. Defaults may depend on the rate: an edit of the rate repeats the queue's text.
+    #[serde(default)]
+    pub queue: Option<String>,
+}
+
+/// The round-trip time of two directions of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathEdit {
+    /// The number of one direction.
+    pub there: usize,
+    /// The number of the other.
+    pub back: usize,
+    /// The sum of their delays; each direction keeps its share.
+    pub rtt: String,
+}
+
+/// A change to a group of flows.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupEdit {
+    /// Its number.
+    pub group: usize,
+    /// Flows, or Web sessions. They use the pairs of nodes that the plan has.
+    pub count: u32,
+}
+
+/// The warm-up of a run of another length: the same share, in whole milliseconds.
+pub fn scaled_warmup(warmup: Nanos, before: Nanos, duration: Nanos) -> Nanos {
+    let share = u128::from(warmup) * u128::from(duration) / u128::from(before.max(1));
+    let whole = share / u128::from(MILLISECOND) * u128::from(MILLISECOND);
+    Nanos::try_from(whole).unwrap_or(Nanos::MAX)
+}
+
+/// The delays of two directions with the sum `rtt`, in the shares of before; equal ones if there was
+/// none.
+pub fn shared_delays(rtt: Nanos, before: (Nanos, Nanos)) -> (Nanos, Nanos) {
+    let sum = u128::from(before.0) + u128::from(before.1);
+    let there = match sum {
+        0 => rtt / 2,
+        _ => (u128::from(rtt) * u128::from(before.0) / sum) as Nanos,
+    };
+    (there, rtt - there)
+}
+
+impl Plan {
+    /// Makes changes. The result is not validated.
+    ///
+    /// # Errors
+    /// The first text that cannot be read, or number that the plan does not have, with its place among
+    /// the edits. The plan may have some of the changes then.
+    pub fn edit(&mut self, edits: &Edits) -> Result<(), PlanErrors> {
+        if let Some(text) = &edits.duration {
+            let duration = time(at!["duration"], text)?;
+            self.warmup = scaled_warmup(self.warmup, self.duration, duration);
+            self.duration = duration;
+        }
+        for (i, edit) in edits.links.iter().enumerate() {
+            self.edit_link(&at!["links", i], edit)?;
+        }
+        for (i, edit) in edits.paths.iter().enumerate() {
+            self.edit_path(&at!["paths", i], edit)?;
+        }
+        for (i, edit) in edits.groups.iter().enumerate() {
+            let at = at!["groups", i, "group"];
+            exists(at, "group", edit.group, self.groups.len())?;
+            self.groups[edit.group].count = edit.count;
+        }
+        Ok(())
+    }
+
+    fn edit_link(&mut self, at: &Path, edit: &LinkEdit) -> Result<(), PlanErrors> {
+        exists(at.join("link"), "link", edit.link, self.links.len())?;
+        let params = &mut self.links[edit.link].params;
+        if let Some(text) = &edit.rate {
+            let at = at.join("rate");
+            if params.trace.is_some() {
+                return Err(PlanError::new(at, "the link's rate follows a trace").into());
+            }
+            params.rate = Some(rate(at, text)?);
+        }
+        if let Some(text) = &edit.queue {
+            let rate = params.rate.or_else(|| params.trace.as_ref().map(sojourn_link::Trace::mean));
+            let device = Device { rate, ..Device::default() };
+            let queue = sojourn_queue::Params::parse(text, &device);
+            params.queue = queue.map_err(|e| PlanError::new(at.join("queue"), e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn edit_path(&mut self, at: &Path, edit: &PathEdit) -> Result<(), PlanErrors> {
+        exists(at.join("there"), "link", edit.there, self.links.len())?;
+        exists(at.join("back"), "link", edit.back, self.links.len())?;
+        let rtt = time(at.join("rtt"), &edit.rtt)?;
+        let before = [edit.there, edit.back].map(|link| self.links[link].params.delay);
+        let (there, back) = shared_delays(rtt, before.into());
+        self.links[edit.there].params.delay = there;
+        self.links[edit.back].params.delay = back;
+        Ok(())
+    }
+}
+
+fn exists(at: Path, what: &str, number: usize, count: usize) -> Result<(), PlanError> {
+    if number < count {
+        return Ok(());
+    }
+    Err(PlanError::new(at, format!("there is no {what} {number}: there are {count}")))
+}
+
+fn time(at: Path, text: &str) -> Result<Nanos, PlanError> {
+    parse_time(text)
+        .map_err(|e| PlanError::new(at, quantity_error(text, &e, "a time", "5ms").message))
+}
+
+fn rate(at: Path, text: &str) -> Result<Rate, PlanError> {
+    parse_rate(text).map_err(|e| {
+        PlanError::new(at, quantity_error(text, &e, "a rate above zero", "10mbit").message)
+    })
+}

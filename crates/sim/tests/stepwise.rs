@@ -1,0 +1,75 @@
+//! A run in steps is the run at once, and its log has what happens to packets.
+
+use crate::common::*;
+use crate::plans::dumbbells;
+use proptest::prelude::*;
+use sojourn_link::Event;
+use sojourn_plan::Plan;
+use sojourn_sim::{Record, Stepwise};
+use sojourn_units::SECOND;
+
+fn in_steps(plan: &Plan, seed: u64, steps: &[u64]) -> Record {
+    let mut run = Stepwise::new(plan, seed, &plan.observe.bottleneck.links).unwrap();
+    for &step in steps {
+        run.advance(run.now() + step).unwrap();
+    }
+    run.advance(plan.duration).unwrap();
+    run.into_record()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+    #[test]
+    fn steps_change_nothing(
+        plan in dumbbells(),
+        seed: u64,
+        steps in prop::collection::vec(0..SECOND, 0..20),
+    ) {
+        let whole = run(&plan, seed).unwrap();
+        let stepped = in_steps(&plan, seed, &steps);
+        prop_assert!(stepped.complete);
+        prop_assert_eq!(format!("{whole:?}"), format!("{stepped:?}"));
+    }
+}
+
+fn full_queue() -> Plan {
+    let net = Dumbbell::new(1, 10_000_000, 20 * MS, "pfifo limit 20p");
+    net.group("bulk", 2, tcp("cubic"), "bulk").seconds(0, 5).plan
+}
+
+#[test]
+fn a_step_ends_at_its_time() {
+    let plan = full_queue();
+    let mut run = Stepwise::new(&plan, 1, &[0]).unwrap();
+    run.advance(1500 * MS).unwrap();
+    assert_eq!(run.now(), 1500 * MS);
+    assert!(!run.is_complete());
+    run.advance(100 * MS).unwrap();
+    assert_eq!(run.now(), 1500 * MS, "time does not go back");
+    run.advance(u64::MAX).unwrap();
+    assert_eq!(run.now(), plan.duration);
+    assert!(run.is_complete());
+}
+
+#[test]
+fn the_log_has_every_packet_of_the_link() {
+    let plan = full_queue();
+    let mut run = Stepwise::new(&plan, 1, &[0]).unwrap();
+    let mut log = Vec::new();
+    for end in (0..=50).map(|i| i * 100 * MS) {
+        run.advance(end).unwrap();
+        let events = run.take_log();
+        assert!(events.iter().all(|event| event.at <= end));
+        log.extend(events);
+    }
+    let count = |wanted: fn(Event) -> bool| log.iter().filter(|e| wanted(e.event)).count() as f64;
+    let record = run.into_record();
+    let dropped = count(|event| matches!(event, Event::Dropped { .. }));
+    assert!(dropped > 0.0);
+    assert_eq!(real(&record.queues, "drops", 0), dropped);
+    let (offered, departed) =
+        (count(|event| event == Event::Offered), count(|event| event == Event::Departed));
+    assert!(offered >= dropped + departed);
+    assert!(offered <= dropped + departed + 20.0, "no more than the queue holds");
+    assert!(log.iter().all(|event| event.link == 0 && event.direction % 2 == 0));
+}
