@@ -80,6 +80,23 @@ linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machine
 	@$(BIN)/python packaging/linux/wheel.py --out dist
 	@ls dist/sojourn_linux-*.whl
 
+# The engine in browsers. `wasm-opt` makes the module a little smaller where it is installed.
+WASM := build/wasm
+WASM_TARGET := wasm32-unknown-unknown
+.PHONY: wasm
+wasm: $(WASM)/sojourn.wasm ## the engine as a WebAssembly module with its script, in build/wasm
+
+$(WASM)/sojourn.wasm: $(ENGINE) crates/wasm/sojourn.js .ci/needs
+	@.ci/needs --wasm
+	@echo "building the engine as WebAssembly (some minutes the first time)"
+	@cargo build --quiet --locked --package sojourn-wasm --profile wasm --target $(WASM_TARGET)
+	@mkdir -p $(WASM)
+	@cp target/$(WASM_TARGET)/wasm/sojourn_wasm.wasm $@.new
+	@if command -v wasm-opt >/dev/null; then wasm-opt -O3 --all-features $@.new -o $@.new; fi
+	@cp crates/wasm/sojourn.js $(WASM)/
+	@mv $@.new $@
+	@echo "$@: $$(wc -c <$@) bytes, $$(gzip -9c $@ | wc -c) compressed"
+
 # Checks
 
 # Every file by name: `cargo fmt` does not see modules that a macro declares (crates/queue/src/lib.rs).

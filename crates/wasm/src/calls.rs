@@ -1,0 +1,124 @@
+//! The calls of the module: JSON in, JSON out, errors as JSON too.
+
+use crate::outcome;
+use self_cell::self_cell;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use sojourn_plan::{Edits, Plan};
+use sojourn_sim::{Control, Stepwise};
+use sojourn_units::Nanos;
+
+/// A run until its record is taken.
+type Running<'a> = Option<Stepwise<'a>>;
+
+self_cell!(
+    struct Started {
+        owner: Plan,
+        #[covariant]
+        dependent: Running,
+    }
+);
+
+/// A run that its caller advances.
+pub struct Session(Started);
+
+/// What a run begins with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    plan: Plan,
+    seed: u64,
+    /// Numbers of the links whose packets are logged.
+    #[serde(default)]
+    log: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    plan: Plan,
+    edits: Edits,
+}
+
+fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Value> {
+    serde_json::from_slice(text).map_err(|e| outcome::error(&format!("cannot be read: {e}")))
+}
+
+fn read_start(text: &[u8]) -> Result<Start, Value> {
+    let start: Start = read(text)?;
+    if !start.plan.sources.is_empty() {
+        return Err(outcome::error("a policy of your own needs Python, which this module has not"));
+    }
+    if let Some(link) = start.log.iter().find(|&&link| link >= start.plan.links.len()) {
+        return Err(outcome::error(&format!("the plan has no link {link}")));
+    }
+    Ok(start)
+}
+
+/// Runs `{"plan", "seed"}` to its end, and returns the record.
+///
+/// # Errors
+/// What is wrong with the plan.
+pub fn run(text: &[u8]) -> Result<Value, Value> {
+    let Start { plan, seed, .. } = read_start(text)?;
+    let record = sojourn_sim::run(&plan, seed, &mut |_| Control::Continue);
+    record.map(|record| outcome::record(&record)).map_err(|e| outcome::run_error(&e))
+}
+
+/// Makes the changes of `{"plan", "edits"}`, and returns the valid plan with them.
+///
+/// # Errors
+/// What is wrong with the edits, or with the plan that they make.
+pub fn edit(text: &[u8]) -> Result<Value, Value> {
+    let Change { mut plan, edits } = read(text)?;
+    plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
+    Ok(json!(plan))
+}
+
+/// Returns the disciplines with their words, as the tables of parameters declare them.
+pub fn queues() -> Value {
+    json!(sojourn_queue::tables())
+}
+
+impl Session {
+    /// Begins `{"plan", "seed", "log"}`.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn open(text: &[u8]) -> Result<Self, Value> {
+        let Start { plan, seed, log } = read_start(text)?;
+        let started = Started::try_new(plan, |plan| Stepwise::new(plan, seed, &log).map(Some));
+        started.map(Self).map_err(|e| outcome::run_error(&e))
+    }
+
+    /// Runs all events before `until`, and returns the packets that were logged on the way.
+    ///
+    /// # Errors
+    /// What the simulator finds wrong with itself.
+    pub fn advance(&mut self, until: Nanos) -> Result<Value, Value> {
+        self.0.with_dependent_mut(|_, run| {
+            let run = run.as_mut().ok_or_else(over)?;
+            run.advance(until).map_err(|e| outcome::run_error(&e))?;
+            Ok(json!({
+                "now": run.now(),
+                "complete": run.is_complete(),
+                "events": run.events(),
+                "packets": outcome::packets(&run.take_log()),
+            }))
+        })
+    }
+
+    /// Ends the run, and returns the record of what was measured until now.
+    ///
+    /// # Errors
+    /// If the run has ended.
+    pub fn record(&mut self) -> Result<Value, Value> {
+        let run = self.0.with_dependent_mut(|_, run| run.take()).ok_or_else(over)?;
+        Ok(outcome::record(&run.into_record()))
+    }
+}
+
+fn over() -> Value {
+    outcome::error("the run has ended")
+}

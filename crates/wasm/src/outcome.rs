@@ -1,0 +1,86 @@
+//! What goes out, as JSON.
+
+use serde_json::{Value, json};
+use sojourn_link::Event;
+use sojourn_measure::{Table, Values};
+use sojourn_plan::PlanErrors;
+use sojourn_sim::{PacketEvent, Record, RunError};
+
+/// A table as a list of columns: name, unit, values. A number that was not measured is null.
+fn columns(table: &Table) -> Value {
+    let column = |column: &sojourn_measure::Column| {
+        let values = match &column.values {
+            Values::Real(values) => json!(values),
+            Values::Integer(values) => json!(values),
+            Values::Text(values) => json!(values),
+            Values::Bool(values) => json!(values),
+        };
+        json!([column.name, column.unit, values])
+    };
+    table.columns.iter().map(column).collect()
+}
+
+/// What a run leaves behind.
+pub fn record(record: &Record) -> Value {
+    json!({
+        "trace_hash": format!("{:032x}", record.trace_hash),
+        "events": record.events,
+        "complete": record.complete,
+        "reached": record.reached,
+        "tables": {
+            "summary": columns(&record.summary),
+            "flows": columns(&record.flows),
+            "queues": columns(&record.queues),
+            "series": columns(&record.series),
+            "distributions": columns(&record.distributions),
+            "flow_series": columns(&record.flow_series),
+        },
+    })
+}
+
+fn name(event: Event) -> &'static str {
+    match event {
+        Event::Offered => "offered",
+        Event::Dropped { .. } => "dropped",
+        Event::Marked(_) => "marked",
+        Event::Departed => "departed",
+        Event::Abandoned => "abandoned",
+        Event::Lost => "lost",
+        Event::Duplicated => "duplicated",
+        Event::Corrupted(_) => "corrupted",
+        Event::Delivered => "delivered",
+    }
+}
+
+/// Events of packets as columns.
+pub fn packets(events: &[PacketEvent]) -> Value {
+    let column = |get: fn(&PacketEvent) -> Value| events.iter().map(get).collect::<Value>();
+    json!({
+        "at": column(|e| e.at.into()),
+        "link": column(|e| e.link.into()),
+        "packet": column(|e| e.packet.into()),
+        "direction": column(|e| e.direction.into()),
+        "length": column(|e| e.length.into()),
+        "event": column(|e| name(e.event).into()),
+    })
+}
+
+/// An error: what it says, and of a plan each problem with its place.
+pub fn error(message: &str) -> Value {
+    json!({ "message": message, "problems": [] })
+}
+
+/// Everything that is wrong with a plan or with edits.
+pub fn plan_errors(errors: &PlanErrors) -> Value {
+    let problem = |e: &sojourn_plan::PlanError| json!([e.at.to_string(), e.message]);
+    let problems: Value = errors.0.iter().map(problem).collect();
+    json!({ "message": errors.to_string(), "problems": problems })
+}
+
+/// Why there is no record.
+pub fn run_error(found: &RunError) -> Value {
+    match found {
+        RunError::Plan(errors) => plan_errors(errors),
+        other => error(&other.to_string()),
+    }
+}
