@@ -1,0 +1,28 @@
+// Makes calls of the engine: a line of JSON for each, and a line for each answer.
+// node calls.js FOLDER CALLS
+//
+// A call is [name, argument, ...]; `steps` opens a run, advances it in equal steps and takes its record.
+const { readFileSync, writeSync } = require("node:fs");
+const { Engine } = require(`${process.argv[2]}/sojourn.js`);
+
+function steps(engine, plan, seed, count) {
+  engine.open(plan, seed, plan.observe.bottleneck.links);
+  const parts = [];
+  for (let i = 1; i <= count; i++) parts.push(engine.advance((plan.duration * i) / count));
+  return { parts, record: engine.record() };
+}
+
+function answer(engine, [name, ...rest]) {
+  try {
+    return { value: name === "steps" ? steps(engine, ...rest) : engine[name](...rest) };
+  } catch (error) {
+    return { error: error.message, problems: error.problems ?? null };
+  }
+}
+
+(async () => {
+  const engine = await Engine.load(readFileSync(`${process.argv[2]}/sojourn.wasm`));
+  for (const line of readFileSync(process.argv[3], "utf8").split("\n").filter(Boolean)) {
+    writeSync(1, `${JSON.stringify(answer(engine, JSON.parse(line)))}\n`);
+  }
+})();

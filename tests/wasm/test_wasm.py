@@ -1,0 +1,192 @@
+"""The engine as WebAssembly computes what the native one computes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn import _core
+from sojourn.play import controls
+from sojourn.play.state import State
+from sojourn.scenario import Scenario
+from sojourn.scenario.engine import ASKED, TABLES, values_of
+
+Json = dict[str, Any]
+Calls = Callable[[Iterable[list[Any]]], list[Json]]
+
+pytestmark = [pytest.mark.needs("node"), pytest.mark.needs("cargo"), pytest.mark.needs("make")]
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def module(root: Path) -> Path:
+    """The folder with module and script."""
+    needs = subprocess.run(
+        [root / ".ci" / "needs", "--wasm"], cwd=root, check=False, capture_output=True, text=True
+    )
+    if needs.returncode:
+        pytest.skip(f"not installed: {needs.stderr.strip()}")
+    # Workers build one after another; all but the first find nothing to do.
+    with (root / "target" / "wasm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "--no-print-directory", "wasm"], cwd=root, check=True)
+    return root / "build" / "wasm"
+
+
+@pytest.fixture
+def calls(module: Path, tmp_path: Path) -> Calls:
+    """Calls the module in Node."""
+
+    def made(wanted: Iterable[list[Any]]) -> list[Json]:
+        lines = tmp_path / "calls.jsonl"
+        lines.write_text("".join(json.dumps(call) + "\n" for call in wanted), encoding="utf-8")
+        done = subprocess.run(
+            ["node", HERE / "calls.js", module, lines], capture_output=True, text=True, check=True
+        )
+        # JavaScript has one kind of number, and writes large ones with the digits that it needs.
+        return [json.loads(line, parse_int=float) for line in done.stdout.splitlines()]
+
+    return made
+
+
+def native(plan: Json, seed: int) -> Json:
+    """The native record, as JSON has it."""
+    record = _core.simulate(json.dumps(plan), seed)
+    tables = {
+        name: [[column[0], column[1], _plain(values_of(column))] for column in record.table(name)]
+        for name in (*TABLES, *ASKED)
+    }
+    return {
+        "trace_hash": record.trace_hash,
+        "events": record.events,
+        "complete": record.complete,
+        "reached": record.reached,
+        "tables": tables,
+    }
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    return [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+
+
+def random_plans(root: Path, count: int, seed: int) -> list[Json]:
+    """Plans of the engine's own generator."""
+    command = ["cargo", "run", "--quiet", "--locked", "--package", "sojourn-sim"]
+    command += ["--example", "random_plans", "--", str(count), str(seed)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("count", [50, pytest.param(1000, marks=pytest.mark.slow)])
+def test_random_plans_are_the_same_runs(root: Path, calls: Calls, count: int) -> None:
+    plans = random_plans(root, count, seed=count)
+    assert len(plans) == count
+    answers = calls(["run", plan, seed] for seed, plan in enumerate(plans))
+    hashes = set()
+    for seed, (plan, answer) in enumerate(zip(plans, answers, strict=True)):
+        expected = native(plan, seed)
+        assert answer.get("value") == expected, (seed, answer.get("error"))
+        hashes.add(expected["trace_hash"])
+    assert len(hashes) > 0.9 * count
+
+
+def short(path: Path) -> Json:
+    """The plan of an example, with a second after its warm-up."""
+    scenario = Scenario.load(path)
+    plan = scenario.plan()
+    length = min(plan["duration"], plan["warmup"] + 10**9) // 10**6
+    return scenario.replace({"duration": f"{length}ms", "observe.trace_hash": True}).plan()
+
+
+def test_examples_are_the_same_runs(examples: list[Path], calls: Calls) -> None:
+    plans = {path.name: short(path) for path in examples}
+    own = {name for name, plan in plans.items() if plan.get("sources")}
+    answers = calls(["run", plan, 7] for plan in plans.values())
+    for (name, plan), answer in zip(plans.items(), answers, strict=True):
+        if name in own:
+            assert "needs Python" in answer["error"]
+        else:
+            assert answer.get("value") == native(plan, 7), (name, answer.get("error"))
+    assert len(plans) - len(own) > 10
+
+
+def home() -> Scenario:
+    return State.home().scenario
+
+
+def test_a_run_in_steps_is_the_run_at_once(calls: Calls) -> None:
+    plan = home().plan()
+    whole, stepped = (
+        answer["value"] for answer in calls([["run", plan, 1], ["steps", plan, 1, 25]])
+    )
+    assert stepped["record"] == whole
+    parts = stepped["parts"]
+    assert [part["now"] for part in parts] == [plan["duration"] * i // 25 for i in range(1, 26)]
+    assert [part["complete"] for part in parts] == [False] * 24 + [True]
+    events = [event for part in parts for event in part["packets"]["event"]]
+    queues = {name: values for name, _, values in whole["tables"]["queues"]}
+    assert queues["link"][0] == "uplink"
+    assert events.count("offered") >= events.count("departed") > 10_000
+    directions = {d for part in parts for d in part["packets"]["direction"]}
+    assert directions == {0, 2, 4, 6, 8}, "four uploads and a call, forwards"
+
+
+def test_edits_make_the_plan_that_the_controls_make(calls: Calls) -> None:
+    state = State.home()
+    before = state.scenario.plan()
+    changes = controls.Changes(
+        rate="7mbit", rtt="45ms", duration="25s", counts={"0": 9}, queue="codel limit 300p"
+    )
+    wanted = controls.apply(state, changes).scenario.plan()
+    links = [
+        {"link": 0, "rate": "7mbit", "queue": "codel limit 300p"},
+        {"link": 1, "rate": "7mbit"},
+    ]
+    edits = {
+        "duration": "25s",
+        "links": links,
+        "paths": [{"there": 0, "back": 1, "rtt": "45ms"}],
+        "groups": [{"group": 0, "count": 9}],
+    }
+    [answer] = calls([["edit", before, edits]])
+    assert answer["value"] == wanted
+
+
+def test_mistakes_are_told(calls: Calls) -> None:
+    plan = home().plan()
+    text, number, invalid, closed, beyond, kept = calls(
+        [
+            ["edit", plan, {"links": [{"link": 0, "queue": "fq_codle"}]}],
+            ["edit", plan, {"links": [{"link": 9}]}],
+            ["edit", plan, {"duration": "0s"}],
+            ["record"],
+            ["open", plan, 1, [17]],
+            ["run", plan, 1],
+        ]
+    )
+    assert text["problems"][0][0] == "links[0].queue"
+    assert "did you mean `fq_codel`?" in text["error"]
+    assert "there is no link 9" in number["error"]
+    assert invalid["problems"]
+    assert closed["error"] == "no run is open"
+    assert beyond["error"] == "the plan has no link 17"
+    assert kept["value"]["complete"], "a mistake leaves the module whole"
+
+
+def test_the_module_is_small(module: Path) -> None:
+    done = subprocess.run(["gzip", "-9c", module / "sojourn.wasm"], capture_output=True, check=True)
+    assert 100_000 < len(done.stdout) < 3_000_000
+
+
+def test_the_words_of_queues_are_the_engine_s(calls: Calls) -> None:
+    [answer] = calls([["queues"]])
+    assert answer["value"] == json.loads(_core.describe())["queue"]
