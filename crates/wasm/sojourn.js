@@ -60,6 +60,16 @@ class Engine {
     return this.#call("edit", { plan, edits });
   }
 
+  /** Name, words as pairs, and warnings of a queue's text, on a link of this rate in bit/s. */
+  readQueue(text, rate = null) {
+    return this.#call("read_queue", { text, rate });
+  }
+
+  /** A queue's text with other words, given as pairs; null removes a word. */
+  rewriteQueue(text, words) {
+    return this.#call("rewrite_queue", { text, words });
+  }
+
   /** All queue disciplines with their words. */
   queues() {
     return this.#call("queues");

@@ -190,3 +190,22 @@ def test_the_module_is_small(module: Path) -> None:
 def test_the_words_of_queues_are_the_engine_s(calls: Calls) -> None:
     [answer] = calls([["queues"]])
     assert answer["value"] == json.loads(_core.describe())["queue"]
+
+
+def test_words_of_a_queue_are_read_and_set(calls: Calls) -> None:
+    read, rewritten, wrong, unknown = calls(
+        [
+            ["readQueue", "fq_codel limit 300p noecn", 10_000_000],
+            ["rewriteQueue", "fq_codel limit 300p noecn", [["limit", None], ["ecn", True]]],
+            ["readQueue", "fq_codel limit"],
+            ["rewriteQueue", "fq_codel", [["limits", "3p"]]],
+        ]
+    )
+    assert read["value"] == {
+        "name": "fq_codel",
+        "words": [["limit", "300p"], ["ecn", False]],
+        "warnings": [],
+    }
+    assert rewritten["value"] == "fq_codel ecn"
+    assert "limit" in wrong["error"]
+    assert unknown["error"] == "`fq_codel` has no word `limits`"

@@ -9,6 +9,7 @@ use sojourn_plan::{Moments, Starts, dscp, store};
 use sojourn_traffic::Carrier;
 use sojourn_units::quantity::{self, QuantityError, Rate};
 use sojourn_units::quantity_error;
+use sojourn_units::written::Setting;
 
 fn packets(text: &str) -> Result<u64, QuantityError> {
     let digits = text.strip_suffix('p').ok_or(if text.bytes().all(|b| b.is_ascii_digit()) {
@@ -118,6 +119,42 @@ pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
+/// What stands in a queue's description, as JSON: its `name`, and as `words` pairs of a word and its value,
+/// which of a word without a value says whether it is set.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn queue_words(py: Python<'_>, text: &str) -> PyResult<String> {
+    let written = sojourn_queue::Params::written(text).map_err(|e| word_error(py, text, &e))?;
+    json(&written)
+}
+
+/// A queue's description with other words, given as such pairs; null removes a word.
+#[pyfunction]
+#[pyo3(signature = (text, words_json, /))]
+pub(crate) fn rewrite_queue(py: Python<'_>, text: &str, words_json: &str) -> PyResult<String> {
+    let words: Vec<(String, Option<Setting>)> =
+        serde_json::from_str(words_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let mut written = sojourn_queue::Params::written(text).map_err(|e| word_error(py, text, &e))?;
+    for (word, setting) in words {
+        written.set(&word, setting).map_err(PyValueError::new_err)?;
+    }
+    Ok(written.to_string())
+}
+
+/// The warm-up of a run of another length, in ns: the same share.
+#[pyfunction]
+#[pyo3(signature = (warmup, before, duration, /))]
+pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
+    sojourn_plan::scaled_warmup(warmup, before, duration)
+}
+
+/// The delays of two directions with this sum, in ns, in the shares of before.
+#[pyfunction]
+#[pyo3(signature = (rtt, there, back, /))]
+pub(crate) fn shared_delays(rtt: u64, there: u64, back: u64) -> (u64, u64) {
+    sojourn_plan::shared_delays(rtt, (there, back))
+}
+
 /// The description in `text` alone, without the line of `tc` around it.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
@@ -213,13 +250,6 @@ pub(crate) fn parse_moments(py: Python<'_>, text: &str) -> PyResult<(u64, u64)> 
 #[pyo3(signature = (text, /))]
 pub(crate) fn parse_dscp(py: Python<'_>, text: &str) -> PyResult<u8> {
     dscp::parse(text).map_err(|e| word_error(py, text, &e))
-}
-
-/// The words of a description, without quotes.
-#[pyfunction]
-#[pyo3(signature = (text, /))]
-pub(crate) fn split_words(text: &str) -> Vec<&str> {
-    sojourn_units::words::tokens(text).into_iter().map(|token| token.text).collect()
 }
 
 /// A transport in one line as the JSON of TCP's parameters.

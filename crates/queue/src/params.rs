@@ -11,6 +11,7 @@ use crate::typed::Typed;
 use serde::{Deserialize, Serialize};
 use sojourn_units::declare::Parameters;
 use sojourn_units::words::{self, Given, Table, Text, WordError};
+use sojourn_units::written::Written;
 use sojourn_units::{Nanos, each};
 use std::fmt;
 use std::sync::LazyLock;
@@ -135,6 +136,15 @@ impl Params {
     /// A line of `tc` without a discipline, or with several.
     pub fn description(text: &str) -> Result<String, WordError> {
         Typed::description(text, tables())
+    }
+
+    /// The words that stand in `text`, of which nothing but their names is checked.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn written(text: &str) -> Result<Written, WordError> {
+        let Description { table, typed, .. } = describe(tables(), text)?;
+        Ok(Written::read(table, &typed.text))
     }
 
     /// What is worth saying of a description that [`Params::parse`] reads: assumptions made for the

@@ -14,6 +14,7 @@ pub mod lines;
 pub mod quantity;
 pub mod time;
 pub mod words;
+pub mod written;
 
 pub use errors::quantity_error;
 pub use quantity::{Bytes, Rate};

@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sojourn_plan::{Edits, Plan};
+use sojourn_queue::{Device, Params};
 use sojourn_sim::{Control, Stepwise};
-use sojourn_units::Nanos;
+use sojourn_units::written::Setting;
+use sojourn_units::{Nanos, Rate};
 
 /// A run until its record is taken.
 type Running<'a> = Option<Stepwise<'a>>;
@@ -39,6 +41,21 @@ struct Start {
 struct Change {
     plan: Plan,
     edits: Edits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QueueText {
+    text: String,
+    #[serde(default)]
+    rate: Option<Rate>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rewriting {
+    text: String,
+    words: Vec<(String, Option<Setting>)>,
 }
 
 fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Value> {
@@ -74,6 +91,34 @@ pub fn edit(text: &[u8]) -> Result<Value, Value> {
     let Change { mut plan, edits } = read(text)?;
     plan.edit(&edits).and_then(|()| plan.validate()).map_err(|e| outcome::plan_errors(&e))?;
     Ok(json!(plan))
+}
+
+/// Returns the name and the words of the queue `{"text", "rate"}`, and what is worth saying of it on a link
+/// of this rate.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn read_queue(text: &[u8]) -> Result<Value, Value> {
+    let QueueText { text, rate } = read(text)?;
+    let device = Device { rate, ..Device::default() };
+    let written = Params::parse(&text, &device).and_then(|_| Params::written(&text));
+    let written = written.map_err(|e| outcome::error(&e.to_string()))?;
+    let warnings = Params::warnings(&text, &device);
+    Ok(json!({ "name": written.name, "words": written.words, "warnings": warnings }))
+}
+
+/// Returns the text of the queue `{"text", "words"}` with other words: pairs of a word and what is
+/// written of it. Null removes the word.
+///
+/// # Errors
+/// What is wrong with the text, or a word that the queue has not.
+pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
+    let Rewriting { text, words } = read(text)?;
+    let mut written = Params::written(&text).map_err(|e| outcome::error(&e.to_string()))?;
+    for (word, setting) in words {
+        written.set(&word, setting).map_err(|e| outcome::error(&e))?;
+    }
+    Ok(Value::from(written.to_string()))
 }
 
 /// Returns the disciplines with their words, as the tables of parameters declare them.

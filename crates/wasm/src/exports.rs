@@ -76,6 +76,18 @@ pub extern "C" fn edit() -> u32 {
     call(calls::edit)
 }
 
+/// [`calls::read_queue`].
+#[unsafe(no_mangle)]
+pub extern "C" fn read_queue() -> u32 {
+    call(calls::read_queue)
+}
+
+/// [`calls::rewrite_queue`].
+#[unsafe(no_mangle)]
+pub extern "C" fn rewrite_queue() -> u32 {
+    call(calls::rewrite_queue)
+}
+
 /// [`calls::queues`].
 #[unsafe(no_mangle)]
 pub extern "C" fn queues() -> u32 {

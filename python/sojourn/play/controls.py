@@ -172,13 +172,12 @@ def _delayed(scenario: Scenario, rtt: str) -> Json:
     for link, back in _subjects(scenario):
         if back is None:
             raise _refuse("rtt", "the bottleneck has no other direction of its own")
-        before = _delay(link), _delay(back)
-        there = total * before[0] // sum(before) if sum(before) else total // 2
+        there, other = _core.shared_delays(total, _delay(link), _delay(back))
         if link.netem_at == back.netem_at:
             keys[dotted(link.netem_at)] = _with_delay(link.netem, total // 2)
         else:
             keys[dotted(link.netem_at)] = _with_delay(link.netem, there)
-            keys[dotted(back.netem_at)] = _with_delay(back.netem, total - there)
+            keys[dotted(back.netem_at)] = _with_delay(back.netem, other)
     return keys
 
 
@@ -200,8 +199,8 @@ def _lasting(scenario: Scenario, duration: str) -> Json:
     plan = scenario.plan()
     keys: Json = {"duration": duration}
     if plan["warmup"]:
-        warmup = plan["warmup"] * length // plan["duration"]
-        keys["warmup"] = _core.format_quantity("time", warmup // 1_000_000 * 1_000_000)
+        warmup = _core.scaled_warmup(plan["warmup"], plan["duration"], length)
+        keys["warmup"] = _core.format_quantity("time", warmup)
     return keys
 
 

@@ -46,7 +46,8 @@ def usual(name: str, rate: int) -> str:
 
 def card(text: str, rate: int) -> Json:
     """A queue's name, summary, and the controls of its words."""
-    name, given = _given(text)
+    written = json.loads(_core.queue_words(text))
+    name, given = written["name"], dict(written["words"])
     table = tables()[name]
     return {
         "text": text,
@@ -62,58 +63,7 @@ def changed(text: str, words: Mapping[str, str | bool | None]) -> str:
 
     Whether the values fit is the engine's to say.
     """
-    name, given = _given(text)
-    known = {word["name"]: word for word in tables()[name]["words"]}
-    for key, value in words.items():
-        if key not in known:
-            raise ValueError(f"`{name}` has no word `{key}`")
-        if value is None or value == "":
-            given.pop(key, None)
-        else:
-            given[key] = value
-    parts = [name]
-    for key, value in given.items():
-        parts += _spelled(known[key], value)
-    return " ".join(parts)
-
-
-def _spelled(word: Json, value: str | bool) -> list[str]:
-    match word["kind"]:
-        case "flag":
-            return [word["name"]] if value is True else []
-        case "switch":
-            return [word["name"] if value is True else word["off"]]
-        case "one_of":
-            return [str(value)]
-        case _:
-            text = str(value)
-            quoted = f'"{text}"' if any(c.isspace() for c in text) else text
-            return [word["name"], quoted]
-
-
-def _given(text: str) -> tuple[str, dict[str, str | bool]]:
-    """The name and the words of a text that the engine has read without complaint."""
-    tokens = iter(_core.split_words(text))
-    name = next(tokens, "")
-    words = tables()[name]["words"]
-    given: dict[str, str | bool] = {}
-    for token in tokens:
-        for word in words:
-            match word["kind"]:
-                case "flag" if token == word["name"]:
-                    given[token] = True
-                case "switch" if token in (word["name"], word["off"]):
-                    given[word["name"]] = token == word["name"]
-                case "one_of" if token in word["of"]:
-                    given[word["name"]] = token
-                case "flag" | "switch" | "one_of":
-                    continue
-                case _ if token == word["name"]:
-                    given[token] = next(tokens, "")
-                case _:
-                    continue
-            break
-    return name, given
+    return _core.rewrite_queue(text, json.dumps(list(words.items())))
 
 
 def _control(word: Json, given: str | bool | None) -> Json:

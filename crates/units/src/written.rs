@@ -1,0 +1,157 @@
+//! Descriptions as they are written: which words stand in one, and the same with others.
+
+use crate::words::{Kind, Table, Word, tokens};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What is written of a word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Setting {
+    /// Of a word without a value: whether it is set.
+    Switch(bool),
+    /// Its value, or the one of several words that stands for it.
+    Value(String),
+}
+
+/// The words of a description in their order, each once.
+#[derive(Clone, Debug, Serialize)]
+pub struct Written {
+    #[serde(skip)]
+    table: &'static [Word],
+    /// Name of the component.
+    pub name: &'static str,
+    /// Words by name, with what is written of them.
+    pub words: Vec<(&'static str, Setting)>,
+}
+
+impl Written {
+    /// Reads a description that is known to be of `table`.
+    pub fn read(table: &'static Table, text: &str) -> Self {
+        let mut written = Self { table: table.words, name: table.name, words: Vec::new() };
+        let mut tokens = tokens(text).into_iter().skip(1).map(|token| token.text);
+        while let Some(token) = tokens.next() {
+            let Some(word) = table.words.iter().find(|word| word.spellings().any(|s| s == token))
+            else {
+                continue;
+            };
+            let setting = match word.kind {
+                Kind::Flag | Kind::Switch { .. } => Setting::Switch(token == word.name),
+                Kind::OneOf { .. } => Setting::Value(token.to_owned()),
+                _ => Setting::Value(tokens.next().unwrap_or_default().to_owned()),
+            };
+            written.put(word.name, setting);
+        }
+        written
+    }
+
+    fn put(&mut self, name: &'static str, setting: Setting) {
+        match self.words.iter_mut().find(|(word, _)| *word == name) {
+            Some((_, old)) => *old = setting,
+            None => self.words.push((name, setting)),
+        }
+    }
+
+    /// Sets a word, or removes it, so that its default holds, where there is no setting or an empty one.
+    /// Whether the value is allowed shows when the text is read.
+    ///
+    /// # Errors
+    /// If the component has no such word.
+    pub fn set(&mut self, name: &str, setting: Option<Setting>) -> Result<(), String> {
+        let word = self.table.iter().find(|word| word.name == name);
+        let word = word.ok_or_else(|| format!("`{}` has no word `{name}`", self.name))?;
+        match setting.filter(|setting| *setting != Setting::Value(String::new())) {
+            Some(setting) => self.put(word.name, setting),
+            None => self.words.retain(|(other, _)| *other != name),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        for (name, setting) in &self.words {
+            let word = self.table.iter().find(|word| word.name == *name);
+            let kind = word.expect("a word of the table").kind;
+            let on = *setting == Setting::Switch(true);
+            let value = match setting {
+                Setting::Switch(on) => &on.to_string(),
+                Setting::Value(text) => text,
+            };
+            match kind {
+                Kind::Flag if !on => {}
+                Kind::Switch { off } if !on => write!(f, " {off}")?,
+                Kind::Flag | Kind::Switch { .. } => write!(f, " {name}")?,
+                Kind::OneOf { .. } => write!(f, " {value}")?,
+                _ if value.contains(char::is_whitespace) => write!(f, " {name} \"{value}\"")?,
+                _ => write!(f, " {name} {value}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: Table = Table {
+        name: "example",
+        summary: "An example.",
+        source: "",
+        words: crate::words! {
+            "limit", Kind::Packets, "10p", "Room.";
+            "ecn", Kind::Switch { off: "noecn" }, "noecn", "Marks.";
+            "adaptive", Kind::Flag, "", "Adapts.";
+            "mode", Kind::OneOf { of: &["slow", "fast"] }, "slow", "Pace.";
+            "note", Kind::Name, "", "A text.";
+        },
+    };
+
+    fn read(text: &str) -> Written {
+        static PLACE: Table = TABLE;
+        Written::read(&PLACE, text)
+    }
+
+    fn value(text: &str) -> Option<Setting> {
+        Some(Setting::Value(text.to_owned()))
+    }
+
+    #[test]
+    fn what_is_written_is_written_again() {
+        for text in [
+            "example",
+            "example limit 5p noecn fast",
+            "example ecn adaptive",
+            "example note \"two words\" limit 1",
+        ] {
+            assert_eq!(read(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_word_stands_once() {
+        assert_eq!(
+            read("example limit 5p ecn limit 6p noecn").to_string(),
+            "example limit 6p noecn"
+        );
+    }
+
+    #[test]
+    fn words_are_set_and_removed() {
+        let mut written = read("example limit 5p noecn adaptive");
+        written.set("limit", value("7p")).unwrap();
+        written.set("ecn", Some(Setting::Switch(true))).unwrap();
+        written.set("adaptive", Some(Setting::Switch(false))).unwrap();
+        written.set("mode", value("fast")).unwrap();
+        written.set("note", value("a b")).unwrap();
+        assert_eq!(written.to_string(), "example limit 7p ecn fast note \"a b\"");
+        for word in ["limit", "ecn", "mode"] {
+            written.set(word, None).unwrap();
+        }
+        written.set("note", value("")).unwrap();
+        assert_eq!(written.to_string(), "example");
+        assert_eq!(written.set("fast", None).unwrap_err(), "`example` has no word `fast`");
+    }
+}
