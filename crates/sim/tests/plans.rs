@@ -1,6 +1,6 @@
 //! Plans at random: dumbbells and shared media with all that links can do.
 
-use crate::common::*;
+use crate::common::{Dumbbell, MS, app, lan, tcp, with_clients};
 use proptest::prelude::*;
 use sojourn_link::{
     Chance, Impairments, Jitter, JitterDistribution, Loss, Reorder, Slot, Trace, WireRate, csma,
