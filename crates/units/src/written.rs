@@ -114,8 +114,8 @@ mod tests {
         Written::read(&PLACE, text)
     }
 
-    fn value(text: &str) -> Option<Setting> {
-        Some(Setting::Value(text.to_owned()))
+    fn value(text: &str) -> Setting {
+        Setting::Value(text.to_owned())
     }
 
     #[test]
@@ -141,16 +141,16 @@ mod tests {
     #[test]
     fn words_are_set_and_removed() {
         let mut written = read("example limit 5p noecn adaptive");
-        written.set("limit", value("7p")).unwrap();
+        written.set("limit", Some(value("7p"))).unwrap();
         written.set("ecn", Some(Setting::Switch(true))).unwrap();
         written.set("adaptive", Some(Setting::Switch(false))).unwrap();
-        written.set("mode", value("fast")).unwrap();
-        written.set("note", value("a b")).unwrap();
+        written.set("mode", Some(value("fast"))).unwrap();
+        written.set("note", Some(value("a b"))).unwrap();
         assert_eq!(written.to_string(), "example limit 7p ecn fast note \"a b\"");
         for word in ["limit", "ecn", "mode"] {
             written.set(word, None).unwrap();
         }
-        written.set("note", value("")).unwrap();
+        written.set("note", Some(value(""))).unwrap();
         assert_eq!(written.to_string(), "example");
         assert_eq!(written.set("fast", None).unwrap_err(), "`example` has no word `fast`");
     }
