@@ -35,7 +35,9 @@ def module(root: Path) -> Path:
     if needs.returncode:
         pytest.skip(f"not installed: {needs.stderr.strip()}")
     # Workers build one after another; all but the first find nothing to do.
-    with (root / "target" / "wasm.lock").open("w") as lock:
+    lockfile = root / "build" / "wasm.lock"
+    lockfile.parent.mkdir(exist_ok=True)
+    with lockfile.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["make", "--no-print-directory", "wasm"], cwd=root, check=True)
     return root / "build" / "wasm"
