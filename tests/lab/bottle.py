@@ -175,10 +175,13 @@ def all_cases(config: dict[str, Any], change: bool) -> list[dict[str, Any]]:
     """What became of all that were killed."""
     draws = random.Random(config["seed"])
     nobody = config.get("nobody")
+    begin = time.monotonic()
     cases = [case(None, "sojourn", 0.0, "auto", change, nobody)]
+    longest = (time.monotonic() - begin) / 8
     for number, moment in enumerate(draws.sample([*range(STEPS)] * 2, config["count"])):
         whom = ("sojourn", "init", "group", "outer")[number % 4]
-        delay = draws.random() ** 3 * 0.15
+        # A share of a whole run, so that machines of any speed are killed at the same moments.
+        delay = draws.random() ** 3 * longest
         privilege = ("user", "root")[number // 4 % 2]
         cases += [case(moment, whom, delay, privilege, change, nobody)]
         if cases[-1]["wrong"]:
