@@ -61,11 +61,39 @@ $(GUEST): $(VENV)/.environment $(ENGINE)
 		install -m 755 target/$(STATIC)/quick/sojourn-guest $@; \
 	fi
 
+# The engine for browsers, which the package has too. `wasm-opt` makes the module a little smaller where it is
+# installed.
+WASM := build/wasm
+WASM_TARGET := wasm32-unknown-unknown
+BROWSERS := python/sojourn/wasm
+.PHONY: wasm
+wasm: $(BROWSERS)/sojourn.wasm ## the engine for browsers: a WebAssembly module with its script, in build/wasm and the package
+
+$(BROWSERS)/sojourn.wasm: $(WASM)/sojourn.wasm
+	@install -m 644 $(WASM)/sojourn.wasm $(WASM)/sojourn.js $(BROWSERS)/
+
+$(WASM)/sojourn.wasm: $(ENGINE) crates/wasm/sojourn.js
+	@.ci/needs --wasm
+	@echo "building the engine for browsers (some minutes the first time)"
+	@cargo build --quiet --locked --package sojourn-wasm --profile wasm --target $(WASM_TARGET)
+	@mkdir -p $(WASM)
+	@cp target/$(WASM_TARGET)/wasm/sojourn_wasm.wasm $@.new
+	@if command -v wasm-opt >/dev/null; then wasm-opt -O3 --all-features $@.new -o $@.new; fi
+	@cp crates/wasm/sojourn.js $(WASM)/
+	@mv $@.new $@
+	@echo "$@: $$(wc -c <$@) bytes, $$(gzip -9c $@ | wc -c) compressed"
+
+# Set-up goes on without it.
+.PHONY: browsers
+browsers:
+	@$(MAKE) --no-print-directory wasm || echo "without the engine for browsers, which 'sojourn play' needs: make wasm"
+
 .PHONY: setup
-setup: $(VENV)/.engine-release $(GUEST) ## the environment and the engine, in .venv
+setup: $(VENV)/.engine-release $(GUEST) browsers ## the environment and the engine, in .venv
 
 .PHONY: dev
 dev: $(VENV)/.engine-quick $(GUEST) ## the same, with an engine that builds in seconds after an edit and runs a little slower
+	@test -e $(BROWSERS)/sojourn.wasm || $(MAKE) --no-print-directory browsers
 
 .PHONY: wheel
 wheel: setup ## a wheel for this platform, in dist: installs without Rust and compiler
@@ -79,23 +107,6 @@ linux-wheel: setup ## a wheel of a kernel for virtual time, in dist: for machine
 	@rm -f dist/sojourn_linux-*.whl
 	@$(BIN)/python packaging/linux/wheel.py --out dist
 	@ls dist/sojourn_linux-*.whl
-
-# The engine in browsers. `wasm-opt` makes the module a little smaller where it is installed.
-WASM := build/wasm
-WASM_TARGET := wasm32-unknown-unknown
-.PHONY: wasm
-wasm: $(WASM)/sojourn.wasm ## the engine as a WebAssembly module with its script, in build/wasm
-
-$(WASM)/sojourn.wasm: $(ENGINE) crates/wasm/sojourn.js .ci/needs
-	@.ci/needs --wasm
-	@echo "building the engine as WebAssembly (some minutes the first time)"
-	@cargo build --quiet --locked --package sojourn-wasm --profile wasm --target $(WASM_TARGET)
-	@mkdir -p $(WASM)
-	@cp target/$(WASM_TARGET)/wasm/sojourn_wasm.wasm $@.new
-	@if command -v wasm-opt >/dev/null; then wasm-opt -O3 --all-features $@.new -o $@.new; fi
-	@cp crates/wasm/sojourn.js $(WASM)/
-	@mv $@.new $@
-	@echo "$@: $$(wc -c <$@) bytes, $$(gzip -9c $@ | wc -c) compressed"
 
 # Checks
 
@@ -167,10 +178,12 @@ demo: $(VENV)/.engine-release ## compare queues on the paper's bottleneck; figur
 		codel fq_codel pie cobalt
 	@$(BIN)/sojourn report demo-results
 
-.PHONY: docs
-docs: setup ## the documentation as pages, in docs/_build
-	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
-	@echo "written to docs/_build/html/index.html"
+SITE := docs/_build/site
+.PHONY: site
+site: setup ## documentation and playground as one static site, in docs/_build/site, for any host or none
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs $(SITE)
+	@test -e $(SITE)/playground || echo "without playground, and with figures that do not move: make wasm says what is missing"
+	@echo "written to $(SITE)/index.html: $$(du -sk $(SITE) | awk '{printf "%.0f MB", $$1 * 1.024 / 1000}')"
 
 .PHONY: man
 man: setup ## the manual page of the commands, docs/_build/man/sojourn.1
@@ -205,5 +218,5 @@ records: setup ## the studies' records at the papers' lengths: prints its CPU-ho
 clean: ## remove everything that was made here
 	rm -rf .venv target build dist docs/_build demo-results .pytest_cache .mypy_cache .ruff_cache \
 		.hypothesis
-	rm -f python/sojourn/_core*.so $(GUEST)
+	rm -f python/sojourn/_core*.so $(GUEST) $(BROWSERS)/sojourn.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -35,9 +35,14 @@ class Engine {
     return this.#call("run", { plan, seed });
   }
 
-  /** Begins a run that goes on by `advance`; `log` are the numbers of links whose packets are told. */
-  open(plan, seed, log = []) {
-    this.#call("open", { plan, seed, log });
+  /** Begins a run that goes on by `advance`. */
+  open(plan, seed) {
+    this.#call("open", { plan, seed });
+  }
+
+  /** Logs the packets of the links with these numbers from now on, and of no others. */
+  log(links) {
+    this.#call("log", links);
   }
 
   /** Runs all events before a time in ns; `packets` of the answer are columns of what was logged. */
@@ -68,6 +73,11 @@ class Engine {
   /** A queue's text with other words, given as pairs; null removes a word. */
   rewriteQueue(text, words) {
     return this.#call("rewrite_queue", { text, words });
+  }
+
+  /** A text as a number of ns, bit/s, bytes or packets; a dimension is time, rate, size, packets or probability. */
+  readQuantity(dimension, text) {
+    return this.#call("read_quantity", { dimension, text });
   }
 
   /** All queue disciplines with their words. */

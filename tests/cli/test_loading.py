@@ -136,14 +136,14 @@ def test_commands_load_no_data_frames_and_no_figures(
     assert third_party(code) <= TYPER_OPTIONS | RICH | {"numpy"}
 
 
-def test_play_answers_without_data_frames_and_figures() -> None:
+def test_play_starts_without_data_frames_and_figures() -> None:
     code = (
         "import sys\n"
         f"sys.modules |= dict.fromkeys({sorted(HEAVY)!r})\n"
         "before |= set(sys.modules)\n"
-        "from sojourn.play.style import looks, sheet\n"
         "import sojourn.play.server\n"
-        "assert sheet() and looks(['codel', 'pie']) == [0, 1]\n"
+        "from sojourn.play.catalogue import catalogue\n"
+        "assert catalogue()['scenarios']\n"
     )
     third_party(code)
 

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import http.client
+import base64
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import urllib.request
+import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from sojourn import Scenario
-from sojourn.play.state import State
 from sojourn.templates import TEMPLATES
 
 MAIN = "import sys; from sojourn.cli import main; sys.exit(main())"
 PATIENCE = 120.0
-TRACED = State.of(TEMPLATES["mobile"].scenario()).fragment
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 def command(*words: str) -> list[str]:
-    return [sys.executable, "-c", MAIN, "play", *words]
+    return [sys.executable, "-c", MAIN, "play", "--no-browser", *words]
 
 
 @contextmanager
 def playing(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command and the address that it prints."""
     process = subprocess.Popen(
-        command("--no-browser", *words),
+        command(*words),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -50,84 +52,108 @@ def playing(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate(timeout=PATIENCE)
 
 
-def simulate(url: str, files: Mapping[str, bytes] | None = None) -> State:
-    """The state that a page starts with."""
-    place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.netloc, timeout=PATIENCE)
-    headers = {
-        "Origin": f"http://{place.netloc}",
-        "Content-Type": "application/json",
-        "X-Sojourn-Token": place.fragment.removeprefix("token="),
-    }
-    connection.request("POST", "/simulate", json.dumps({"page": "a", "number": 1}), headers)
-    response = connection.getresponse()
-    found = json.loads(response.read())
-    connection.close()
-    assert response.status == 200, found
-    return State.read(found["fragment"], files)
+def served(url: str) -> dict[str, Any]:
+    """The catalogue of the page at an address."""
+    place = f"http://{urlsplit(url).netloc}/catalogue.js"
+    with urllib.request.urlopen(place, timeout=PATIENCE) as answer:
+        script = answer.read().decode()
+    found: dict[str, Any] = json.loads(script.partition(" = ")[2].rstrip(";\n"))
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
     with playing(tmp_path) as (process, url):
-        assert url.startswith("http://127.0.0.1:")
-        assert simulate(url) == State.home()
+        assert url == f"http://127.0.0.1:{urlsplit(url).port}/"
+        found = served(url)
+        assert (found["first"], list(found["scenarios"])) == ("home", list(TEMPLATES))
         process.send_signal(number)
         _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, told
         assert "Traceback" not in told
-        with pytest.raises(ConnectionError):
-            simulate(url)
+        with pytest.raises(OSError, match="refused"):
+            served(url)
     assert not list(tmp_path.iterdir()), "the server writes no file"
 
 
-def test_a_scenario_with_a_file_beside_it(tmp_path: Path) -> None:
+def test_a_file_comes_before_the_templates(tmp_path: Path) -> None:
     for name in ("mobile.toml", "mobile.trace"):
         (tmp_path / name).write_bytes(TEMPLATES["mobile"].read(name))
     with playing(tmp_path, "mobile.toml") as (_, url):
-        state = simulate(url, TEMPLATES["mobile"].scenario().detached().held)
-    assert state.scenario.plan_json == Scenario.load(tmp_path / "mobile.toml").plan_json
+        found = served(url)
+    assert found["first"] == "own"
+    assert list(found["scenarios"]) == ["own", *TEMPLATES]
+    own, template = found["scenarios"]["own"], found["scenarios"]["mobile"]
+    assert own["plan"] == template["plan"]
+    assert (own["template"], template["template"]) == (None, "mobile")
 
 
 def test_a_file_with_changes(tmp_path: Path, root: Path) -> None:
     file = str(root / "examples" / "satellite.toml")
-    with playing(tmp_path, file, "--set", "links.satellite.rate=7mbit") as (_, url):
-        state = simulate(url)
-    assert state.scenario.bottleneck_rate == 7_000_000
-    assert state.scenario.name == "Web and a download over a lossy satellite link"
+    changes = ["links.satellite.rate=7mbit", "duration=30s", "warmup=1s"]
+    words = [word for change in changes for word in ("--set", change)]
+    with playing(tmp_path, file, *words) as (_, url):
+        own = served(url)["scenarios"]["own"]
+    assert own["bottleneck"]["rate"] == 7_000_000
+    assert own["plan"]["duration"] == 30_000_000_000, "a length that is asked for is kept"
+    assert own["duration_shortened"] is None
+    assert own["settings"] == changes
+    assert own["file"] == "satellite.toml"
+
+
+def test_changes_without_a_file_are_to_the_home(tmp_path: Path) -> None:
+    with playing(tmp_path, "--set", "links.uplink.rate=7mbit") as (_, url):
+        own = served(url)["scenarios"]["own"]
+    assert (own["template"], own["bottleneck"]["rate"]) == ("home", 7_000_000)
+    assert own["duration_shortened"] == "60s"
 
 
 def test_an_address_opens_elsewhere(tmp_path: Path) -> None:
-    state = State.home().replace(pinned="codel", seed=5)
-    with playing(tmp_path, f"http://127.0.0.1:1/#token=old&{state.fragment}") as (_, url):
-        assert simulate(url) == state
+    behind = "scenario=rack&queue=codel+ecn&seed=5"
+    with playing(tmp_path, f"http://127.0.0.1:1/#{behind}") as (_, url):
+        assert url.partition("#")[2] == behind
+        assert served(url)["first"] == "home"
 
 
-def test_every_start_has_its_own_token(tmp_path: Path) -> None:
-    with playing(tmp_path) as (_, one), playing(tmp_path) as (_, other):
-        tokens = [urlsplit(url).fragment for url in (one, other)]
-    assert len(set(tokens)) == 2
-    assert all(len(token) >= len("token=") + 43 for token in tokens)
+def packed(scenario: dict[str, Any]) -> str:
+    data = zlib.compress(json.dumps({"scenario": scenario, "seed": 3}).encode())
+    return f"http://127.0.0.1:1/#1.{base64.urlsafe_b64encode(data).decode().rstrip('=')}"
+
+
+def test_an_address_of_the_earlier_form_opens_with_a_warning(tmp_path: Path) -> None:
+    scenario = TEMPLATES["home"].scenario()
+    with playing(tmp_path, packed(scenario.as_dict())) as (process, url):
+        assert url.partition("#")[2] == "scenario=own&queue=pfifo+limit+1000p&seed=3"
+        plan = served(url)["scenarios"]["own"]["plan"]
+        assert plan["duration"] == scenario.plan()["duration"]
+        process.terminate()
+        assert "the next version will not open it" in process.communicate(timeout=PATIENCE)[1]
+
+
+TRACED = packed(TEMPLATES["mobile"].scenario().as_dict())
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["http://127.0.0.1:1/"], "nothing behind `#`"),
         (["http://127.0.0.1:1/#1.damaged"], "damaged"),
+        (["http://127.0.0.1:1/#scenario=own"], "sojourn play FILE"),
+        (["http://127.0.0.1:1/#scenario=home", "--set", "duration=9s"], "--set changes a FILE"),
         (["missing.toml"], "missing.toml: cannot be read"),
         (["gone.toml"], "`up` cannot be read"),
-        ([f"http://127.0.0.1:1/#{TRACED}"], "may name no files"),
+        (["programs.toml"], "no program of your own"),
+        ([TRACED], "may name no files"),
         (["--set", "links.uplink.rate=fast"], "links.uplink.rate"),
     ],
 )
 def test_what_cannot_be_played(tmp_path: Path, words: list[str], message: str) -> None:
-    (tmp_path / "gone.toml").write_text(
-        'duration = "5s"\n[links.a]\nfrom = "x"\nto = "y"\nrate = "trace up"\n'
-        '[[flows]]\nfrom = "x"\nto = "y"\napp = "bulk"\n'
-    )
+    link = 'duration = "5s"\n[links.a]\nfrom = "x"\nto = "y"\nrate = "trace up"\n'
+    flow = '[[flows]]\nfrom = "x"\nto = "y"\napp = "bulk"\n'
+    (tmp_path / "gone.toml").write_text(link + flow)
+    program = flow.replace('"bulk"', '"command"\nclient = "true"')
+    (tmp_path / "programs.toml").write_text(link.replace("trace up", "1mbit") + program)
     done = subprocess.run(
-        command("--no-browser", *words),
+        command(*words),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -146,7 +172,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         done = subprocess.run(
-            command("--no-browser", "--port", port),
+            command("--port", port),
             cwd=tmp_path,
             capture_output=True,
             text=True,

@@ -128,11 +128,11 @@ def base(listed: list[str], examples: Path) -> None:
     ranked = {q["queue"] for q in json.loads(sojourn("compare", "home.toml", *words))["queues"]}
     assert ranked == {"codel", "mine.py:Mine"}
     own_policies(examples)
-    # What is read from files of the package: the page of `play`, the unit, pinned sums.
+    # Files of the package: the page of `play` with its engine, the unit, pinned sums.
     from sojourn.lab.cassandra import artefacts
-    from sojourn.play.style import sheet
+    from sojourn.play import catalogue, files
 
-    assert "--c0" in sheet()
+    assert len(files.page(catalogue.catalogue())["module.js"]) > 500_000
     assert "ExecStart=" in sojourn("rcvbuf", "unit")
     assert len(artefacts.pinned()) > 50
     words = [str(SCRIPT), "run", "home.toml", "--out", "out"]

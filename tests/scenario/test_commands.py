@@ -140,4 +140,4 @@ def test_the_simulator_refuses_them() -> None:
 
 def test_what_was_handed_on_runs_none() -> None:
     with pytest.raises(ScenarioError, match="a scenario that was handed on runs no programs"):
-        made().detached()
+        Scenario.from_dict(made().as_dict(), files={})

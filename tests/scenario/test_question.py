@@ -10,9 +10,7 @@ import pytest
 
 from sojourn import Scenario, ScenarioError, study
 from sojourn.metrics import registry
-from sojourn.play.answer import answer
-from sojourn.play.simulation import Bounds, Meter
-from sojourn.play.state import State
+from sojourn.play.catalogue import entry
 from sojourn.scenario.condition import smallest
 from sojourn.scenario.errors import QuestionError
 from sojourn.study.question import asked_of, usual
@@ -186,7 +184,9 @@ def test_compare_study_contrast_and_report_obey_it(tmp_path: Path) -> None:
 
 
 def test_play_obeys_it() -> None:
-    state = State.of(scenario(QUESTION))
-    assert state.pinned == "pie"
-    first = answer(state, Meter(Bounds()))["runs"][0]["rows"][0]
-    assert (first["place"], first["name"]) == ("games", "99th percentile of the one-way delay")
+    found = entry(scenario(QUESTION))
+    assert found["queues"] == ["pie", "codel"]
+    assert (found["queue"], found["against"]) == ("codel", "pfifo limit 1000p")
+    assert (found["by"]["metric"], found["by"]["better"]) == ("games.delay_p99", "lower")
+    assert found["question"] is None
+    assert entry(scenario(QUESTION + 'text = "Why?"\n'))["question"] == "Why?"

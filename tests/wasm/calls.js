@@ -6,7 +6,8 @@ const { readFileSync, writeSync } = require("node:fs");
 const { Engine } = require(`${process.argv[2]}/sojourn.js`);
 
 function steps(engine, plan, seed, count) {
-  engine.open(plan, seed, plan.observe.bottleneck.links);
+  engine.open(plan, seed);
+  engine.log(plan.observe.bottleneck.links);
   const parts = [];
   for (let i = 1; i <= count; i++) parts.push(engine.advance((plan.duration * i) / count));
   return { parts, record: engine.record() };

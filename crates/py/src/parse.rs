@@ -7,43 +7,20 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use sojourn_plan::{Moments, Starts, dscp, store};
 use sojourn_traffic::Carrier;
-use sojourn_units::quantity::{self, QuantityError, Rate};
-use sojourn_units::quantity_error;
-use sojourn_units::written::Setting;
-
-fn packets(text: &str) -> Result<u64, QuantityError> {
-    let digits = text.strip_suffix('p').ok_or(if text.bytes().all(|b| b.is_ascii_digit()) {
-        QuantityError::NoUnit
-    } else {
-        QuantityError::UnknownUnit
-    })?;
-    digits.parse().map_err(|_| QuantityError::NotANumber)
-}
+use sojourn_units::dimension::{Dimension, Quantity};
+use sojourn_units::quantity::{self, Rate};
 
 /// A quantity as an integer in its base unit (ns, bit/s, B, packets); a probability as a float.
 #[pyfunction]
 #[pyo3(signature = (kind, text, /))]
 pub(crate) fn parse_quantity(py: Python<'_>, kind: &str, text: &str) -> PyResult<Py<PyAny>> {
     let text = text.trim();
-    let fail = |error: QuantityError, what, example| {
-        word_error(py, text, &quantity_error(text, &error, what, example))
+    let Some(dimension) = Dimension::named(kind) else {
+        return Err(PyValueError::new_err(format!("no such kind of quantity: {kind}")));
     };
-    match kind {
-        "time" => quantity::parse_time(text).map_err(|e| fail(e, "a time", "5ms"))?.into_py_any(py),
-        "rate" => quantity::parse_rate(text)
-            .map_err(|e| fail(e, "a rate above zero", "10mbit"))?
-            .bits()
-            .into_py_any(py),
-        "size" => {
-            quantity::parse_size(text).map_err(|e| fail(e, "a size", "30kb"))?.into_py_any(py)
-        }
-        "packets" => {
-            packets(text).map_err(|e| fail(e, "a number of packets", "300p"))?.into_py_any(py)
-        }
-        "probability" => quantity::parse_probability(text)
-            .map_err(|e| fail(e, "a probability", "0.02 or 2%"))?
-            .into_py_any(py),
-        _ => Err(PyValueError::new_err(format!("no such kind of quantity: {kind}"))),
+    match dimension.read(text).map_err(|error| word_error(py, text, &error))? {
+        Quantity::Whole(value) => value.into_py_any(py),
+        Quantity::Part(value) => value.into_py_any(py),
     }
 }
 
@@ -119,40 +96,11 @@ pub(crate) fn queue_warnings(text: &str, mtu: u32, hz: u32, rate: Option<u64>) -
     sojourn_queue::Params::warnings(text, &device(mtu, hz, rate))
 }
 
-/// What stands in a queue's description, as JSON: its `name`, and as `words` pairs of a word and its value,
-/// which of a word without a value says whether it is set.
-#[pyfunction]
-#[pyo3(signature = (text, /))]
-pub(crate) fn queue_words(py: Python<'_>, text: &str) -> PyResult<String> {
-    let written = sojourn_queue::Params::written(text).map_err(|e| word_error(py, text, &e))?;
-    json(&written)
-}
-
-/// A queue's description with other words, given as such pairs; null removes a word.
-#[pyfunction]
-#[pyo3(signature = (text, words_json, /))]
-pub(crate) fn rewrite_queue(py: Python<'_>, text: &str, words_json: &str) -> PyResult<String> {
-    let words: Vec<(String, Option<Setting>)> =
-        serde_json::from_str(words_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let mut written = sojourn_queue::Params::written(text).map_err(|e| word_error(py, text, &e))?;
-    for (word, setting) in words {
-        written.set(&word, setting).map_err(PyValueError::new_err)?;
-    }
-    Ok(written.to_string())
-}
-
 /// The warm-up of a run of another length, in ns: the same share.
 #[pyfunction]
 #[pyo3(signature = (warmup, before, duration, /))]
 pub(crate) fn scaled_warmup(warmup: u64, before: u64, duration: u64) -> u64 {
     sojourn_plan::scaled_warmup(warmup, before, duration)
-}
-
-/// The delays of two directions with this sum, in ns, in the shares of before.
-#[pyfunction]
-#[pyo3(signature = (rtt, there, back, /))]
-pub(crate) fn shared_delays(rtt: u64, there: u64, back: u64) -> (u64, u64) {
-    sojourn_plan::shared_delays(rtt, (there, back))
 }
 
 /// The description in `text` alone, without the line of `tc` around it.

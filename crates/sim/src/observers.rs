@@ -47,9 +47,12 @@ impl Observers {
         }
     }
 
-    /// Logs the packets of a link.
-    pub fn log(&mut self, link: usize) {
-        self.logged[link] = true;
+    /// Logs the packets of these links from now on, and of no others.
+    pub fn log(&mut self, links: &[usize]) {
+        self.logged.fill(false);
+        for &link in links {
+            self.logged[link] = true;
+        }
     }
 
     /// Takes the events since the last call.

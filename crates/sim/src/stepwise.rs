@@ -12,20 +12,23 @@ use sojourn_units::{EPOCH, Nanos};
 pub struct Stepwise<'a>(Engine<'a>);
 
 impl<'a> Stepwise<'a> {
-    /// A run at its beginning, with a log of the packets on these links.
+    /// A run at its beginning, without a log.
     ///
     /// # Errors
     /// If the plan cannot be run.
+    pub fn new(plan: &'a Plan, seed: u64) -> Result<Self, RunError> {
+        Ok(Self(Engine::new(plan, seed, options(plan))?))
+    }
+
+    /// Logs the packets of these links from now on, and of no others.
     ///
     /// # Panics
     /// If the plan has no such link.
-    pub fn new(plan: &'a Plan, seed: u64, logged: &[usize]) -> Result<Self, RunError> {
-        let mut engine = Engine::new(plan, seed, options(plan))?;
-        for &link in logged {
-            engine.world.net.observe_link(link);
-            engine.world.net.observer.log(link);
+    pub fn log(&mut self, links: &[usize]) {
+        for &link in links {
+            self.0.world.net.observe_link(link);
         }
-        Ok(Self(engine))
+        self.0.world.net.observer.log(links);
     }
 
     /// Runs all events before `until`, a time since the start. A time of the past changes nothing.

@@ -9,7 +9,8 @@ use sojourn_sim::{Record, Stepwise};
 use sojourn_units::SECOND;
 
 fn in_steps(plan: &Plan, seed: u64, steps: &[u64]) -> Record {
-    let mut run = Stepwise::new(plan, seed, &plan.observe.bottleneck.links).unwrap();
+    let mut run = Stepwise::new(plan, seed).unwrap();
+    run.log(&plan.observe.bottleneck.links);
     for &step in steps {
         run.advance(run.now() + step).unwrap();
     }
@@ -40,7 +41,7 @@ fn full_queue() -> Plan {
 #[test]
 fn a_step_ends_at_its_time() {
     let plan = full_queue();
-    let mut run = Stepwise::new(&plan, 1, &[0]).unwrap();
+    let mut run = Stepwise::new(&plan, 1).unwrap();
     run.advance(1500 * MS).unwrap();
     assert_eq!(run.now(), 1500 * MS);
     assert!(!run.is_complete());
@@ -54,7 +55,8 @@ fn a_step_ends_at_its_time() {
 #[test]
 fn the_log_has_every_packet_of_the_link() {
     let plan = full_queue();
-    let mut run = Stepwise::new(&plan, 1, &[0]).unwrap();
+    let mut run = Stepwise::new(&plan, 1).unwrap();
+    run.log(&[0]);
     let mut log = Vec::new();
     for end in (0..=50).map(|i| i * 100 * MS) {
         run.advance(end).unwrap();
@@ -72,4 +74,19 @@ fn the_log_has_every_packet_of_the_link() {
     assert!(offered >= dropped + departed);
     assert!(offered <= dropped + departed + 20, "no more than the queue holds");
     assert!(log.iter().all(|event| event.link == 0 && event.direction % 2 == 0));
+}
+
+#[test]
+fn the_log_begins_and_ends_between_steps() {
+    let plan = full_queue();
+    let mut run = Stepwise::new(&plan, 1).unwrap();
+    run.advance(1000 * MS).unwrap();
+    assert!(run.take_log().is_empty());
+    run.log(&[0]);
+    run.advance(1200 * MS).unwrap();
+    run.log(&[]);
+    run.advance(1400 * MS).unwrap();
+    let log = run.take_log();
+    assert!(log.len() > 100);
+    assert!(log.iter().all(|event| (1000 * MS..=1200 * MS).contains(&event.at)));
 }

@@ -6,6 +6,7 @@
 //! `explain`, the JSON schema and the error messages all come from that [declaration](declare).
 
 pub mod declare;
+pub mod dimension;
 mod errors;
 pub mod external;
 pub mod family;

@@ -216,6 +216,19 @@ pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
     if value <= 1.0 { Ok(value) } else { Err(QuantityError::TooLarge) }
 }
 
+/// A number of packets: `300p`.
+///
+/// # Errors
+/// See [`QuantityError`].
+pub fn parse_packets(text: &str) -> Result<u64, QuantityError> {
+    let digits = text.strip_suffix('p').ok_or(if text.bytes().all(|b| b.is_ascii_digit()) {
+        QuantityError::NoUnit
+    } else {
+        QuantityError::UnknownUnit
+    })?;
+    digits.parse().map_err(|_| QuantityError::NotANumber)
+}
+
 fn shortest(value: u64, units: &[(&str, u64)]) -> String {
     let (name, factor) = units.iter().find(|(_, f)| value >= *f).unwrap_or(&units[units.len() - 1]);
     if value.is_multiple_of(*factor) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sojourn_plan::{Edits, Plan};
 use sojourn_queue::{Device, Params};
 use sojourn_sim::{Control, Stepwise};
+use sojourn_units::dimension::{Dimension, Quantity};
 use sojourn_units::written::Setting;
 use sojourn_units::{Nanos, Rate};
 
@@ -31,9 +32,6 @@ pub struct Session(Started);
 struct Start {
     plan: Plan,
     seed: u64,
-    /// Numbers of the links whose packets are logged.
-    #[serde(default)]
-    log: Vec<usize>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +56,13 @@ struct Rewriting {
     words: Vec<(String, Option<Setting>)>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    dimension: String,
+    text: String,
+}
+
 fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Value> {
     serde_json::from_slice(text).map_err(|e| outcome::error(&format!("cannot be read: {e}")))
 }
@@ -67,9 +72,6 @@ fn read_start(text: &[u8]) -> Result<Start, Value> {
     if !start.plan.sources.is_empty() {
         return Err(outcome::error("a policy of your own needs Python, which this module has not"));
     }
-    if let Some(link) = start.log.iter().find(|&&link| link >= start.plan.links.len()) {
-        return Err(outcome::error(&format!("the plan has no link {link}")));
-    }
     Ok(start)
 }
 
@@ -78,7 +80,7 @@ fn read_start(text: &[u8]) -> Result<Start, Value> {
 /// # Errors
 /// What is wrong with the plan.
 pub fn run(text: &[u8]) -> Result<Value, Value> {
-    let Start { plan, seed, .. } = read_start(text)?;
+    let Start { plan, seed } = read_start(text)?;
     let record = sojourn_sim::run(&plan, seed, &mut |_| Control::Continue);
     record.map(|record| outcome::record(&record)).map_err(|e| outcome::run_error(&e))
 }
@@ -121,20 +123,51 @@ pub fn rewrite_queue(text: &[u8]) -> Result<Value, Value> {
     Ok(Value::from(written.to_string()))
 }
 
+/// Returns the quantity `{"dimension", "text"}` as a number of its base unit: ns, bit/s, bytes, packets.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn read_quantity(text: &[u8]) -> Result<Value, Value> {
+    let Written { dimension, text } = read(text)?;
+    let Some(dimension) = Dimension::named(&dimension) else {
+        return Err(outcome::error(&format!("there is no dimension `{dimension}`")));
+    };
+    match dimension.read(text.trim()).map_err(|e| outcome::error(&e.message))? {
+        Quantity::Whole(value) => Ok(Value::from(value)),
+        Quantity::Part(value) => Ok(Value::from(value)),
+    }
+}
+
 /// Returns the disciplines with their words, as the tables of parameters declare them.
 pub fn queues() -> Value {
     json!(sojourn_queue::tables())
 }
 
 impl Session {
-    /// Begins `{"plan", "seed", "log"}`.
+    /// Begins `{"plan", "seed"}`.
     ///
     /// # Errors
     /// What is wrong with the plan.
     pub fn open(text: &[u8]) -> Result<Self, Value> {
-        let Start { plan, seed, log } = read_start(text)?;
-        let started = Started::try_new(plan, |plan| Stepwise::new(plan, seed, &log).map(Some));
+        let Start { plan, seed } = read_start(text)?;
+        let started = Started::try_new(plan, |plan| Stepwise::new(plan, seed).map(Some));
         started.map(Self).map_err(|e| outcome::run_error(&e))
+    }
+
+    /// Logs the packets of the links with the numbers `[...]` from now on, and of no others.
+    ///
+    /// # Errors
+    /// If the plan has no such link, or the run has ended.
+    pub fn log(&mut self, text: &[u8]) -> Result<Value, Value> {
+        let links: Vec<usize> = read(text)?;
+        let known = self.0.borrow_owner().links.len();
+        if let Some(link) = links.iter().find(|&&link| link >= known) {
+            return Err(outcome::error(&format!("the plan has no link {link}")));
+        }
+        self.0.with_dependent_mut(|_, run| {
+            run.as_mut().ok_or_else(over)?.log(&links);
+            Ok(Value::Null)
+        })
     }
 
     /// Runs all events before `until`, and returns the packets that were logged on the way.

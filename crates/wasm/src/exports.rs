@@ -34,10 +34,10 @@ fn call(function: impl FnOnce(&[u8]) -> Result<Value, Value>) -> u32 {
 }
 
 /// Calls the session, which must be open.
-fn in_session(function: impl FnOnce(&mut Session) -> Result<Value, Value>) -> u32 {
-    call(|_| {
+fn in_session(function: impl FnOnce(&mut Session, &[u8]) -> Result<Value, Value>) -> u32 {
+    call(|text| {
         let mut session = SESSION.take().ok_or_else(|| outcome::error("no run is open"))?;
-        let outcome = function(&mut session);
+        let outcome = function(&mut session, text);
         SESSION.set(Some(session));
         outcome
     })
@@ -88,6 +88,12 @@ pub extern "C" fn rewrite_queue() -> u32 {
     call(calls::rewrite_queue)
 }
 
+/// [`calls::read_quantity`].
+#[unsafe(no_mangle)]
+pub extern "C" fn read_quantity() -> u32 {
+    call(calls::read_quantity)
+}
+
 /// [`calls::queues`].
 #[unsafe(no_mangle)]
 pub extern "C" fn queues() -> u32 {
@@ -104,16 +110,22 @@ pub extern "C" fn open() -> u32 {
     })
 }
 
+/// [`Session::log`].
+#[unsafe(no_mangle)]
+pub extern "C" fn log() -> u32 {
+    in_session(Session::log)
+}
+
 /// [`Session::advance`], with a time in nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(until: u64) -> u32 {
-    in_session(|session| session.advance(until))
+    in_session(|session, _| session.advance(until))
 }
 
 /// [`Session::record`].
 #[unsafe(no_mangle)]
 pub extern "C" fn record() -> u32 {
-    in_session(Session::record)
+    in_session(|session, _| session.record())
 }
 
 /// Ends the session without a record.

@@ -1,4 +1,4 @@
-"""`sojourn play`: a scenario under sliders, in the browser."""
+"""`sojourn play`: a scenario under controls, in the browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sojourn.cli import exits, options, output
 from sojourn.stopping import stopped
 
 if TYPE_CHECKING:
-    from sojourn.play.state import State
+    from sojourn.play.catalogue import Entry
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def play(
         str | None,
         typer.Argument(
             metavar="FILE|URL",
-            help="A scenario, or the address of such a page; a home uplink without it.",
+            help="A scenario, or the address of such a page; a home's uplink without it.",
         ),
     ] = None,
     settings: options.Settings = None,
@@ -43,38 +43,56 @@ def play(
 ) -> None:
     """Play with a scenario: a page that simulates at every change.
 
-    The page is served to this machine only, until Ctrl-C. What it shows stands in its address,
-    which `sojourn play 'URL'` opens anywhere.
+    The browser simulates; the page is served to this machine only, until Ctrl-C. Its address holds
+    all settings: `sojourn play 'URL'` opens it anywhere.
     """
+    from sojourn.play import files
+    from sojourn.play.address import AddressError
+    from sojourn.play.catalogue import CatalogueError, catalogue
     from sojourn.play.server import PlayServer
+    from sojourn.wasm import ModuleMissing
 
-    start = _start(what, settings)
     try:
-        server = PlayServer(start, port)
+        own, fragment = _start(what, settings or [])
+        server = PlayServer(files.page(catalogue(own)), port)
+    except (AddressError, CatalogueError, ModuleMissing) as error:
+        exits.fail(str(error))
     except OSError as error:
         exits.fail(f"127.0.0.1, port {port}: {error.strerror or error}")
+    url = f"{server.url}#{fragment}" if fragment else server.url
     with stopped() as over, server:
-        typer.echo(server.url)
+        typer.echo(url)
         sys.stdout.flush()
         output.note("Ctrl-C ends it")
         if browser:
-            _open(server.url)
+            _open(url)
         over.wait()
 
 
-def _start(what: str | None, settings: list[str] | None) -> State:
-    from sojourn.play.state import State, StateError, fragment_of
+def _start(what: str | None, settings: list[str]) -> tuple[Entry | None, str]:
+    """The scenario that is none of ours, if there is one, and what the page's address says."""
+    from sojourn.play import address
+    from sojourn.play.catalogue import FIRST, entry
+    from sojourn.templates import template
 
-    try:
-        if what is None:
-            state = State.home()
-        elif what.startswith(("http://", "https://")):
-            state = State.read(fragment_of(what))
-        else:
-            return State.of(options.load(what, settings))
-        return state.replace(scenario=options.changed(state.scenario, settings))
-    except StateError as error:
-        exits.fail(str(error))
+    whole = any(text.partition("=")[0].strip() == "duration" for text in settings)
+    if what is None:
+        if not settings:
+            return None, ""
+        scenario = options.changed(template(FIRST).scenario(), settings)
+        return {**entry(scenario, settings, whole=whole), "template": FIRST}, ""
+    if not what.startswith(("http://", "https://")):
+        return entry(options.load(what, settings), settings, whole=whole), ""
+    if settings:
+        exits.fail("--set changes a FILE; an address has the values of its page")
+    if address.is_packed(what):
+        output.complain(
+            "warning: this address has the form of earlier versions; the next version will not "
+            "open it. Copy the page's new address"
+        )
+        scenario, state = address.unpacked(what)
+        return entry(scenario, whole=True), address.fragment(state)
+    return None, address.fragment(address.state(what))
 
 
 def _open(url: str) -> None:

@@ -61,6 +61,7 @@ def probes() -> dict[str, list[tuple[str, Probe]]]:
 
     return {
         "simulate": [("engine", parts.simulator)],
+        "play": [("engine for browsers", parts.browsers)],
         "real-runs": [
             package("pyroute2", "pyroute2", "lab"),
             ("namespaces", network.laboratory),

@@ -10,6 +10,7 @@ Verdict = Literal["yes", "partly", "no"]
 
 GROUPS = {
     "simulate": "run, compare, study, paper",
+    "play": "play",
     "real-runs": "lab run, compare --real, wire",
     "linux": "Linux's own network code in virtual time: linux build",
     "buffers": "adapt receive buffers: rcvbuf, udp",

@@ -1,4 +1,4 @@
-"""The simulator, Open vSwitch, Java and Cassandra."""
+"""The simulators, Open vSwitch, Java and Cassandra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sojourn import _core
+from sojourn import _core, wasm
 from sojourn.doctor import modules, programs
 from sojourn.doctor.finding import Finding
 from sojourn.lab import openvswitch
@@ -27,6 +27,15 @@ def simulator() -> list[Finding]:
     text = f"{SIMULATED} of a home's uplink in {took:.2f} s"
     state = "yes" if run.complete else "no"
     return [*found, Finding("a run", "yes" if state == "yes" else "no", text)]
+
+
+def browsers() -> list[Finding]:
+    """The engine for browsers."""
+    try:
+        found = Finding("engine for browsers", "yes", f"{len(wasm.module()) >> 10} KiB")
+    except wasm.ModuleMissing:
+        found = Finding("engine for browsers", "no", "not installed", wasm.REMEDY)
+    return [found]
 
 
 def switch() -> list[Finding]:

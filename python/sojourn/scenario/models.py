@@ -713,6 +713,13 @@ def _amount(value: object) -> str:
 class Question(Part):
     """What is asked of the scenario; options of commands come before it."""
 
+    text: Text | None = Field(
+        None,
+        description=(
+            "The question in the words of its users, such as `Why does my call stutter?`: `play` "
+            "shows it."
+        ),
+    )
     by: Text | None = Field(
         None,
         description=(

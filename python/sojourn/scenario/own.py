@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core
 from sojourn.own import text as own_text
 from sojourn.own.errors import OwnError
-from sojourn.own.sources import gather, is_own, place_of, renamed
+from sojourn.own.sources import is_own, place_of, renamed
 
 if TYPE_CHECKING:
     from sojourn.scenario.source import Source
@@ -74,11 +74,3 @@ def rename(data: Any, change: Callable[[str], str], key: str = "") -> None:
                 data[name] = renamed(value, change)
         elif isinstance(value, dict | list):
             rename(value, change, of)
-
-
-def files_of(name: str, source: Source) -> tuple[str, ...]:
-    """The names of a policy's file and of the local modules that it imports."""
-    try:
-        return gather(name, reader(source))[1]
-    except (OSError, ValueError):
-        return (name,)

@@ -73,15 +73,19 @@ def candidates(plan: Mapping[str, Any]) -> list[str]:
 
     The groups are those of the first kind present: calls (call quality), the Web (page load time),
     transfers (completion time), other packet sources (tail of the delay). Packets of the group
-    cross the bottleneck. Empty if there is no such group.
+    cross the bottleneck. Without such a group it is the queueing delay of all packets; of a store
+    it is the tail of the latency.
     """
+    store = store_in(plan)
+    if store is not None:
+        return [f"{store['name']}.latency_p99"]
     groups = [group for group in plan["groups"] if crosses(plan, group)]
     for sign, felt in views("felt").items():
         apps = registry()[sign].apps
         found = [f"{group['name']}.{felt[0]}" for group in groups if group["app"]["name"] in apps]
         if found:
             return found
-    return []
+    return [BY]
 
 
 def usual_condition(plan: Mapping[str, Any]) -> str:

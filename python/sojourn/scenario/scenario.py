@@ -20,7 +20,6 @@ from sojourn.scenario import (
     capture,
     change,
     commands,
-    limits,
     own,
     question,
     schema,
@@ -169,33 +168,6 @@ class Scenario:
         _rename_in_rates([data.get("links"), data.get("topology")], rename)
         own.rename(data, rename)
         return data
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that it names, such as traces and captures, as it names them."""
-        found: dict[str, None] = {}
-
-        def note(name: str) -> str:
-            found[name] = None
-            return name
-
-        self._renamed(note)
-        every = (
-            (name,) if not name.endswith(".py") else own.files_of(name, self._source)
-            for name in found
-        )
-        return tuple(dict.fromkeys(name for names in every for name in names))
-
-    def detached(self) -> Scenario:
-        """The same with the files that it names in memory: none of this machine is read again."""
-        most = max(limits.TRACE_BYTES, limits.CAPTURE_BYTES)
-        held = {name: self._source.read(name, most) for name in self.files}
-        return self.from_dict(self.__dict__["_data"], files=held)
-
-    @property
-    def held(self) -> Mapping[str, bytes]:
-        """The files that a detached scenario has in memory, by name."""
-        return self._source.handed or {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.as_dict() == other.as_dict()

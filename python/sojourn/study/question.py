@@ -9,7 +9,6 @@ from typing import Any
 
 from sojourn._core import PlanError
 from sojourn.metrics import Interest, direction, spelled
-from sojourn.plans import store_in
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario import question as rules
 from sojourn.scenario.condition import Condition, parse
@@ -74,13 +73,7 @@ def usual(scenario: Scenario) -> str:
     that is worst off in a simulated run of the scenario as it is, with seed 1. Without such a group
     it is the queueing delay of all packets.
     """
-    plan = json.loads(scenario.plan_json)
-    store = store_in(plan)
-    if store is not None:
-        return f"{store['name']}.latency_p99"
-    found = rules.candidates(plan)
-    if not found:
-        return BY
+    found = rules.candidates(scenario.plan())
     return found[0] if len(found) == 1 else _worst_off(scenario, found)
 
 

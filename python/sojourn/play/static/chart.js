@@ -1,186 +1,169 @@
-// A panel: lines over time, drawn as SVG.
+// Two lines over time, with the film's position on them, which can be moved.
 
-import { digits, readable } from "./units.js";
+(function (S) {
+  "use strict";
 
-const NS = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 46, right: 14, top: 8, bottom: 22 };
+  const NS = "http://www.w3.org/2000/svg";
+  const MARGIN = { left: 52, right: 12, top: 16, bottom: 34 };
+  /** Steps of the position by keys, in parts of the length. */
+  const STEP = 0.01;
 
-/** An SVG element with attributes. */
-export function svg(name, attributes = {}, text = undefined) {
-  const element = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function steps(most, wanted) {
-  const raw = most / wanted;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((s) => s * power).find((s) => s >= raw * 0.999);
-  const ticks = [];
-  for (let i = 0; i * step <= most * 1.0001; i++) ticks.push(i * step);
-  return ticks;
-}
-
-function decades(low, high) {
-  const ticks = [];
-  for (let p = Math.ceil(Math.log10(low) - 1e-9); 10 ** p <= high * 1.0001; p++) ticks.push(10 ** p);
-  return ticks;
-}
-
-export class Chart {
-  /** `lines` are [name of a series, class]; `others` are the panels that share the cursor. */
-  constructor(parent, { title, unit, lines, steps: stepped = false, log = false }, others) {
-    this.options = { title, unit, lines, stepped };
-    this.logarithmic = false;
-    this.others = others;
-    this.root = document.createElement("figure");
-    const head = document.createElement("figcaption");
-    this.title = document.createElement("h2");
-    this.reading = document.createElement("p");
-    this.reading.className = "reading";
-    head.append(this.title, this.reading);
-    if (log) head.append(this.switch());
-    this.svg = svg("svg", { role: "img" });
-    this.root.append(head, this.svg);
-    parent.append(this.root);
-    this.svg.addEventListener("pointermove", (event) => this.point(event));
-    this.svg.addEventListener("pointerdown", (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => others.forEach((chart) => chart.cursor(null)));
-    new ResizeObserver(() => this.draw()).observe(this.root);
+  function svg(name, attributes = {}, text = undefined) {
+    const element = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    return element;
   }
 
-  switch() {
-    const label = document.createElement("label");
-    label.className = "log";
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.addEventListener("change", () => { this.logarithmic = box.checked; this.draw(); });
-    label.append(box, "log");
-    return label;
+  function steps(most, wanted) {
+    const raw = most / wanted;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map((s) => s * power).find((s) => s >= raw * 0.999);
+    const ticks = [];
+    for (let i = 0; i * step <= most * 1.0001; i++) ticks.push(i * step);
+    return ticks;
   }
 
-  show(data) {
-    this.data = data;
-    this.draw();
-  }
-
-  draw() {
-    const width = this.root.clientWidth;
-    const height = this.svg.getBoundingClientRect().height || 190;
-    if (!this.data || width < 80) return;
-    const { runs, duration, warmup } = this.data;
-    const { title, unit, lines, stepped } = this.options;
-    const all = runs.flatMap((run) => lines.flatMap(([name]) => run.series[name]));
-    const values = all.filter((v) => v !== null);
-    const most = Math.max(...values, 0) || 1;
-    const least = Math.min(...values.filter((v) => v > 0), most);
-    const [factor, name] = readable(unit, most);
-    this.factor = factor;
-    this.title.textContent = name ? `${title}, ${name}` : title;
-    const log = this.logarithmic;
-    const low = Math.max(least, most / 1e5);
-    const bottom = 10 ** Math.floor(Math.log10(low));
-    const ticks = log
-      ? decades(bottom / factor, most / factor).map((t) => t * factor)
-      : steps(most / factor, 4).map((t) => t * factor);
-    const top = log ? most * 1.3 : most * 1.06;
-    const plot = { w: width - MARGIN.left - MARGIN.right, h: height - MARGIN.top - MARGIN.bottom };
-    this.x = (t) => MARGIN.left + (plot.w * t) / duration;
-    const share = (v) => (log ? Math.log(Math.max(v, bottom) / bottom) / Math.log(top / bottom) : v / top);
-    this.y = (v) => MARGIN.top + plot.h * (1 - share(v));
-
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.svg.replaceChildren();
-    if (warmup > 0) {
-      const w = this.x(warmup) - this.x(0);
-      const area = svg("rect", { x: this.x(0), y: MARGIN.top, width: w, height: plot.h, class: "warmup" });
-      area.append(svg("title", {}, "warm-up: not measured"));
-      this.svg.append(area);
+  class Chart {
+    /** `unit` is that of the values; `seek(seconds)` is called when a hand moves the position, if it may. */
+    constructor(title, unit, seek = null) {
+      Object.assign(this, { title, unit, seek });
+      this.data = null;
+      this.at = 0;
+      this.root = document.createElement("figure");
+      this.root.className = "chart";
+      this.caption = document.createElement("figcaption");
+      this.svg = svg("svg", seek ? { role: "slider", tabindex: "0", "aria-label": "Position in the run" } : { role: "img" });
+      this.root.append(this.caption, this.svg);
+      if (seek) {
+        const move = (event) => {
+          if (event.type === "pointermove" && !event.buttons) return;
+          this.svg.setPointerCapture?.(event.pointerId);
+          this.point(event);
+        };
+        this.svg.addEventListener("pointerdown", move);
+        this.svg.addEventListener("pointermove", move);
+        this.svg.addEventListener("keydown", (event) => this.key(event));
+      }
+      new ResizeObserver(() => this.draw()).observe(this.root);
     }
-    for (const tick of ticks) {
-      const y = this.y(tick);
-      this.svg.append(
-        svg("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y, class: "grid" }),
-        svg("text", { x: MARGIN.left - 6, y: y + 4, class: "scale end" }, digits(tick / factor)),
+
+    /** Shows `lines`: { name, times, values }; times up to `duration`, the warm-up and the film's part in s. */
+    show(data) {
+      this.data = data;
+      this.draw();
+    }
+
+    draw() {
+      const width = this.root.clientWidth;
+      const height = this.svg.clientHeight || 170;
+      if (!this.data || width < 80) return;
+      const { lines, duration, warmup, part } = this.data;
+      const values = lines.flatMap((line) => line.values).filter((v) => v !== null);
+      const most = Math.max(...values, 0) || 1;
+      const [factor, unit] = S.readable(this.unit, most);
+      const ticks = steps(most / factor, 3).map((tick) => tick * factor);
+      const top = Math.max(most, ticks.at(-1)) * 1.04;
+      const plot = { w: width - MARGIN.left - MARGIN.right, h: height - MARGIN.top - MARGIN.bottom };
+      this.x = (t) => MARGIN.left + (plot.w * t) / duration;
+      this.y = (v) => MARGIN.top + plot.h * (1 - v / top);
+      this.caption.replaceChildren(
+        Object.assign(document.createElement("h3"), { textContent: unit ? `${this.title}, ${unit}` : this.title }),
+        ...lines.map((line, i) => {
+          const key = document.createElement("span");
+          key.className = `key run${i}`;
+          key.textContent = line.name;
+          return key;
+        }),
       );
-    }
-    const seconds = steps(duration, plot.w > 300 ? 5 : 3);
-    for (const tick of seconds) {
-      const last = tick === seconds.at(-1);
-      const text = last ? `${digits(tick)} s` : digits(tick);
-      const side = last ? "end" : "middle";
-      const x = this.x(tick) + (last ? 10 : 0);
-      this.svg.append(svg("text", { x, y: height - 5, class: `scale ${side}` }, text));
-    }
-    // The queue that is played with lies above the pinned one.
-    const order = runs.map((run, i) => [run, i]).reverse();
-    for (const [run, i] of order) {
-      for (const [series, extra] of lines) {
-        if (extra && !run.series[series].some((v) => v > 0)) continue;
-        const d = this.path(run.series.time, run.series[series], stepped);
-        this.svg.append(svg("path", { d, class: `curve run${i} ${extra}` }));
+      this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      this.svg.replaceChildren();
+      const area = (from, until, name, text) => {
+        const rect = svg("rect", { x: this.x(from), y: MARGIN.top, width: Math.max(0, this.x(until) - this.x(from)), height: plot.h, class: name });
+        rect.append(svg("title", {}, text));
+        this.svg.append(rect);
+      };
+      if (warmup > 0) {
+        area(0, warmup, "warmup", "Warm-up: not measured");
+        if (this.x(warmup) - this.x(0) > 60) {
+          this.svg.append(svg("text", { x: this.x(0) + 5, y: MARGIN.top + 12, class: "scale" }, "warm-up"));
+        }
+      }
+      if (part) area(...part, "part", "The film's part of the run");
+      for (const tick of ticks) {
+        const y = this.y(tick);
+        this.svg.append(
+          svg("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y, class: "grid" }),
+          svg("text", { x: MARGIN.left - 7, y: y + 4, class: "scale end" }, S.digits(tick / factor)),
+        );
+      }
+      const [second, time] = duration < 0.5 ? [1e-3, "ms"] : [1, "s"];
+      for (const tick of steps(duration / second, plot.w > 300 ? 5 : 3)) {
+        this.svg.append(svg("text", { x: this.x(tick * second), y: MARGIN.top + plot.h + 15, class: "scale middle" }, S.digits(tick)));
+      }
+      this.svg.append(svg("text", { x: MARGIN.left + plot.w / 2, y: height - 4, class: "scale middle" }, `time, ${time}`));
+      lines.map((line, i) => [line, i]).reverse().forEach(([line, i]) => {
+        this.svg.append(svg("path", { d: this.path(line), class: `curve run${i}` }));
+      });
+      if (this.seek) {
+        this.rule = svg("g", { class: "position" });
+        this.rule.append(
+          svg("line", { y1: MARGIN.top - 4, y2: MARGIN.top + plot.h }),
+          svg("circle", { cy: MARGIN.top - 6, r: 6 }),
+        );
+        this.svg.append(this.rule);
+        this.move(this.at);
+      } else {
+        this.svg.setAttribute("aria-label", this.title);
       }
     }
-    this.rule = svg("line", { y1: MARGIN.top, y2: MARGIN.top + plot.h, class: "cursor", visibility: "hidden" });
-    this.svg.append(this.rule);
-    this.svg.setAttribute("aria-label", this.said(runs, lines[0][0], factor, name));
-    this.cursor(null);
-  }
 
-  path(times, values, stepped) {
-    let d = "";
-    let pen = false;
-    for (let i = 0; i < times.length; i++) {
-      if (values[i] === null) { pen = false; continue; }
-      const x = this.x(times[i]).toFixed(1);
-      const y = this.y(values[i]).toFixed(1);
-      if (stepped && pen) d += `V${y}H${x}`;
-      else d += `${pen ? "L" : "M"}${x} ${y}`;
-      pen = true;
+    path({ times, values }) {
+      let d = "";
+      let pen = false;
+      for (let i = 0; i < times.length; i++) {
+        if (values[i] === null) { pen = false; continue; }
+        d += `${pen ? "L" : "M"}${this.x(times[i]).toFixed(1)} ${this.y(values[i]).toFixed(1)}`;
+        pen = true;
+      }
+      return d;
     }
-    return d;
-  }
 
-  said(runs, series, factor, unit) {
-    const parts = runs.map((run) => {
-      const there = run.series[series].filter((v) => v !== null);
-      const mean = there.reduce((sum, v) => sum + v, 0) / Math.max(1, there.length);
-      return `${run.label}: ${digits(mean / factor)} ${unit} in the mean`;
-    });
-    return `${this.options.title} over time. ${parts.join("; ")}.`;
-  }
-
-  point(event) {
-    if (!this.data) return;
-    const box = this.svg.getBoundingClientRect();
-    const share = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
-    const t = Math.min(1, Math.max(0, share)) * this.data.duration;
-    this.others.forEach((chart) => chart.cursor(t));
-  }
-
-  cursor(t) {
-    if (!this.data || !this.rule) return;
-    this.reading.replaceChildren();
-    if (t === null) {
-      this.rule.setAttribute("visibility", "hidden");
-      return;
+    /** Puts the position at a time in s. */
+    move(t) {
+      this.at = t;
+      if (!this.rule) return;
+      this.rule.setAttribute("transform", `translate(${this.x(t).toFixed(1)} 0)`);
+      const { duration } = this.data;
+      for (const [name, value] of [["min", 0], ["max", duration], ["now", t]]) {
+        this.svg.setAttribute(`aria-value${name}`, S.digits(value));
+      }
+      this.svg.setAttribute("aria-valuetext", `${S.digits(t)} s of ${S.digits(duration)} s`);
     }
-    const { runs, duration } = this.data;
-    const times = runs[0].series.time;
-    const i = Math.min(times.length - 1, Math.round((t / duration) * (times.length - 1)));
-    this.rule.setAttribute("x1", this.x(times[i]));
-    this.rule.setAttribute("x2", this.x(times[i]));
-    this.rule.setAttribute("visibility", "visible");
-    runs.forEach((run, n) => {
-      const value = run.series[this.options.lines[0][0]][i];
-      const span = document.createElement("span");
-      span.className = `run${n}`;
-      span.textContent = value === null ? "–" : digits(value / this.factor);
-      this.reading.append(span);
-    });
-    const at = document.createElement("span");
-    at.textContent = `at ${digits(times[i])} s`;
-    this.reading.append(at);
+
+    point(event) {
+      if (!this.data) return;
+      const box = this.svg.getBoundingClientRect();
+      const share = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+      this.seek(Math.min(1, Math.max(0, share)) * this.data.duration);
+    }
+
+    key(event) {
+      if (!this.data) return;
+      const { duration } = this.data;
+      const to = {
+        ArrowLeft: this.at - STEP * duration,
+        ArrowRight: this.at + STEP * duration,
+        PageDown: this.at - 10 * STEP * duration,
+        PageUp: this.at + 10 * STEP * duration,
+        Home: 0,
+        End: duration,
+      }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      this.seek(Math.min(duration, Math.max(0, to)));
+    }
   }
-}
+
+  S.Chart = Chart;
+})((globalThis.Sojourn ??= {}));

@@ -1,61 +1,78 @@
-// Quantities: as tc writes them, as people read them, and where they stand on a slider.
+// Quantities: as `tc` writes them, as people read them, and where they stand on a slider.
 
-const TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
-const RATE = [[1e9, "gbit"], [1e6, "mbit"], [1e3, "kbit"], [1, "bit"]];
-const SIZE = [[2 ** 20, "mb"], [1024, "kb"], [1, "b"]];
-const TICKS = 1000;
+(function (S) {
+  "use strict";
 
-/** A number with few digits and without an exponent. */
-export function digits(value, most = 3) {
-  if (value === 0) return "0";
-  const rounded = Number(value.toPrecision(most));
-  const size = Math.abs(rounded);
-  if (size >= 1e-6 && size < 1e15) return String(rounded);
-  return rounded.toFixed(Math.min(20, Math.max(0, most - 1 - Math.floor(Math.log10(size)))));
-}
+  const TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
+  const RATE = [[1e9, "gbit"], [1e6, "mbit"], [1e3, "kbit"], [1, "bit"]];
+  const SIZE = [[2 ** 20, "mb"], [1024, "kb"], [1, "b"]];
+  const READ = {
+    s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]],
+    "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
+    B: [[1e6, "MB"], [1e3, "kB"], [1, "B"]],
+  };
+  /** Positions of a slider. */
+  const TICKS = 150;
+  /** Ratios, which are read in per cent. */
+  const SHARES = /(^|\.|_)(loss|utilisation|packet_loss|acknowledged|mark_share)$/;
 
-function scaled(value, table) {
-  const [factor, unit] = table.find(([f]) => Math.abs(value) >= f) ?? table.at(-1);
-  return `${digits(value / factor)}${unit}`;
-}
-
-/** A value in its base unit (ns, bit/s, bytes, packets) as a scenario writes it. */
-export function written(kind, value) {
-  switch (kind) {
-    case "time": return scaled(value, TIME);
-    case "rate": return scaled(value, RATE);
-    case "size": return scaled(Math.round(value), SIZE);
-    case "packets": return `${Math.round(value)}p`;
-    case "integer":
-    case "signed": return String(Math.round(value));
-    default: return digits(value);
+  /** A number with few digits and without an exponent. */
+  function digits(value, most = 3) {
+    if (value === 0) return "0";
+    const rounded = Number(value.toPrecision(most));
+    const size = Math.abs(rounded);
+    if (size >= 1e-6 && size < 1e15) return String(rounded);
+    return rounded.toFixed(Math.min(20, Math.max(0, most - 1 - Math.floor(Math.log10(size)))));
   }
-}
 
-/** Where a value stands on a slider, from 0 to TICKS. */
-export function position({ low, high, log }, value) {
-  const at = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  return Math.round(TICKS * Math.min(1, Math.max(0, at)));
-}
+  function scaled(value, table) {
+    const [factor, unit] = table.find(([f]) => Math.abs(value) >= f) ?? table.at(-1);
+    return `${digits(value / factor)}${unit}`;
+  }
 
-/** The value at a place of a slider, rounded to what a hand can mean. */
-export function valueAt({ kind, low, high, log }, place) {
-  const at = place / TICKS;
-  const value = log ? low * (high / low) ** at : low + (high - low) * at;
-  if (at === 0 || at === 1) return value;
-  const whole = ["integer", "signed", "packets"].includes(kind);
-  const rounded = Number(value.toPrecision(2));
-  return Math.min(high, Math.max(low, whole ? Math.round(rounded) : rounded));
-}
+  /** A value in its base unit (ns, bit/s, bytes, packets) as a scenario writes it. */
+  function written(kind, value) {
+    switch (kind) {
+      case "time": return scaled(value, TIME);
+      case "rate": return scaled(value, RATE);
+      case "size": return scaled(Math.round(value), SIZE);
+      case "packets": return `${Math.round(value)}p`;
+      case "integer":
+      case "signed": return String(Math.round(value));
+      default: return digits(value);
+    }
+  }
 
-const READ = {
-  s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]],
-  "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
-};
+  /** Where a value stands on a slider, from 0 to TICKS. */
+  function position({ low, high, log }, value) {
+    const at = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+    return Math.round(TICKS * Math.min(1, Math.max(0, at)));
+  }
 
-/** Factor and name of the unit in which values up to `most` are read. */
-export function readable(unit, most) {
-  const table = READ[unit];
-  if (!table) return [1, unit];
-  return table.find(([factor]) => most >= factor) ?? table.at(-1);
-}
+  /** The value at a position of a slider, with two digits. */
+  function valueAt({ kind, low, high, log }, place) {
+    const at = place / TICKS;
+    const value = log ? low * (high / low) ** at : low + (high - low) * at;
+    if (at === 0 || at === 1) return value;
+    const whole = ["integer", "signed", "packets"].includes(kind);
+    const rounded = Number(value.toPrecision(2));
+    return Math.min(high, Math.max(low, whole ? Math.round(rounded) : rounded));
+  }
+
+  /** Factor and name of the unit in which values up to `most` are read. */
+  function readable(unit, most) {
+    const table = READ[unit];
+    if (!table) return [1, unit === "1" ? "" : unit];
+    return table.find(([factor]) => most >= factor) ?? table.at(-1);
+  }
+
+  /** A measured value as people read it: `12 ms`, `3 %`. */
+  function spoken(value, unit, metric = "") {
+    if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+    if (unit === "1" && SHARES.test(metric)) return `${digits(100 * value, 2)} %`;
+    const [factor, name] = readable(unit, Math.abs(value));
+    return `${digits(value / factor, 2)}${name ? ` ${name}` : ""}`;
+  }
+
+  Object.assign(S, { TICKS, digits, written, position, valueAt, readable, spoken });
+})((globalThis.Sojourn ??= {}));

@@ -1,0 +1,66 @@
+//! Quantities by the name of what they measure, as tables of parameters and pages ask for them.
+
+use crate::errors::quantity_error;
+use crate::quantity::{parse_packets, parse_probability, parse_rate, parse_size, parse_time};
+use crate::words::WordError;
+
+/// What a quantity measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// A span of time, in nanoseconds.
+    Time,
+    /// A rate above zero, in bits per second.
+    Rate,
+    /// A size, in bytes.
+    Size,
+    /// A number of packets.
+    Packets,
+    /// A probability.
+    Probability,
+}
+
+/// A quantity in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// A time, rate, size or number.
+    Whole(u64),
+    /// A probability.
+    Part(f64),
+}
+
+impl Dimension {
+    /// Returns the dimension of this name, if there is one.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "time" => Self::Time,
+            "rate" => Self::Rate,
+            "size" => Self::Size,
+            "packets" => Self::Packets,
+            "probability" => Self::Probability,
+            _ => return None,
+        })
+    }
+
+    /// Reads a quantity of this dimension.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with an example.
+    pub fn read(self, text: &str) -> Result<Quantity, WordError> {
+        let (read, what, example) = match self {
+            Self::Time => (parse_time(text).map(Quantity::Whole), "a time", "5ms"),
+            Self::Rate => {
+                let rate = parse_rate(text).map(|rate| Quantity::Whole(rate.bits()));
+                (rate, "a rate above zero", "10mbit")
+            }
+            Self::Size => (parse_size(text).map(Quantity::Whole), "a size", "30kb"),
+            Self::Packets => {
+                (parse_packets(text).map(Quantity::Whole), "a number of packets", "300p")
+            }
+            Self::Probability => {
+                let probability = parse_probability(text).map(Quantity::Part);
+                (probability, "a probability", "0.02 or 2%")
+            }
+        };
+        read.map_err(|error| quantity_error(text, &error, what, example))
+    }
+}

@@ -1,0 +1,51 @@
+"""The files of a live page: a server sends them, and a site keeps them in one folder."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from importlib.resources import files
+
+from sojourn import wasm
+from sojourn.play.catalogue import Catalogue
+
+PAGE = "play.html"
+SCRIPTS = (
+    "engine.js",
+    "module.js",
+    "catalogue.js",
+    "units.js",
+    "film.js",
+    "words.js",
+    "runs.js",
+    "stage.js",
+    "chart.js",
+    "controls.js",
+    "figure.js",
+    "page.js",
+)
+"""In the order in which a page loads them. Figures in other pages do without the last."""
+
+
+def page(catalogue: Catalogue) -> dict[str, bytes]:
+    """Return the files of a page with these scenarios, by name.
+
+    Raises `sojourn.wasm.ModuleMissing`.
+    """
+    written = (files(__package__) / "static").iterdir()
+    return {file.name: file.read_bytes() for file in written} | {
+        "engine.js": wasm.script(),
+        "module.js": _assigned("SOJOURN_MODULE", _packed(wasm.module())),
+        "catalogue.js": _assigned("SOJOURN_CATALOGUE", catalogue),
+    }
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+def _assigned(name: str, value: object) -> bytes:
+    """Return a script that sets a global variable."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return f"globalThis.{name} = {text};\n".encode()

@@ -1,0 +1,260 @@
+// The moving picture of a queue: packets come, wait, are dropped or leave, at the times that were simulated.
+
+(function (S) {
+  "use strict";
+
+  /** Packets that pass in a second at full rate, which sets how much a film is slowed down. */
+  const PASSING = 45;
+  /** Seconds for the way to the queue and for a fall out of it; the wire has a speed in pixels a second. */
+  const WAY = 0.45;
+  const FALL = 0.8;
+  const WIRE = 260;
+  /** Sides of a packet in the queue, in pixels. */
+  const CELLS = [2.4, 15];
+  /** Packets in a queue that can each be made to stand out. */
+  const FEW = 60;
+  const SHAPES = ["square", "diamond", "triangle", "hexagon"];
+
+  /** How many simulated seconds pass in one of ours. */
+  function speed(rate) {
+    return Math.min(1, (PASSING * 1514 * 8) / rate);
+  }
+
+  /** The looks of groups: a circle in its own colour for the flows that decide, other shapes for the rest. */
+  function looks(count, subject) {
+    let next = 0;
+    return Array.from({ length: count + 1 }, (_, group) =>
+      group === subject
+        ? { shape: "circle", colour: "--subject" }
+        : { shape: SHAPES[next % SHAPES.length], colour: `--group${next++ % SHAPES.length}` });
+  }
+
+  function trace(context, shape, x, y, size) {
+    const r = size / 2;
+    context.beginPath();
+    if (shape === "circle") context.arc(x, y, r, 0, 7);
+    else if (shape === "square") context.rect(x - r * 0.9, y - r * 0.9, 1.8 * r, 1.8 * r);
+    else {
+      const corners = { diamond: 4, triangle: 3, hexagon: 6 }[shape];
+      const turn = shape === "hexagon" ? 0 : -Math.PI / 2;
+      for (let i = 0; i < corners; i++) {
+        const angle = turn + (2 * Math.PI * i) / corners;
+        context.lineTo(x + r * 1.15 * Math.cos(angle), y + r * 1.15 * Math.sin(angle));
+      }
+      context.closePath();
+    }
+  }
+
+  /** A group's mark for a legend. */
+  function mark(look) {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 28;
+    canvas.className = "mark";
+    canvas.setAttribute("aria-hidden", "true");
+    canvas.redraw = () => {
+      const context = canvas.getContext("2d");
+      context.clearRect(0, 0, 28, 28);
+      context.fillStyle = colour(canvas, look.colour);
+      trace(context, look.shape, 14, 14, 20);
+      context.fill();
+    };
+    return canvas;
+  }
+
+  function colour(element, name) {
+    return getComputedStyle(element).getPropertyValue(name).trim() || "#888";
+  }
+
+  /** One queue's picture. */
+  class Lane {
+    constructor(canvas) {
+      this.canvas = canvas;
+      this.film = null;
+      this.drawn = [];
+      this.colours = new Map();
+    }
+
+    /** Forgets the colours of the page's theme. */
+    restyle() {
+      this.colours.clear();
+    }
+
+    paint(name) {
+      if (!this.colours.has(name)) this.colours.set(name, colour(this.canvas, name));
+      return this.colours.get(name);
+    }
+
+    /** Fits the canvas to its place. */
+    fit() {
+      const { clientWidth: width, clientHeight: height } = this.canvas;
+      const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
+      const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+      if (this.canvas.width !== w || this.canvas.height !== h) {
+        this.canvas.width = w;
+        this.canvas.height = h;
+      }
+      const context = this.canvas.getContext("2d");
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.clearRect(0, 0, width, height);
+      return [context, width, height];
+    }
+
+    /**
+     * Draws the time `t` in ns. `pace` is simulated ns a second of ours, `most` the packets that the box must
+     * hold, `looks` the groups' looks, `subject` the group that decides, `rate` what stands at the link.
+     */
+    draw(film, t, { pace, most, looks, subject, rate }) {
+      const [context, width, height] = this.fit();
+      this.drawn = [];
+      if (width < 40) return;
+      const narrow = width < 560;
+      const way = narrow ? 34 : Math.min(150, width * 0.16);
+      const wire = narrow ? width * 0.3 : Math.min(380, width * 0.33);
+      const floor = 18;
+      const box = { x: way, y: 6, w: width - way - wire, h: height - 6 - floor };
+      const middle = box.y + box.h / 2;
+      const exit = box.x + box.w;
+      this.frame(context, box, exit, width, middle, rate);
+      if (!film) return;
+
+      const side = Math.min(CELLS[1], Math.max(CELLS[0], Math.sqrt((box.w * box.h) / Math.max(most, 12)) * 0.97));
+      const columns = Math.max(1, Math.floor((box.w - 4) / side));
+      // A short queue is one line; a long one turns at the ends of its columns.
+      const fitting = Math.max(1, Math.floor((box.h - 4) / side));
+      const rows = Math.min(fitting, Math.ceil(film.most / columns) || 1);
+      const top = middle - (rows * side) / 2;
+      /** The centre of a position in the queue, which may lie between two: rows turn at each column's end. */
+      const place = (position) => {
+        const at = Math.max(0, Math.min(position, rows * columns - 1));
+        const low = Math.floor(at);
+        const cell = (k) => {
+          const column = Math.floor(k / rows);
+          const row = column % 2 ? rows - 1 - (k % rows) : k % rows;
+          return [exit - 3 - (column + 0.5) * side, top + (row + 0.5) * side];
+        };
+        const [x0, y0] = cell(low);
+        const [x1, y1] = cell(low + 1);
+        return [x0 + (x1 - x0) * (at - low), y0 + (y1 - y0) * (at - low)];
+      };
+
+      const queued = film.queued(t);
+      // The line moves up while the packet before it is sent.
+      const [before, next] = film.around(t);
+      const shift = before !== null && next !== null && next > before ? (t - before) / (next - before) : 0;
+      const few = queued.filter((index) => film.group[index] === subject).length <= FEW;
+      const paint = (index, x, y, size, alpha = 1) => {
+        const group = film.group[index];
+        const look = looks[Math.min(group, looks.length - 1)];
+        context.globalAlpha = alpha;
+        context.fillStyle = this.paint(look.colour);
+        // A few packets that decide stand out of many others.
+        const special = group === subject && few;
+        const large = special ? Math.max(size, 9) : size;
+        trace(context, size < 5 && !special ? "square" : look.shape, x, y, large);
+        context.fill();
+        if (special) {
+          context.lineWidth = 1.5;
+          context.strokeStyle = this.paint("--ink");
+          context.stroke();
+        }
+        if (film.marked[index]) {
+          context.lineWidth = 1.2;
+          context.strokeStyle = this.paint("--bad");
+          trace(context, "circle", x, y, large + 3);
+          context.stroke();
+        }
+        this.drawn.push([index, x, y]);
+      };
+
+      const own = [];
+      queued.forEach((index, k) => {
+        const [x, y] = place(k + (before !== null ? 1 - shift : 0));
+        // The flows that decide lie on top.
+        if (film.group[index] === subject) own.push([index, x, y]);
+        else paint(index, x, y, side - 0.8);
+      });
+      own.forEach(([index, x, y]) => paint(index, x, y, side - 0.8));
+
+      const fly = Math.max(6, Math.min(side, 11));
+      const tail = queued.length;
+      for (const index of film.coming(t, WAY * pace)) {
+        const share = 1 - (film.offered[index] - t) / (WAY * pace);
+        const [x, y] = place(tail);
+        const lane = middle + (((film.group[index] * 37) % 5) - 2) * (box.h / 7);
+        paint(index, x * share, lane + (y - lane) * share, fly);
+      }
+      const seconds = (wire - 8) / WIRE;
+      for (const index of film.gone(film.departures, t, seconds * pace)) {
+        const share = (t - film.left[index]) / (seconds * pace);
+        paint(index, exit + share * (wire - 8), middle, fly, share > 0.9 ? (1 - share) * 10 : 1);
+      }
+      for (const index of film.gone(film.drops, t, FALL * pace)) {
+        const share = (t - film.left[index]) / (FALL * pace);
+        const [x0] = film.refused.has(index) ? [Math.max(box.x + 6, place(tail)[0])] : [exit - 6];
+        const y = middle + share * share * (height - middle - 6);
+        paint(index, x0, y, fly, 1 - share);
+        context.strokeStyle = this.paint("--bad");
+        context.lineWidth = 2;
+        context.beginPath();
+        context.moveTo(x0 - 5, y - 5);
+        context.lineTo(x0 + 5, y + 5);
+        context.moveTo(x0 + 5, y - 5);
+        context.lineTo(x0 - 5, y + 5);
+        context.stroke();
+      }
+      context.globalAlpha = 1;
+    }
+
+    frame(context, box, exit, width, middle, rate) {
+      context.globalAlpha = 1;
+      context.strokeStyle = this.paint("--line");
+      context.lineWidth = 14;
+      context.lineCap = "butt";
+      context.beginPath();
+      context.moveTo(exit, middle);
+      context.lineTo(width - 4, middle);
+      context.stroke();
+      context.strokeStyle = this.paint("--card");
+      context.lineWidth = 11;
+      context.beginPath();
+      context.moveTo(exit, middle);
+      context.lineTo(width - 4, middle);
+      context.stroke();
+      context.lineWidth = 1.5;
+      context.strokeStyle = this.paint("--faint");
+      context.strokeRect(box.x, box.y, box.w, box.h);
+      context.fillStyle = this.paint("--faint");
+      context.font = "12px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.fillText(rate, width - 4, middle + 24);
+      // The side to which packets come is open.
+      context.strokeStyle = this.paint("--card");
+      context.lineWidth = 3;
+      context.beginPath();
+      context.moveTo(box.x, box.y + 4);
+      context.lineTo(box.x, box.y + box.h - 4);
+      context.stroke();
+    }
+
+    /** The packet nearest to a point of the canvas, within reach of a finger. */
+    near(x, y) {
+      let found = null;
+      let least = 18 * 18;
+      for (const [index, px, py] of this.drawn) {
+        const distance = (px - x) ** 2 + (py - y) ** 2;
+        if (distance < least) [found, least] = [index, distance];
+      }
+      return found;
+    }
+  }
+
+  /** Whether a lane would be empty at a time, and for how long: simulated ns until something can be seen. */
+  function idle(film, t, pace) {
+    const seen = 2 * pace;
+    if (film.gone(film.departures, t, seen).length || film.gone(film.drops, t, seen).length || film.queued(t).length) return 0;
+    const next = film.next(t);
+    return next === null ? Infinity : Math.max(0, next - t - WAY * pace);
+  }
+
+  Object.assign(S, { Lane, idle, looks, mark, speed });
+})((globalThis.Sojourn ??= {}));

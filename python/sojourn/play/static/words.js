@@ -1,0 +1,80 @@
+// The verdict on two runs in a sentence, for somebody who knows no networks.
+
+(function (S) {
+  "use strict";
+
+  /** User satisfaction by mean opinion score: ITU-T G.107 annex B, whose R of 80, 70, 60 and 50 are these. */
+  const QUALITY = [[4.03, "clear"], [3.6, "good"], [3.1, "tiring"], [2.58, "hard to follow"], [0, "hardly possible"]];
+
+  /** Values closer than this share of the larger one are called equal. */
+  const CLOSE = 0.1;
+  /** The same for scores, which end at 4.5. */
+  const CLOSE_SCORE = 0.15;
+
+  const quality = (mos) => QUALITY.find(([least]) => mos >= least)[1];
+
+  function capital(text) {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+  }
+
+  /** What a metric's value says of a group of flows, and the words that follow it. */
+  const PHRASES = [
+    [/mos$/, (v) => `the call is ${quality(v)} (quality ${S.digits(v, 2)} of 5)`],
+    [/delay_p99$/, (v, of) => `99 of 100 packets of ${of} arrive within ${v}`],
+    [/delay_p95$/, (v, of) => `95 of 100 packets of ${of} arrive within ${v}`],
+    [/page_p95$/, (v) => `95 of 100 pages load within ${v}`],
+    [/page_mean$/, (v) => `a page loads in ${v} on average`],
+    [/fct_p99$/, (v, of) => `99 of 100 of ${of} are complete within ${v}`],
+    [/latency_p99$/, (v) => `99 of 100 writes are confirmed within ${v}`],
+    [/^loss$/, (v) => (v === "0 %" ? "no packet is lost" : `${v} of all packets are lost`)],
+    [/sojourn_p95$/, (v) => `95 of 100 packets wait less than ${v}`],
+  ];
+
+  /** A clause about one run. */
+  function clause({ metric, label, unit }, value, of) {
+    const [, phrase] = PHRASES.find(([pattern]) => pattern.test(metric)) ?? [];
+    const text = /mos$/.test(metric) ? value : S.spoken(value, unit, metric);
+    return phrase ? phrase(text, of) : `${label} is ${S.spoken(value, unit, metric)}`;
+  }
+
+  function close(metric, a, b) {
+    if (/mos$/.test(metric)) return Math.abs(a - b) < CLOSE_SCORE;
+    const most = Math.max(Math.abs(a), Math.abs(b));
+    return most === 0 || Math.abs(a - b) < CLOSE * most;
+  }
+
+  /**
+   * The sentence. `by` is the metric that decides; `runs` are two of { name, value, wait }: the queue's name,
+   * the metric's value, and how long the packets of the same flows wait on average, in s. `of` names the flows.
+   */
+  function verdict(by, runs, of) {
+    const [mine, other] = runs;
+    const known = runs.filter(({ value }) => Number.isFinite(value));
+    if (known.length === 0) return "Nothing was measured: make the run longer, or add flows.";
+    if (known.length === 1) {
+      const [run] = known;
+      const silent = runs.find((r) => r !== run);
+      const rest = silent ? ` With ${silent.name} nothing was measured.` : "";
+      return `${capital(`with ${run.name} ${clause(by, run.value, of)}`)}.${rest}`;
+    }
+    if (close(by.metric, mine.value, other.value)) {
+      return `With ${mine.name} and ${other.name} alike ${clause(by, mine.value, of)}.`;
+    }
+    const better = (by.better === "lower") === (mine.value < other.value) ? mine : other;
+    const worse = better === mine ? other : mine;
+    let second = clause(by, worse.value, of);
+    if (/mos$/.test(by.metric)) {
+      second = second.replace("the call", "it");
+      if (worse.wait > 0.15) second += `, and every word waits ${S.spoken(worse.wait, "s")}`;
+    } else if (/_p9[59]$/.test(by.metric)) {
+      second = `it takes ${S.spoken(worse.value, by.unit, by.metric)}`;
+    } else if (/mean$/.test(by.metric)) {
+      second = `in ${S.spoken(worse.value, by.unit, by.metric)}`;
+    } else if (by.metric === "loss") {
+      second = S.spoken(worse.value, by.unit, by.metric);
+    }
+    return `With ${better.name} ${clause(by, better.value, of)}; with ${worse.name} ${second}.`;
+  }
+
+  Object.assign(S, { verdict, quality });
+})((globalThis.Sojourn ??= {}));

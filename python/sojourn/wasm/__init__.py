@@ -1,0 +1,38 @@
+"""The engine for browsers: a WebAssembly module, and the script that calls it.
+
+`make wasm` puts both beside this file, and wheels carry them.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_FOLDER = files(__package__)
+_MODULE, _SCRIPT = _FOLDER / "sojourn.wasm", _FOLDER / "sojourn.js"
+
+REMEDY = "in a checkout: make wasm"
+
+
+class ModuleMissing(RuntimeError):
+    """The engine for browsers is not part of this installation."""
+
+    def __init__(self) -> None:
+        super().__init__(f"not installed: the engine for browsers (WebAssembly); {REMEDY}")
+
+
+def module() -> bytes:
+    """Return the module; raises `ModuleMissing`."""
+    return _read(_MODULE)
+
+
+def script() -> bytes:
+    """Return the script, a classic one; raises `ModuleMissing`."""
+    return _read(_SCRIPT)
+
+
+def _read(file: Traversable) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise ModuleMissing from None
