@@ -179,9 +179,16 @@ def test_names_in_figures_have_parameters() -> None:
     assert list(labels.names(queues).values()) == [
         "pie target 10ms",
         "codel",
-        "red probability 0.1 …",
-        "red probability 0.2 …",
+        "red … probability 0.1",
+        "red … probability 0.2",
     ]
+
+
+def test_long_names_are_shortened_in_the_middle() -> None:
+    red = "red limit 1514000 min 7570 max 22710 avpkt 1000 bandwidth 20mbit adaptive"
+    assert labels.names([red]) == {red: "red limit 1514000 … adaptive"}
+    one = "a-policy-whose-name-is-already-very-long"
+    assert labels.names([one, "codel"]) == {one: one, "codel": "codel"}
 
 
 def test_factors_are_words() -> None:

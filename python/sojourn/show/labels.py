@@ -12,16 +12,16 @@ from sojourn import _core
 from sojourn.metrics import unit as registered_unit
 from sojourn.study import quantities
 from sojourn.study.answer import words
-from sojourn.study.names import short_names
+from sojourn.study.names import elided, short_names
 
 LONGEST = 30
 """Characters of a name with all its parameters in a figure."""
 
 
 def names(queues: Sequence[str]) -> dict[str, str]:
-    """Return each queue's name in a figure: with its parameters, or the kind of a longer one."""
+    """Return each queue's name in a figure; a long one is shortened in its middle."""
     return {
-        queue: queue if len(queue) <= LONGEST or short == queue else f"{short} …"
+        queue: queue if len(queue) <= LONGEST else elided(queue, short, LONGEST)
         for queue, short in short_names(queues).items()
     }
 

@@ -47,6 +47,32 @@ def short_names(queues: Sequence[str]) -> dict[str, str]:
     return {q: names[q] for q in queues}
 
 
+def elided(queue: str, kept: str, longest: int) -> str:
+    """Return a queue's words within `longest` characters: words in the middle become an ellipsis.
+
+    The words of `kept`, its short name, stay in any case.
+    """
+    pairs = [(queue.split(maxsplit=1)[0],), *_pairs(queue)]
+    stay = {0, *(i for i, pair in enumerate(pairs) if pair in set(_pairs(kept)))}
+
+    def written(places: set[int]) -> str:
+        text = ""
+        for i, pair in enumerate(pairs):
+            if i in places:
+                text += f" {' '.join(pair)}"
+            elif not text.endswith("…"):
+                text += " …"
+        return text.strip()
+
+    last = len(pairs) - 1
+    for i in range(1, len(pairs)):  # from both ends, in turns
+        more = {*stay, (i + 1) // 2 if i % 2 else last + 1 - i // 2}
+        if len(written(more)) > longest:
+            break
+        stay = more
+    return written(stay)
+
+
 def _pairs(queue: str) -> list[tuple[str, ...]]:
     """Return the words after the kind, a number together with the word before it."""
     pairs: list[tuple[str, ...]] = []

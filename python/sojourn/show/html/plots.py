@@ -252,7 +252,7 @@ def cdf(
                 "x": x / scale.factor,
                 "y": p,
                 "line": {**_line(look), "shape": "hv"},
-                "hovertemplate": f"{hover}<extra>{safe(names[name])}</extra>",
+                "hovertemplate": f"{hover}<extra>{safe(name)}</extra>",
             }
         )
     most = scale.apply(max(d.quantile(0.999) for d in there.values()))
