@@ -1,4 +1,4 @@
-"""How the documentation is built: `make docs`, or `sphinx-build -W docs docs/_build`."""
+"""How the documentation is built: `make site`, or `sphinx-build -W docs docs/_build/site`."""
 
 import sys
 from importlib import metadata
@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "drawn",
+    "live",
     "marks",
     "mathml",
     "verdicts",

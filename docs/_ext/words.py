@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,6 +84,20 @@ def inline(text: str) -> list[nodes.Node]:
     return found
 
 
+class Cell(nodes.entry):
+    """A cell that knows the head of its column: narrow pages show it in front of the text."""
+
+
+def _visit_cell(translator: Any, node: Cell) -> None:
+    translator.visit_entry(node)
+    begun = translator.body[-1]
+    translator.body[-1] = begun.replace("<td", f'<td data-head="{escape(node["head"])}"', 1)
+
+
+def _depart_cell(translator: Any, node: Cell) -> None:
+    translator.depart_entry(node)
+
+
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]
 ) -> nodes.table:
@@ -94,10 +109,10 @@ def table(
 
     def row(cells: Sequence[str]) -> nodes.row:
         line = nodes.row()
-        for cell in cells:
+        for head, cell in zip(heads, cells, strict=True):
             paragraph = nodes.paragraph()
             paragraph += inline(cell)
-            entry = nodes.entry()
+            entry = Cell(head=head)
             entry += paragraph
             line += entry
         return line
@@ -453,6 +468,7 @@ class Options(Described):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_node(Cell, html=(_visit_cell, _depart_cell))  # elsewhere as any other cell
     app.add_directive("words", Words)
     app.add_directive("tables", Tables)
     app.add_directive("profiles", Profiles)

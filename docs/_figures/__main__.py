@@ -1,8 +1,9 @@
 """Draws the reference's figures, one a component, from simulations: `make figures`.
 
-    python docs/_figures [SECTION[-NAME] ...]
+    python docs/_figures [hero | SECTION[-NAME] ...]
 
-Writes `docs/images/drawn/SECTION-NAME.png`, and what each shows into `captions.json` beside them.
+Writes `docs/images/drawn/SECTION-NAME.png`, and what each shows into `captions.json` beside them;
+and `docs/images/hero.svg`, the first figure, with `hero-dark.svg` for dark pages.
 Takes about a minute. Look at the figures that changed.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 import balancers
 import buffers
+import hero
 import queues
 import small
 import tcp
@@ -46,6 +48,9 @@ def _save(figure: Any, path: Path) -> None:
 def main(wanted: list[str]) -> None:
     told = OUT / "captions.json"
     OUT.mkdir(parents=True, exist_ok=True)
+    if not wanted or "hero" in wanted:
+        hero.write(OUT.parent)
+        print("hero")
     for section, module in SECTIONS.items():
         for name in module.NAMES:
             key = f"{section}-{name}"

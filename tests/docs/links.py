@@ -17,6 +17,8 @@ class _Page(HTMLParser):
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
+        self.loaded: list[str] = []
+        """What a browser loads without being asked."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -24,8 +26,43 @@ class _Page(HTMLParser):
                 continue
             if name == "id" or (name == "name" and tag == "a"):
                 self.ids.add(value)
-            elif name in ("href", "src"):
-                self.links.append(value)
+            elif name in ("href", "src", "srcset", "data", "poster", "action"):
+                if name in ("href", "src"):
+                    self.links.append(value)
+                if tag not in ("a", "area"):
+                    self.loaded.append(value)
+            elif name == "style":
+                self.loaded += _loaded_by_css(value)
+
+
+_CSS = re.compile(r"""@import\s+["']([^"']+)|url\(\s*(?:"([^"]*)"|'([^']*)'|([^)\s]+))\s*\)""")
+
+
+def _loaded_by_css(text: str) -> list[str]:
+    return ["".join(found) for found in _CSS.findall(text)]
+
+
+def elsewhere(folder: Path) -> list[str]:
+    """What pages and style sheets of a folder load from outside it, or by absolute paths.
+
+    Such a folder does not open from a disk, or not at every address of a host.
+    """
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".html":
+            page = _Page()
+            page.feed(path.read_text(encoding="utf-8"))
+            loaded = page.loaded
+        elif path.suffix == ".css":
+            loaded = _loaded_by_css(path.read_text(encoding="utf-8"))
+        else:
+            continue
+        found += [
+            f"{path.relative_to(folder)}: {what[:80]}"
+            for what in dict.fromkeys(loaded)
+            if re.match(r"(?!data:)[a-z]+:|/", what)
+        ]
+    return found
 
 
 def malformed(link: str) -> str | None:
@@ -73,7 +110,7 @@ def of_pages(folder: Path) -> list[str]:
     return wrong
 
 
-_MARKDOWN = re.compile(r"\]\(([^()\s]+(?:\([^()]*\))?[^()\s]*)\)")
+_MARKDOWN = re.compile(r"\]\(([^()\s]+(?:\([^()]*\))?[^()\s]*)\)|\bsrc(?:set)?=\"([^\"\s]+)\"")
 
 
 def of_markdown(path: Path) -> list[str]:
@@ -82,7 +119,7 @@ def of_markdown(path: Path) -> list[str]:
     text = re.sub(
         r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
-    for link in dict.fromkeys(_MARKDOWN.findall(text)):
+    for link in dict.fromkeys("".join(found) for found in _MARKDOWN.findall(text)):
         if re.match(r"[a-z]+:", link):
             if problem := malformed(link):
                 wrong.append(f"{path.name}: {link}: {problem}")

@@ -31,12 +31,34 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<script src="https://example.org/1.js"></script><img src="/2.png"><img src="data:,3">'
+        '<link rel="stylesheet" href="a.css?v=4"><a href="https://example.org/5">5</a>'
+        '<p style="background: url(//example.org/6)">'
+    )
+    (tmp_path / "a.css").write_text(
+        "@import 'https://example.org/7.css'; a { b: url(\"data:,url('8')\") url(a.html) }"
+    )
+    assert links.elsewhere(tmp_path) == [
+        "a.css: https://example.org/7.css",
+        "a.html: https://example.org/1.js",
+        "a.html: /2.png",
+        "a.html: //example.org/6",
+    ]
+
+
 def test_markdown_too(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
     page.write_text(
         "[1](a.md) [2](b.md) [3](https://example.org/a_(b)) [4](ftp://x)\n```\n[5](c.md)\n```\n"
+        '<source srcset="d.svg">\n'
     )
-    assert links.of_markdown(page) == ["a.md: b.md: no such file", "a.md: ftp://x: what is ftp?"]
+    assert links.of_markdown(page) == [
+        "a.md: b.md: no such file",
+        "a.md: ftp://x: what is ftp?",
+        "a.md: d.svg: no such file",
+    ]
 
 
 @pytest.mark.parametrize("page", sorted(p.name for p in ROOT.glob("*.md")))

@@ -1,0 +1,160 @@
+"""Figures that the reader's browser simulates, and the playground.
+
+`{live} SCENARIO`     a ready-made scenario (`:queue: TEXT`, `:against: TEXT`: the queues side by
+                      side; without them the scenario's own question decides)
+{playground}`TEXT`    a link to the page that has all scenarios and all controls
+
+The element of a figure holds a sentence with a link, which readers see where scripts do not run and
+in the text and manual builders. A scenario or a queue that the engine refuses is a warning, hence
+an error under `-W`. `make wasm` builds the engine for browsers. Without it there is no playground:
+figures stand still, and links lead to the guide.
+"""
+
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from words import inline
+
+from sojourn.play import files
+from sojourn.play.catalogue import catalogue
+from sojourn.scenario import ScenarioError
+from sojourn.templates import TEMPLATES
+from sojourn.wasm import ModuleMissing
+
+log = logging.getLogger(__name__)
+
+GUIDE = "/guides/play"
+FOLDER = "playground"
+"""What `sojourn play` serves, as a folder of the site; the pages' figures use its scripts."""
+STYLE = "live.css"
+FIGURES = files.SCRIPTS[:-1]
+"""The last one runs the playground."""
+
+
+@cache
+def playground() -> dict[str, bytes]:
+    """Its files by name; none without the engine for browsers."""
+    try:
+        return files.page(catalogue(docs="../index.html"))
+    except ModuleMissing:
+        return {}
+
+
+def guide(text: str, docname: str) -> addnodes.pending_xref:
+    """A link to the guide of `sojourn play`."""
+    link = addnodes.pending_xref(
+        refdomain="std", reftype="doc", reftarget=GUIDE,
+        refdoc=docname, refexplicit=True, refwarn=True,
+    )  # fmt: skip
+    link += inline(text)
+    return link
+
+
+class Live(nodes.General, nodes.Element):
+    """A live figure; its children are shown until it runs."""
+
+
+class LiveDirective(SphinxDirective):
+    """Makes the figure, and refuses scenarios and queues that are not known."""
+
+    required_arguments = 1
+    option_spec: ClassVar = {
+        "queue": directives.unchanged_required,
+        "against": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        try:
+            self.check(name)
+        except (KeyError, ScenarioError) as error:
+            log.warning("live %s: %s", name, error, location=self.get_location())
+            return []
+        figure = Live("", scenario=name, **self.options)
+        figure += self.still(name)
+        self.set_source_info(figure)
+        return [figure]
+
+    def check(self, name: str) -> None:
+        """Raises an error if there is no such scenario, or if it cannot have these queues."""
+        if name not in TEMPLATES:
+            raise KeyError(f"no scenario called {name}: one of {', '.join(TEMPLATES)}")
+        scenario = TEMPLATES[name].scenario()
+        for queue in self.options.values():
+            scenario.with_queue(queue)
+
+    def still(self, name: str) -> nodes.paragraph:
+        """What stands for the figure where it does not run."""
+        queues = [f"`{text}`" for text in self.options.values()]
+        behind = f" behind {' and behind '.join(queues)}" if queues else ""
+        link = guide("`sojourn play`", self.env.docname)
+        return nodes.paragraph(
+            "", "", *inline(f"The scenario `{name}`{behind}: "), link, nodes.Text(" shows it live.")
+        )
+
+
+class Playground(SphinxRole):
+    """A link to the playground, or to the guide where there is none."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if not self.config.live:
+            return [guide(self.text, self.env.docname)], []
+        to = "../" * self.env.docname.count("/") + f"{FOLDER}/index.html"
+        return [nodes.reference("", "", *inline(self.text), refuri=to)], []
+
+
+def _visit(translator: Any, node: Live) -> None:
+    data = {f"data-{key}": node[key] for key in ("scenario", "queue", "against") if key in node}
+    translator.body.append(translator.starttag(node, "div", CLASS="sojourn-live", **data))
+
+
+def _depart(translator: Any, _node: Live) -> None:
+    translator.body.append("</div>\n")
+
+
+def _nothing(_translator: Any, _node: Live) -> None:
+    pass
+
+
+def load(
+    app: Sphinx, _name: str, _template: str, context: dict[str, Any], page: nodes.document | None
+) -> None:
+    """Has a page with a live figure load what moves it."""
+    if not app.config.live or page is None or not any(page.findall(Live)):
+        return
+
+    def to(name: str) -> str:
+        return escape(context["pathto"](f"{FOLDER}/{name}", resource=True))
+
+    loaded = [f'<link rel="stylesheet" href="{to(STYLE)}">']
+    loaded += [f'<script defer src="{to(name)}"></script>' for name in FIGURES]
+    context["metatags"] += "\n".join(loaded)
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Writes the playground beside the pages."""
+    if error is not None or not app.config.live or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name, content in playground().items():
+        (folder / ("index.html" if name == files.PAGE else name)).write_bytes(content)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    plain = (_nothing, _nothing)
+    app.add_node(Live, html=(_visit, _depart), text=plain, man=plain, latex=plain)
+    app.add_directive("live", LiveDirective)
+    app.add_role("playground", Playground())
+    app.add_config_value("live", bool(playground()), "env")
+    app.connect("html-page-context", load)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
