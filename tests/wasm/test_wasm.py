@@ -180,13 +180,14 @@ def test_edits_make_the_plan_that_a_command_s_keys_make(name: str, calls: Calls)
 
 def test_mistakes_are_told(calls: Calls) -> None:
     plan = home()
-    text, number, invalid, closed, beyond, kept = calls(
+    text, number, invalid, closed, opened, beyond, kept = calls(
         [
             ["edit", plan, {"links": [{"link": 0, "queue": "fq_codle"}]}],
             ["edit", plan, {"links": [{"link": 9}]}],
             ["edit", plan, {"duration": "0s"}],
             ["record"],
-            ["open", plan, 1, [17]],
+            ["open", plan, 1],
+            ["log", [17]],
             ["run", plan, 1],
         ]
     )
@@ -195,6 +196,7 @@ def test_mistakes_are_told(calls: Calls) -> None:
     assert "there is no link 9" in number["error"]
     assert invalid["problems"]
     assert closed["error"] == "no run is open"
+    assert "error" not in opened
     assert beyond["error"] == "the plan has no link 17"
     assert kept["value"]["complete"], "a mistake leaves the module whole"
 
