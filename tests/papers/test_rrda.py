@@ -227,7 +227,11 @@ def test_a_small_run_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(outcome.tables["experiments"].seeds) == {claims.FIRST_SEED, claims.FIRST_SEED + 1}
     _check_average(outcome.frame("scenarios", "samples"), outcome.frame("scenarios"))
     assert outcome.frame("memory")["kept"].between(0, 1).all()
-    assert list(outcome.column.readings) == ["100 ms", "200 ms"]
+    assert outcome.column.readings == {}
+    assert [list(times) for times in outcome.column.sweeps.values()] == [["100 ms", "200 ms"]]
+    tenth = next(j.claim for j in outcome.judgements if j.claim.id == "figure-6-tenth-datagram")
+    assert len(outcome.readings(tenth)) == 4
+    assert "of 2 values" in outcome.asides(tenth)[-1]
     _check_figures(figures.simulated(outcome))
     in_readings = outcome.as_dict()["readings"]
     assert {row["processed"] for row in in_readings} <= {"yes", "no", "?", "no claim"}

@@ -203,6 +203,7 @@ def test_readings_are_counted_and_never_called_confirmed() -> None:
     assert tried({"a": "holds", "b": "does not hold", "c": "cannot be told"}) == (
         "holds in 1 of 3 readings tried (a): a reading exists that gives it"
     )
+    assert tried({"a, b": "holds", "c": "holds", "d": "cannot be told"}).count("; ") == 1
     assert tried({"a": "does not hold", "b": "does not hold"}) == "holds in 0 of 2 readings tried"
 
 

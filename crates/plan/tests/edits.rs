@@ -1,9 +1,10 @@
 //! Edits read texts as scenarios do, and say which of them is wrong.
 
-use sojourn_link::{Impairments, Params, Trace};
+use sojourn_link::{Cells, Impairments, Params, Trace};
 use sojourn_plan::{Bottleneck, Edits, Link, Node, Observe, Plan, scaled_warmup, shared_delays};
 use sojourn_queue::Device;
 use sojourn_units::{MILLISECOND, Rate, SECOND};
+use std::collections::BTreeMap;
 
 fn queue(text: &str, rate: u64) -> sojourn_queue::Params {
     let device = Device { rate: Rate::new(rate), ..Device::default() };
@@ -21,7 +22,7 @@ fn plan() -> Plan {
             rate: Rate::new(10_000_000),
             trace: None,
             overhead: 0,
-            cells: Default::default(),
+            cells: Cells::default(),
             delay,
             impairments: Impairments::default(),
             queue: queue("fq_codel", 10_000_000),
@@ -46,7 +47,7 @@ fn plan() -> Plan {
             snaplen: 128,
             trace_hash: true,
         },
-        sources: Default::default(),
+        sources: BTreeMap::default(),
     }
 }
 

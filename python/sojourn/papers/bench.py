@@ -57,7 +57,7 @@ class Bench:
         self._engines = engines
         self._columns = {name: Column() for name in engines}
         self._measured: dict[str, Measured] = {n: [] for n in engines}
-        self._read: dict[str, dict[str, Measured]] = {n: {} for n in engines}
+        self._read: dict[str, dict[tuple[str, str], Measured]] = {n: {} for n in engines}
         self._open: list[Claim] = []
         self._doubts: dict[str, tuple[str, ...]] = {}
         self._left_out: dict[str, str] = {}
@@ -101,7 +101,7 @@ class Bench:
         if name == REAL:
             measured = self._of_valid(part, claims, measured)
         if part.reading:
-            self._read[name].setdefault(part.reading, []).extend(measured)
+            self._read[name].setdefault((part.sweep, part.reading), []).extend(measured)
         else:
             self._measured[name] += measured
 
@@ -177,10 +177,9 @@ class Bench:
             doubts = self._left_out if name == REAL else {}
             found_here = judge_components(self._measured[name], doubts=doubts, instead=instead)
             column.judgements = tuple(found_here)
-            column.readings = {
-                reading: tuple(judge_components(measured))
-                for reading, measured in self._read[name].items()
-            }
+            for (sweep, reading), measured in self._read[name].items():
+                apart = column.sweeps.setdefault(sweep, {}) if sweep else column.readings
+                apart[reading] = tuple(judge_components(measured))
         if quick and not self.real:
             self._leave_open(steady.left_out(self.paper.name))
         published = self.paper.published()

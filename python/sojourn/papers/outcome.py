@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ class Column:
     judgements: tuple[Judgement, ...] = ()
     readings: dict[str, tuple[Judgement, ...]] = field(default_factory=dict)
     """Claims judged under other readings of the paper, by their names; exploratory."""
+    sweeps: dict[str, dict[str, tuple[Judgement, ...]]] = field(default_factory=dict)
+    """Claims judged at each value of a parameter, by the parameter's name; exploratory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +84,13 @@ class Outcome:
 
     def readings(self, claim: Claim) -> dict[str, str]:
         """The verdicts on a finding by the reading of the paper; its own is first."""
-        every = {"main": self.judgements, **self.column.readings}
-        return {claim.reading or "main": ""} | {
-            (j.claim.reading or name) if name == "main" else name: j.verdict
-            for name, judgements in every.items()
-            for j in judgements
+        mine = {
+            j.claim.reading or "main": j.verdict
+            for j in self.judgements
             if j.claim.finding == claim.finding
         }
+        own = claim.reading or "main"
+        return {own: mine.get(own, "")} | mine | _verdicts(self.column.readings, claim)
 
     def asides(self, claim: Claim) -> list[str]:
         """What stands beside a claim's verdict: the paper's own numbers, and other readings."""
@@ -97,6 +99,10 @@ class Outcome:
         readings = self.readings(claim)
         if len(readings) > 1:
             told.append(tried(readings))
+        for parameter, values in self.column.sweeps.items():
+            verdicts = _verdicts(values, claim)
+            if verdicts:
+                told.append(f"{parameter}: {count(verdicts, 'values')}")
         return told
 
     @property
@@ -200,12 +206,27 @@ class Outcome:
 
 
 def tried(readings: Mapping[str, str]) -> str:
-    """In how many readings of the paper a finding holds, for people."""
-    holding = [reading for reading, verdict in readings.items() if verdict == "holds"]
-    of = f"holds in {len(holding)} of {len(readings)} readings tried"
-    if len(holding) in (0, len(readings)):
-        return of
-    return f"{of} ({', '.join(holding)}): a reading exists that gives it"
+    """Return in how many readings of the paper a finding holds, for people."""
+    some = 0 < list(readings.values()).count("holds") < len(readings)
+    return count(readings, "readings tried") + ": a reading exists that gives it" * some
+
+
+def count(verdicts: Mapping[str, str], of: str) -> str:
+    """Return in how many of several cases a finding holds, with their names if it is some."""
+    holding = [name for name, verdict in verdicts.items() if verdict == "holds"]
+    told = f"holds in {len(holding)} of {len(verdicts)} {of}"
+    # Names have commas of their own.
+    return told if len(holding) in (0, len(verdicts)) else f"{told} ({'; '.join(holding)})"
+
+
+def _verdicts(judged: Mapping[str, Sequence[Judgement]], claim: Claim) -> dict[str, str]:
+    """Return the verdicts on a claim's finding, by reading or value."""
+    return {
+        name: j.verdict
+        for name, judgements in judged.items()
+        for j in judgements
+        if j.claim.finding == claim.finding
+    }
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

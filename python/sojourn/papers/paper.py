@@ -66,6 +66,8 @@ class Part:
     """Tables of the runs that are kept, all by default."""
     reading: str = ""
     """Another reading of the paper: its claims are judged apart, and give no verdicts."""
+    sweep: str = ""
+    """The parameter of which `reading` is one value; values of a sweep do not count as readings."""
     real_seeds: int | None = None
     """Seeds of the real runs, if they are fewer."""
     real_claims: Sequence[Claim] = ()

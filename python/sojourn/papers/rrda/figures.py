@@ -6,6 +6,7 @@ The paper's text has no values of its figures but the two means of figure 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -27,7 +28,6 @@ from sojourn.papers.rrda.scenarios import (
 )
 from sojourn.papers.rrda.study import beaten, cost
 from sojourn.show import style
-from sojourn.stats import Judgement
 
 _THROUGHPUT = "Throughput (Mbit/s)"
 _PUBLISHED_COST = {"rrda": 66.1, "static": 64.2}
@@ -274,9 +274,8 @@ def readings(outcome: Outcome) -> pd.DataFrame:
 
 def sweep(outcome: Outcome) -> pd.DataFrame:
     """The third reading's claims under each retransmission time; these give no verdicts."""
-    judged: dict[str, tuple[Judgement, ...]] = outcome.column.readings
     rows: dict[str, dict[str, str]] = {}
-    for time, judgements in judged.items():
+    for time, judgements in chain(*(values.items() for values in outcome.column.sweeps.values())):
         for judgement in judgements:
             name = judgement.claim.finding
             rows.setdefault(name, {})[time] = _MARKS[judgement.verdict]

@@ -267,7 +267,8 @@ def measure(bench: Bench) -> dict[str, Any]:
             Part(
                 name=f"timeout-{timeout}", title=f"retransmission after {timeout} ms",
                 cells=sweep(size, timeout), seeds=seeds(size.timeout_seeds),
-                claims=claims.swept(), reading=f"{timeout} ms", tables=(),
+                claims=claims.swept(), reading=f"{timeout} ms",
+                sweep="retransmission time under `datagram`", tables=(),
             )
         )  # fmt: skip
     if size.memory:
