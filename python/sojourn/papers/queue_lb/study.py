@@ -83,7 +83,7 @@ FULL = Size(
 #: At most three minutes on two idle cores. Starts are at least 1.03 s apart, which is still more
 #: than QTM's period.
 QUICK = Size(
-    seconds=18, seeds=6, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
+    seconds=18, seeds=5, rounds=1, policies=tuple(PAPER), readings=tuple(READINGS),
     reading_networks=("unequal",), reading_seconds=18, reading_seeds=4,
     sweep=20, sweep_seeds=3,
 )  # fmt: skip
