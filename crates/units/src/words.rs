@@ -81,6 +81,13 @@ pub enum Kind {
         /// The names.
         of: &'static [Meaning],
     },
+    /// Whole numbers, one after another: `0 1 2`.
+    Numbers {
+        /// How many at most.
+        most: usize,
+        /// Greatest value.
+        max: u64,
+    },
     /// Any single word; its meaning is checked by the component.
     Name,
     /// All that follows: the description of another component.
@@ -170,6 +177,8 @@ pub enum Value {
     Text(String),
     /// Names, by their places in the word's list, in its order.
     List(Vec<usize>),
+    /// Whole numbers.
+    Numbers(Vec<u64>),
 }
 
 impl Value {
@@ -192,6 +201,11 @@ impl Value {
     pub fn text(&self) -> &str {
         if let Self::Text(value) = self { value } else { "" }
     }
+
+    /// Whole numbers; none if it is another kind of value.
+    pub fn numbers(&self) -> &[u64] {
+        if let Self::Numbers(values) = self { values } else { &[] }
+    }
 }
 
 /// As it is written; switches and lists need their word for that.
@@ -204,6 +218,10 @@ impl fmt::Display for Value {
             Self::Text(value) => value.fmt(f),
             Self::Bool(value) => value.fmt(f),
             Self::List(values) => write!(f, "{values:?}"),
+            Self::Numbers(values) => {
+                let texts: Vec<_> = values.iter().map(ToString::to_string).collect();
+                f.write_str(&texts.join(" "))
+            }
         }
     }
 }
@@ -535,6 +553,27 @@ pub(crate) fn read_value(word: &Word, token: Token<'_>) -> Result<Value, WordErr
             None => Err(no_such_name(word, token, of)),
         },
         Kind::List { of } => read_list(word, token, of).map(Value::List),
+        Kind::Numbers { most, max } => read_numbers(word, token, most, max).map(Value::Numbers),
+    }
+}
+
+fn read_numbers(
+    word: &Word,
+    token: Token<'_>,
+    most: usize,
+    max: u64,
+) -> Result<Vec<u64>, WordError> {
+    let read = |text: &str| text.parse().ok().filter(|number| *number <= max);
+    let numbers: Option<Vec<u64>> = token.text.split_whitespace().map(read).collect();
+    match numbers {
+        Some(numbers) if (1..=most).contains(&numbers.len()) => Ok(numbers),
+        _ => Err(token.error(
+            format!(
+                "`{}` needs up to {most} whole numbers from 0 to {max}; found `{}`",
+                word.name, token.text
+            ),
+            vec![format!("0..{max}")],
+        )),
     }
 }
 
@@ -610,14 +649,25 @@ pub fn read(table: &Table, tokens: &[Token<'_>], end: usize) -> Result<Given, Wo
             given.values.push((word.name, Value::Text(text), at));
             break;
         }
+        if matches!(word.kind, Kind::Numbers { .. }) {
+            let is_number = |token: &&Token<'_>| token.text.bytes().all(|b| b.is_ascii_digit());
+            let more = rest.as_slice().iter().take_while(is_number).count();
+            let (numbers, others) = rest.as_slice().split_at(more);
+            let (text, at) = untouched(value_token, numbers);
+            let value = read_value(word, Token { text: &text, at: at.start })?;
+            given.values.push((word.name, value, at));
+            rest = others.iter();
+            continue;
+        }
         let value = read_value(word, value_token)?;
         given.values.push((word.name, value, value_token.range()));
     }
     Ok(given)
 }
 
-/// The text from `first` to the end of `rest`, each word as far from the first as it stands.
-fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
+/// Returns the text from `first` to the end of `rest`, each word as far from the first as it stands, and its
+/// place.
+pub fn untouched(first: Token<'_>, rest: &[Token<'_>]) -> (String, Range<usize>) {
     let (mut text, mut end) = (first.text.to_owned(), first.range().end);
     for token in rest {
         let is_quoted = token.text.is_empty() || token.text.contains(char::is_whitespace);
@@ -796,6 +846,7 @@ mod tests {
         words: &[
             Word { name: "one", kind: Kind::Named { of: NAMES }, default: "first", doc: "" },
             Word { name: "some", kind: Kind::List { of: NAMES }, default: "all", doc: "" },
+            Word { name: "map", kind: Kind::Numbers { most: 3, max: 9 }, default: "", doc: "" },
         ],
     };
 
@@ -820,6 +871,11 @@ mod tests {
         let error = read("lists some first+first").unwrap_err();
         assert_eq!((error.to_string().as_str(), error.at), ("`first` is given twice", 17..22));
         assert!(read("lists some first+").is_err());
+        let map = |text: &str| read(text).map(|given| given.find("map").cloned());
+        assert_eq!(map("lists map 1  2 one first"), Ok(Some(Value::Numbers(vec![1, 2]))));
+        for wrong in ["map", "map x", "map 1 2 3 4", "map 10"] {
+            assert!(map(&format!("lists {wrong}")).is_err(), "{wrong}");
+        }
         assert!(read("lists some all+first").is_err());
     }
 

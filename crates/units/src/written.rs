@@ -29,7 +29,7 @@ impl Written {
     /// Reads a description that is known to be of `table`.
     pub fn read(table: &'static Table, text: &str) -> Self {
         let mut written = Self { table: table.words, name: table.name, words: Vec::new() };
-        let mut tokens = tokens(text).into_iter().skip(1).map(|token| token.text);
+        let mut tokens = tokens(text).into_iter().skip(1).map(|token| token.text).peekable();
         while let Some(token) = tokens.next() {
             let Some(word) = table.words.iter().find(|word| word.spellings().any(|s| s == token))
             else {
@@ -38,6 +38,13 @@ impl Written {
             let setting = match word.kind {
                 Kind::Flag | Kind::Switch { .. } => Setting::Switch(token == word.name),
                 Kind::OneOf { .. } => Setting::Value(token.to_owned()),
+                Kind::Numbers { .. } => {
+                    let is_number = |token: &&str| token.bytes().all(|b| b.is_ascii_digit());
+                    let numbers: Vec<_> =
+                        std::iter::from_fn(|| tokens.next_if(is_number)).collect();
+                    Setting::Value(numbers.join(" "))
+                }
+                Kind::Rest => Setting::Value(tokens.by_ref().collect::<Vec<_>>().join(" ")),
                 _ => Setting::Value(tokens.next().unwrap_or_default().to_owned()),
             };
             written.put(word.name, setting);
@@ -71,9 +78,15 @@ impl Written {
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
-        for (name, setting) in &self.words {
-            let word = self.table.iter().find(|word| word.name == *name);
-            let kind = word.expect("a word of the table").kind;
+        let kind = |name: &str| {
+            let word = self.table.iter().find(|word| word.name == name);
+            word.expect("a word of the table").kind
+        };
+        // A description of another component goes to the end.
+        let (last, first): (Vec<_>, Vec<_>) =
+            self.words.iter().partition(|(name, _)| kind(name) == Kind::Rest);
+        for (name, setting) in first.into_iter().chain(last) {
+            let kind = kind(name);
             let on = *setting == Setting::Switch(true);
             let value = match setting {
                 Setting::Switch(on) => &on.to_string(),
@@ -84,6 +97,7 @@ impl fmt::Display for Written {
                 Kind::Switch { off } if !on => write!(f, " {off}")?,
                 Kind::Flag | Kind::Switch { .. } => write!(f, " {name}")?,
                 Kind::OneOf { .. } => write!(f, " {value}")?,
+                Kind::Numbers { .. } | Kind::Rest => write!(f, " {name} {value}")?,
                 _ if value.contains(char::is_whitespace) => write!(f, " {name} \"{value}\"")?,
                 _ => write!(f, " {name} {value}")?,
             }
@@ -106,6 +120,8 @@ mod tests {
             "adaptive", Kind::Flag, "", "Adapts.";
             "mode", Kind::OneOf { of: &["slow", "fast"] }, "slow", "Pace.";
             "note", Kind::Name, "", "A text.";
+            "map", Kind::Numbers { most: 3, max: 9 }, "0 1", "Numbers.";
+            "child", Kind::Rest, "", "Another component.";
         },
     };
 
@@ -125,6 +141,7 @@ mod tests {
             "example limit 5p noecn fast",
             "example ecn adaptive",
             "example note \"two words\" limit 1",
+            "example map 1 2 3 limit 5p child other limit 4",
         ] {
             assert_eq!(read(text).to_string(), text);
         }
