@@ -58,6 +58,11 @@ pub trait DisciplineParams: Parameters<On = Device> + Clone {
         Ok(self)
     }
 
+    /// Whether it, or a discipline in one of its classes, has classes under this number.
+    fn has_handle(&self, _handle: u16) -> bool {
+        false
+    }
+
     /// What is worth saying of a description that can be read.
     fn warnings(&self, _given: &Given) -> Vec<String> {
         Vec::new()

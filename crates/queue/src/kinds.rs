@@ -1,10 +1,12 @@
 //! Kinds of parameters that queue disciplines share: numbers of 32 bits, as the kernel has them.
 
+use crate::device::Device;
 use crate::linux::Linux;
+use crate::speed::LinkLayer;
 use crate::tc::{fraction_text, probability_q32, time_text};
-use sojourn_units::MICROSECOND;
 use sojourn_units::declare::{Choices, Param, narrow, switch};
-use sojourn_units::words::{Kind, Value};
+use sojourn_units::words::{Given, Kind, Value, Word, WordError};
+use sojourn_units::{MICROSECOND, Rate, quantity};
 
 /// A number of packets.
 pub(crate) const fn packets<On>(default: &'static str) -> Param<u32, On> {
@@ -51,4 +53,60 @@ pub(crate) const fn ecn<On>() -> Param<bool, On> {
 /// A time in whole microseconds that fit 32 bits.
 pub(crate) fn whole_micros(value: &Value) -> Result<u32, String> {
     narrow(&Value::Integer(value.integer() / MICROSECOND))
+}
+
+/// A byte a second: what stands there until a required rate is read.
+const SLOWEST: Rate = match Rate::new(8) {
+    Some(rate) => rate,
+    None => panic!("it is above 0"),
+};
+
+/// A rate that must be given.
+pub(crate) const fn required_rate<On>() -> Param<Rate, On> {
+    Param::word(Kind::Rate, "", read_rate, |rate| Some(write_rate(*rate))).initially(|_| SLOWEST)
+}
+
+/// A rate, or none, which is the default.
+pub(crate) const fn optional_rate<On>() -> Param<Option<Rate>, On> {
+    let from = |value: &Value| read_rate(value).map(Some);
+    Param::word(Kind::Rate, "", from, |rate| rate.map(write_rate)).initially(|_| None)
+}
+
+/// A rate of whole bytes a second.
+pub(crate) fn read_rate(value: &Value) -> Result<Rate, String> {
+    let rate = Rate::new(value.integer()).filter(|rate| rate.bits() >= 8);
+    rate.ok_or_else(|| "must be at least a byte a second".to_owned())
+}
+
+fn write_rate(rate: Rate) -> Value {
+    Value::Text(quantity::format_rate(rate))
+}
+
+/// What a packet occupies on the line.
+pub(crate) const fn link_layer<On>() -> Param<LinkLayer, On> {
+    let from = |value: &Value| {
+        Ok(if value.text() == "ethernet" { LinkLayer::Ethernet } else { LinkLayer::Atm })
+    };
+    let to = |layer: &LinkLayer| (*layer == LinkLayer::Atm).then(|| Value::Text("atm".to_owned()));
+    Param::word(Kind::Choice { of: &["ethernet", "atm", "adsl"] }, "ethernet", from, to)
+}
+
+/// The one size that is given under one of several words.
+pub(crate) fn one_size(given: &Given, words: &[Word]) -> Result<Option<u32>, WordError> {
+    let mut found = None;
+    for word in words.iter().filter(|word| given.has(word.name)) {
+        if let Some((first, _)) = found {
+            let message = format!("`{}` is given already, as `{first}`", word.name);
+            return Err(given.error(word.name, message));
+        }
+        let mut value = 0;
+        bytes::<Device>("0b").above_zero().named(word.name, "").set(&mut value, given)?;
+        found = Some((word.name, value));
+    }
+    Ok(found.map(|(_, value)| value))
+}
+
+/// Whole numbers of a byte each, one after another.
+pub(crate) fn bytes_of(value: &Value) -> Vec<u8> {
+    value.numbers().iter().map(|number| u8::try_from(*number).unwrap_or(u8::MAX)).collect()
 }

@@ -30,6 +30,11 @@ macro_rules! disciplines {
             daqm::Daqm in Box<>,
             cake::Cake in Box<>,
             tbf::Tbf in Box<>,
+            prio::Prio in Box<>,
+            drr::Drr in Box<>,
+            ets::Ets in Box<>,
+            htb::Htb in Box<>,
+            hfsc::Hfsc in Box<>,
             pi2::Pi2,
             #[serde(rename = "dualpi2")] dualpi2::DualPi2,
             external::External in Box<>,
@@ -39,6 +44,7 @@ macro_rules! disciplines {
 
 disciplines!(modules!);
 
+pub mod classes;
 mod declaration;
 mod device;
 mod discipline;
@@ -51,6 +57,7 @@ mod params;
 mod peek;
 pub mod pi;
 mod queue;
+mod speed;
 mod store;
 mod tc;
 mod typed;

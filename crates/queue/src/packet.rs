@@ -43,6 +43,12 @@ pub trait Packet {
     /// The six bits of the differentiated services code point.
     fn dscp(&self) -> u8;
 
+    /// The priority (`skb->priority`): by default what the code point gives it (`rt_tos2priority`).
+    fn priority(&self) -> u32 {
+        // Best effort, bulk, interactive, interactive bulk.
+        [0, 2, 6, 4][usize::from(self.dscp() >> 1 & 3)]
+    }
+
     /// The ECN field.
     fn ecn(&self) -> Ecn;
 

@@ -1,5 +1,6 @@
 //! What a user writes of a queue, resolved to numbers.
 
+use crate::classes::statements::END;
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
 use crate::discipline::Sink;
@@ -169,6 +170,25 @@ impl Params {
         disciplines!(each! (Params to Params, self, (params, changed) => {
             params.changed(&given, device).map(changed)
         }))
+    }
+
+    /// Reads the description of a discipline within another one: a change of `present`, if that is of the
+    /// same kind.
+    pub(crate) fn read_within(
+        present: Option<&Self>,
+        text: &str,
+        device: &Device,
+    ) -> Result<Self, WordError> {
+        let name = text.split_whitespace().next().unwrap_or("").trim_end_matches(END);
+        match present {
+            Some(present) if present.name() == name => present.change(text, device),
+            _ => Self::parse(text, device),
+        }
+    }
+
+    /// Whether it, or a discipline within it, has classes under this number.
+    pub(crate) fn has_handle(&self, handle: u16) -> bool {
+        disciplines!(each! (Params, self, params => params.has_handle(handle)))
     }
 
     /// The words of this discipline.

@@ -1,6 +1,7 @@
 //! What people type and paste of a queue, as [`words`] reads it: whole lines of `tc`, its printed
 //! output, numbers without a unit.
 
+use crate::classes::statements::{END, OBJECTS};
 use sojourn_units::lines::{Line, Source};
 use sojourn_units::quantity::{format_rate, format_time, parse_rate, parse_time};
 use sojourn_units::words::{Kind, Table, WordError};
@@ -12,16 +13,12 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("cbq", ""),
     ("cbs", ""),
     ("clsact", "it holds no packets"),
-    ("drr", ""),
     ("dsmark", ""),
     ("esfq", "`fq_codel` and `cake` keep flows in separate queues"),
     ("etf", ""),
-    ("ets", ""),
     ("fq", "its pacing is TCP's own here; `fq_codel` and `cake` keep flows in separate queues"),
     ("gred", "`red` is"),
-    ("hfsc", "its rate is the link's `rate`; its leaf is the queue"),
     ("hhf", "`fq_codel` and `cake` keep flows in separate queues"),
-    ("htb", "its rate is the link's `rate`; its leaf is the queue"),
     ("ingress", "it holds no packets"),
     ("mq", "it holds no packets; its children do"),
     ("mqprio", "it holds no packets; its children do"),
@@ -31,7 +28,6 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("pfifo_fast", "without priorities it is `pfifo limit 1000p`"),
     ("pfifo_head_drop", ""),
     ("plug", ""),
-    ("prio", ""),
     ("qfq", ""),
     ("sfq", "`fq_codel` and `cake` keep flows in separate queues"),
     ("skbprio", ""),
@@ -75,8 +71,12 @@ impl Typed {
         if line.source == Source::Shown {
             notices.extend(as_typed(&mut line.words));
         }
-        let name = line.words.first().map_or("", |(name, _)| name.as_str());
+        let name = line.words.first().map_or("", |(name, _)| name.trim_end_matches(END));
         let table = tables.iter().find(|table| table.name == name);
+        let holds_another = |table: &&&Table| table.words.iter().any(|w| w.kind == Kind::Rest);
+        if line.source == Source::Plain && table.as_ref().is_some_and(holds_another) {
+            line.words = statements(line.words, text);
+        }
         let mut typed = Self { text: line.text(), line, notices };
         if let Some(table) = table {
             typed.add_units(table);
@@ -104,6 +104,13 @@ impl Typed {
             if word.kind == Kind::Rest {
                 break;
             }
+            if matches!(word.kind, Kind::Numbers { .. }) {
+                at += 1;
+                let is_number =
+                    |(word, _): &&(String, Range<usize>)| word.bytes().all(|b| b.is_ascii_digit());
+                at += words[at.min(words.len())..].iter().take_while(is_number).count();
+                continue;
+            }
             if word.takes_value() {
                 at += 1;
                 if let Some((value, _)) = words.get_mut(at)
@@ -124,6 +131,29 @@ impl Typed {
     pub fn placed(&self, error: WordError) -> WordError {
         self.line.placed(error)
     }
+}
+
+/// Words with each semicolon by itself, and with one for each new line that begins a statement.
+fn statements(words: Vec<(String, Range<usize>)>, text: &str) -> Vec<(String, Range<usize>)> {
+    let mut all: Vec<(String, Range<usize>)> = Vec::new();
+    let mut end = 0;
+    for (word, at) in words {
+        let is_new_line = text.get(end..at.start).is_some_and(|between| between.contains('\n'));
+        let begins = OBJECTS.contains(&word.as_str());
+        if is_new_line && begins && all.last().is_some_and(|(last, _)| last != END) {
+            all.push((END.to_owned(), end..end));
+        }
+        end = at.end;
+        match word.strip_suffix(END).filter(|rest| !rest.is_empty() && !word.contains('"')) {
+            Some(rest) => {
+                let middle = at.end - END.len();
+                all.push((rest.to_owned(), at.start..middle));
+                all.push((END.to_owned(), middle..at.end));
+            }
+            None => all.push((word, at)),
+        }
+    }
+    all
 }
 
 /// The unit that `tc` takes a value in that has none.

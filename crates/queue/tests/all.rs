@@ -3,6 +3,7 @@
 mod blue;
 mod cake;
 mod choke;
+mod classes;
 mod cobalt;
 mod codel;
 mod common;

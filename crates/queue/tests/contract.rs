@@ -122,6 +122,67 @@ const CASES: &[(&str, &str)] = &[
         "tbf rate 20mbit burst 2000 child pie limit 25p target 1ms tupdate 2ms alpha 32 beta 32",
         "tbf rate 9mbit burst 3000 child pie limit 6p",
     ),
+    (
+        "prio bands 4 priomap 1 2 2 2 1 2 0 0 3 3 3 3 1 1 1 1 txqueuelen 6p; qdisc parent 1:2 codel \
+         limit 9p target 300us interval 2ms ecn; filter src 4 to 1:4",
+        "prio bands 2 priomap 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1; filter del",
+    ),
+    // A shaper with a tree of its own, and a band that holds packets back.
+    (
+        "prio bands 2 priomap 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 txqueuelen 7p; qdisc parent 1:1 \
+         handle 10: htb default 1 txqueuelen 8p; class 10:1 rate 5mbit ceil 9mbit; class 10:2 rate \
+         2mbit; qdisc parent 10:2 tbf rate 1mbit burst 3000 child fq_codel limit 9p noecn; \
+         filter parent 10: src 2 to 10:2; filter src 4 to 1:2",
+        "prio; class 10:1 rate 2mbit",
+    ),
+    (
+        "drr txqueuelen 7p; class 1:1 quantum 300b; class 1:2 quantum 1500b; class 1:3; qdisc parent \
+         1:2 pie limit 12p target 1ms tupdate 2ms; filter src 0 to 1:1; filter src 1 to 1:2; filter \
+         all to 1:3",
+        "drr; class 1:1 quantum 900b; class 1:2; class del 1:2; filter del; filter src 0 to 1:1; filter all \
+         to 1:3",
+    ),
+    (
+        "drr txqueuelen 9p; class 1:1; class 1:2; class 1:3 quantum 400b; filter flow divisor 3 to \
+         1:1; qdisc parent 1:1 codel limit 9p target 300us interval 2ms ecn",
+        "drr; qdisc parent 1:1 codel limit 5p; qdisc parent 1:2 pfifo limit 3p",
+    ),
+    (
+        "ets bands 4 strict 1 quanta 300 700 priomap 3 2 1 0 txqueuelen 6p; qdisc parent 1:2 codel \
+         limit 9p target 300us interval 2ms; filter src 1 to 1:2; filter src 2 to 1:1",
+        "ets bands 4 strict 2 quanta 900 400 priomap 0 1 2 3",
+    ),
+    (
+        "ets strict 2 quanta 300 700 priomap 3 2 1 0 txqueuelen 9p; filter src 1 to 1:1",
+        "ets bands 3; qdisc parent 1:1 sfb limit 5",
+    ),
+    (
+        "htb default 20 txqueuelen 9p; class 1:1 parent 1: rate 20mbit; class 1:10 parent 1:1 rate \
+         4mbit ceil 20mbit prio 1; class 1:20 parent 1:1 rate 2mbit ceil 12mbit; qdisc parent 1:10 \
+         fq_codel limit 25p flows 4 target 500us interval 3ms; filter dscp EF to 1:10; filter src 1 \
+         to 1:10",
+        "htb; class 1:20 rate 1mbit; class 1:30 parent 1:1 rate 1mbit ceil 9mbit quantum 400b; \
+         filter src 4 to 1:30",
+    ),
+    (
+        "htb direct_qlen 3p txqueuelen 5p; class 1:1 parent 1: rate 9mbit ceil 9mbit burst 2000b; \
+         class 1:2 parent 1:1 rate 5mbit; class 1:21 parent 1:2 rate 1mbit ceil 9mbit linklayer atm \
+         overhead 20; class 1:22 parent 1:2 rate 2mbit mpu 64; class 1:3 parent 1:1 rate 1mbit prio 3; \
+         filter src 1 to 1:21; filter src 2 to 1:22; filter src 3 to 1:3",
+        "htb default 3 direct_qlen 1p; class 1:22 parent 1:2 rate 2mbit; class del 1:22; filter del; filter src 1 to 1:21",
+    ),
+    (
+        "hfsc default 30 txqueuelen 9p; class 1:1 parent 1: ls rate 20mbit ul rate 20mbit; class 1:10 \
+         parent 1:1 sc m1 9mbit d 5ms m2 3mbit; class 1:20 parent 1:1 rt rate 2mbit ls rate 5mbit; \
+         class 1:30 parent 1:1 ls rate 2mbit ul rate 4mbit; qdisc parent 1:10 codel limit 12p target \
+         300us interval 2ms ecn; filter src 0 to 1:10; filter src 1 to 1:20",
+        "hfsc; class 1:10 rt rate 2mbit; class 1:30 ls rate 3mbit ul rate 9mbit",
+    ),
+    (
+        "hfsc default 2 txqueuelen 5p; class 1:1 rt umax 1500b dmax 5ms rate 2mbit; class 1:2 rt rate \
+         1mbit; filter host 1 to 1:1",
+        "hfsc; class 1:2 sc rate 3mbit; class 1:3 parent 1: ls rate 1mbit; filter src 3 to 1:3",
+    ),
     ("pi2 limit 25 target 1ms tupdate 2ms alpha 50 beta 200", "pi2 limit 6 target 2ms ecn"),
     ("pi2 limit 40 target 500us tupdate 1ms alpha 0.2 beta 2 ecn", "pi2 limit 9 coupling_factor 3"),
     (
@@ -221,12 +282,22 @@ fn limits(params: &Params) -> (u64, u64, u64) {
 type Order = (u32, bool);
 
 fn order(params: &Params, frame: &Frame) -> Order {
-    let apart = match params {
-        Params::DualPi2(p) if p.any_ect => frame.ecn != Ecn::NotEct,
-        Params::DualPi2(_) => matches!(frame.ecn, Ecn::Ect1 | Ecn::Ce),
-        _ => false,
+    let apart = match dualpi2(params) {
+        Some(text) if text.contains(" any_ect") => frame.ecn != Ecn::NotEct,
+        Some(_) => matches!(frame.ecn, Ecn::Ect1 | Ecn::Ce),
+        None => false,
     };
     (frame.flow, apart)
+}
+
+/// The description of a `dualpi2`, alone or in a class.
+fn dualpi2(params: &Params) -> Option<String> {
+    let can = matches!(params, Params::DualPi2(_)) || holds_others(params);
+    can.then(|| params.to_text()).filter(|text| text.contains("dualpi2"))
+}
+
+fn holds_others(params: &Params) -> bool {
+    params.table().words.iter().any(|word| word.name == "handle")
 }
 
 /// The test's own ledger of what is in the queue.
@@ -316,7 +387,9 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                     // FQ-CoDel may drop another flow's packets and call it a success; DualPI2 the
                     // arriving one.
                     Return::Success => assert!(
-                        !refused || matches!(bench.params, Params::DualPi2(p) if p.drop_enqueue)
+                        !refused
+                            || dualpi2(&bench.params)
+                                .is_some_and(|text| text.contains("drop_enqueue"))
                     ),
                 }
                 trace.push(format!("{given:?}"));
@@ -335,8 +408,10 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
                     let first = ledger.in_order[&ledger.queued[&frame.id].2]
                         .iter()
                         .find(|id| !bench.kept.dropped[drops..].iter().any(|(f, ..)| f.id == **id));
-                    // A CAKE told to sort flows otherwise has some in two queues for a while.
-                    let sorted_anew = is_changed && matches!(bench.params, Params::Cake(_));
+                    // A CAKE told to sort flows otherwise has some in two queues for a while, and so do
+                    // classes.
+                    let sorted_anew = is_changed
+                        && (matches!(bench.params, Params::Cake(_)) || holds_others(&bench.params));
                     assert!(sorted_anew || first == Some(&frame.id), "order within a flow");
                     ledger.delivered += 1;
                     ledger.forget(frame);
@@ -398,6 +473,7 @@ fn marks_only_what_is_capable() {
             Params::Tbf(params) => {
                 params.child.as_ref().is_some_and(|child| child.to_text().contains(" ecn"))
             }
+            params if holds_others(&bench.params) => params.to_text().contains(" ecn"),
             params => serde_json::to_value(params).expect("they are JSON")["ecn"] == true,
         };
         assert!(
@@ -421,6 +497,37 @@ proptest! {
         for case in CASES {
             let first = run(*case, &ops, true);
             prop_assert_eq!(&first, &run(*case, &ops, false), "{}", case.0);
+        }
+    }
+}
+
+/// Trees that hold any discipline.
+const HOLDERS: &[&str] = &[
+    "prio txqueuelen 9p; filter src 0 to 1:1; filter src 1 to 1:2; qdisc parent 1:1 CHILD",
+    "drr txqueuelen 9p; class 1:1; class 1:2; filter src 0 to 1:2; filter all to 1:1; qdisc parent 1:1 CHILD",
+    "ets bands 3 strict 1 txqueuelen 9p; filter src 0 to 1:1; filter src 1 to 1:2; qdisc parent 1:2 CHILD",
+    "htb default 1 txqueuelen 9p; class 1:1 rate 9mbit ceil 20mbit; class 1:2 rate 3mbit; filter src 0 to 1:2; \
+     qdisc parent 1:1 CHILD",
+    "hfsc default 1 txqueuelen 9p; class 1:1 sc rate 5mbit; class 1:2 ls rate 2mbit; filter src 0 to 1:2; \
+     qdisc parent 1:1 CHILD",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Trees keep the contract whatever they hold.
+    #[test]
+    fn trees_hold_any_discipline(ops in schedule()) {
+        for holder in HOLDERS {
+            let name = holder.split(' ').next().unwrap();
+            for (child, _) in CASES {
+                if child.contains(';') {
+                    continue;
+                }
+                let text = holder.replace("CHILD", child);
+                let first = run((&text, name), &ops, true);
+                prop_assert_eq!(&first, &run((&text, name), &ops, false), "{}", text);
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ fn documented_defaults_are_true() {
             "red" => "red limit 60000",
             "choke" => "choke limit 200",
             "tbf" => "tbf rate 10mbit burst 16kb limit 60000",
+            "ets" => "ets bands 3",
             name => name,
         };
         let mut text = bare.to_owned();
@@ -421,6 +422,10 @@ fn parameters_survive_json() {
         "daqm as-published s2-threshold 0.125",
         "pi2 ecn",
         "dualpi2 step_thresh 5p",
+        "prio bands 4; qdisc parent 1:4 handle 2: drr; class 2:1 quantum 700b fq_codel; filter dscp 46 to 1:1",
+        "ets strict 1 quanta 500 600 priomap 2 1; class 1:3 quantum 900b; filter flow divisor 2 to 1:1",
+        "htb default 2; class 1:1 parent 1: rate 5mbit; class 1:2 parent 1:1 rate 1mbit ceil 5mbit",
+        "hfsc default 2; class 1:1 ls rate 5mbit ul rate 5mbit; class 1:2 parent 1:1 rt m1 2mbit d 9ms m2 1mbit",
     ] {
         let params = parse(text);
         let json = serde_json::to_string(&params).unwrap();
@@ -824,17 +829,12 @@ mod typed {
         for name in [
             "sfq",
             "fq",
-            "htb",
-            "hfsc",
-            "prio",
             "pfifo_fast",
             "mq",
             "noqueue",
-            "ets",
             "hhf",
             "gred",
             "netem",
-            "drr",
             "qfq",
             "cbs",
             "etf",
@@ -859,7 +859,7 @@ mod typed {
 
     proptest! {
         #[test]
-        fn never_panics(text in "\\PC{0,60}", words in "((tc|qdisc|add|dev|8001:|root|red|sfb|tbf|lat|burst|rehash|ewma|5|5kb/8|rate|child|nat) ){0,9}") {
+        fn never_panics(text in "\\PC{0,60}", words in "((tc|qdisc|add|dev|8001:|root|red|sfb|tbf|lat|burst|rehash|ewma|5|5kb/8|rate|child|nat|prio|htb|class|qdisc|filter|parent|1:|1:1|;|to|handle|2:|drr|bands|priomap|1|0) ){0,9}") {
             for text in [text, words] {
                 let read = Params::parse(&text, &Device::default());
                 prop_assert!(read.is_ok() || Params::warnings(&text, &Device::default()).is_empty());

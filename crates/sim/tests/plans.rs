@@ -94,6 +94,19 @@ fn queue_text() -> impl Strategy<Value = String> {
         Just("daqm limit 100p as-published".to_owned()),
         Just("pi2 ecn".to_owned()),
         Just("dualpi2".to_owned()),
+        Just("prio txqueuelen 50p; qdisc parent 1:2 codel ecn".to_owned()),
+        Just("drr; class 1:1; class 1:2 pie; filter flow divisor 2 to 1:1".to_owned()),
+        Just("ets strict 1 quanta 3000 1514 priomap 1 2 0 txqueuelen 60p".to_owned()),
+        Just(
+            "htb default 2; class 1:1 rate 20mbit; class 1:2 parent 1:1 rate 3mbit ceil 20mbit \
+             fq_codel limit 90p; class 1:3 parent 1:1 rate 9mbit; filter protocol udp to 1:3"
+                .to_owned()
+        ),
+        Just(
+            "hfsc default 2 txqueuelen 90p; class 1:2 sc rate 9mbit ul rate 20mbit; class 1:3 rt m1 \
+             9mbit d 5ms m2 2mbit; filter src 1 to 1:3"
+                .to_owned()
+        ),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"
                 .to_owned()

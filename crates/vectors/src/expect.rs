@@ -25,6 +25,8 @@ const PLAIN: &[&str] = &[
     "maxq",
     "tin_dropped",
     "way_directs",
+    "direct_pkts",
+    "overlimits_",
 ];
 
 /// Counters by name.
@@ -48,6 +50,7 @@ fn flow_state(queue: &Queue<Frame>, flow: usize) -> Fields<'static> {
 /// The scheduling lists that recordings of a discipline have.
 fn lists(discipline: &str, params: &Params) -> Vec<String> {
     match params {
+        Params::Drr(_) | Params::Ets(_) => vec!["active".to_owned()],
         Params::FqCodel(_) | Params::FqPie(_) => vec!["new".to_owned(), "old".to_owned()],
         Params::Cake(cake) if discipline == "cake" => (0..cake.diffserv.tins())
             .flat_map(|tin| ["new", "old", "decaying"].map(|list| format!("{list} of tin {tin}")))
@@ -145,6 +148,14 @@ impl Expected {
             }
         }
         Ok(())
+    }
+
+    /// Watches a deleted class no more, unless the row says what is left of it.
+    pub fn forget(&mut self, row: &Object) {
+        let Some(class) = row.get("class").and_then(Json::as_u64) else { return };
+        if row.get("f").and_then(|flows| flows.get(class.to_string())).is_none() {
+            self.flows.remove(&(class as usize));
+        }
     }
 
     /// Compares what every operation may result in.

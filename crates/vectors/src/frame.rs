@@ -24,6 +24,8 @@ pub struct Frame {
     pub hosts: (u32, u32),
     /// The class that it names itself.
     pub class: Option<u16>,
+    /// Priority.
+    pub priority: u32,
     /// Code point.
     pub dscp: u8,
     /// ECN field.
@@ -58,6 +60,10 @@ impl Packet for Frame {
 
     fn class(&self) -> Option<u16> {
         self.class
+    }
+
+    fn priority(&self) -> u32 {
+        self.priority
     }
 
     fn dscp(&self) -> u8 {
@@ -157,8 +163,10 @@ fn tcp(line: usize, value: &Json) -> Result<TcpView> {
     })
 }
 
-const COLUMNS: &[&str] =
-    &["t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp", "class"];
+const COLUMNS: &[&str] = &[
+    "t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp", "class",
+    "prio",
+];
 
 /// What the cells of an arrival are.
 pub struct Columns {
@@ -224,6 +232,7 @@ impl Columns {
                 "dst" => frame.hosts.1 = number(u64::from(u32::MAX))? as u32,
                 "tcp" => frame.tcp = Some(tcp(line, cell)?),
                 "class" => frame.class = class(line, cell)?,
+                "prio" => frame.priority = number(u64::from(u32::MAX))? as u32,
                 _ => frame.dscp = number(63)? as u8,
             }
         }

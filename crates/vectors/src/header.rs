@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use crate::{dualpi2, red, tbf, tc};
+use crate::{classes, dualpi2, red, tbf, tc};
 use serde_json::json;
 use sojourn_queue::cake::{self, flows::Isolation, tins::Diffserv};
 use sojourn_queue::{Device, Linux, Params, Queue};
@@ -55,6 +55,11 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
     };
     let linux = linux(head)?;
     let words = tc.map(|text| dated(tc::description(text), linux));
+    let has_classes = classes::NAMES.contains(&discipline);
+    let words = match words {
+        Some(words) if has_classes => Some(classes::description(head, &words)?),
+        words => words,
+    };
     if let (Some(text), Some(words)) = (tc, &words)
         && (discipline == "dualpi2" || !text.contains('#'))
     {
@@ -65,6 +70,9 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
             return Err(Outcome::malformed(1, why));
         }
         same(1, recorded, &numbers(&params))?;
+        if has_classes {
+            classes::compare(head, &params)?;
+        }
         let queue = params.build(t0);
         return Ok(Made { params, queue });
     }
@@ -138,8 +146,18 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
 /// Fields that recordings do not have: they say the same elsewhere.
 const ELSEWHERE: [&str; 4] = ["name", "unit", "hz", "linux"];
 
+/// The numbers of a discipline with classes, as a change states them.
+pub fn without_leaves(numbers: &Json) -> Json {
+    let mut numbers = numbers.clone();
+    _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));
+    numbers
+}
+
 /// Parameters as the recordings number them.
 pub fn numbers(params: &Params) -> Json {
+    if let Some(numbers) = classes::numbers(params) {
+        return numbers;
+    }
     match params {
         Params::Cake(p) => cake_numbers(p),
         Params::DualPi2(p) => dualpi2::numbers(p),

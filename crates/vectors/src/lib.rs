@@ -9,6 +9,7 @@
 
 #![allow(clippy::doc_markdown, reason = "CoDel and its like are names, not code")]
 
+mod classes;
 mod dualpi2;
 mod expect;
 mod frame;
@@ -77,6 +78,7 @@ fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(),
         "cobalt" => units::play(&head, lines, report),
         "fifo" | "red" | "choke" | "sfb" | "codel" | "fq_codel" | "pie" | "fq_pie"
         | "cobalt_queue" | "cake" | "dualpi2" | "tbf" => play::play(&head, lines, report),
+        name if classes::NAMES.contains(&name) => play::play(&head, lines, report),
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),
         _ => Err(Outcome::UnknownDiscipline),
     }

@@ -5,7 +5,7 @@ use crate::frame::{Columns, Frame, Lost};
 use crate::header;
 use crate::read::{self, Json, Object, Recorded};
 use crate::report::{Outcome, Report};
-use crate::{tbf, tc};
+use crate::{classes, tbf, tc};
 use sojourn_queue::{Dequeue, Device, Discipline, Params, Queue, Return};
 use sojourn_units::{Nanos, jiffies};
 
@@ -30,16 +30,18 @@ const HEADER: &[&str] = &[
     "counters",
     "draws",
     "init",
+    "classes",
+    "tc_classes",
 ];
 /// What a row may be.
 pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
     "e", "d", "u", "c", "tc", "params", "p", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s",
-    "f", "L",
+    "f", "L", "class",
 ];
 
 /// What stands in a row of `c` alone.
-const CHANGE: &[&str] = &["tc", "params", "p"];
+const CHANGE: &[&str] = &["tc", "params", "p", "class"];
 
 struct Player {
     queue: Queue<Frame>,
@@ -112,7 +114,7 @@ impl Player {
         read::only(line, "a row", row, ROW)?;
         let (op, value) = read::operation(line, row, OPERATIONS)?;
         if op != "c" && CHANGE.iter().any(|key| row.contains_key(*key)) {
-            return Err(Outcome::malformed(line, "`tc`, `params` and `p` belong to `c`"));
+            return Err(Outcome::malformed(line, "`tc`, `params`, `p` and `class` belong to `c`"));
         }
         draws.read(line, row)?;
         let before = expect::counts(&self.queue);
@@ -185,7 +187,12 @@ impl Player {
 
     fn change(&mut self, line: usize, row: &Object, lost: &mut Lost) -> Result<()> {
         let given = read::text(line, row, "tc")?;
-        let text = tc::change(given, self.params.name());
+        let has_classes = classes::NAMES.contains(&self.params.name());
+        let text = if has_classes {
+            classes::change(self.params.name(), given)
+        } else {
+            tc::change(given, self.params.name())
+        };
         let params = self
             .params
             .change(&text, &self.device)
@@ -201,7 +208,17 @@ impl Player {
                 header::numbers(params)
             }
         };
-        for key in ["params", "p"] {
+        if row.contains_key("class") {
+            classes::compare_class(line, row, &params)?;
+            if row["p"].is_null() {
+                self.expected.forget(row);
+            }
+        } else if has_classes {
+            let recorded = read::map(line, "p", read::field(line, row, "p")?)?;
+            let numbers = header::without_leaves(&numbers);
+            header::same(line, recorded, &numbers)?;
+        }
+        for key in ["params", "p"].into_iter().filter(|_| !has_classes) {
             if let Some(recorded) = row.get(key) {
                 header::same(line, read::map(line, key, recorded)?, &numbers)?;
             }

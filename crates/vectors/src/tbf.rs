@@ -7,7 +7,8 @@ use sojourn_queue::tbf::{Law, LinkLayer, Params, Speed, Tbf};
 use sojourn_queue::{Params as Any, Queue};
 use sojourn_units::Nanos;
 
-fn speed(speed: &Speed) -> Json {
+/// A rate, as the recordings number it.
+pub fn speed(speed: &Speed) -> Json {
     json!({
         "bps": speed.bytes, "mult": speed.mult, "shift": speed.shift, "overhead": speed.overhead,
         "mpu": speed.mpu, "atm": u8::from(speed.layer == LinkLayer::Atm),

@@ -5,7 +5,7 @@
 //! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
 //! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
 
-use crate::dualpi2;
+use crate::{classes, dualpi2};
 use sojourn_units::words::{Table, Word};
 
 /// How `tc` reads what follows a word.
@@ -98,6 +98,10 @@ fn read(text: &str, name: &str, options: &[&str]) -> String {
     if name == "dualpi2" && text.contains('#') {
         let words = dualpi2::words(options);
         return spell(name, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    // Several numbers may follow a word, and some are hexadecimal.
+    if classes::NAMES.contains(&name) {
+        return [&[name], options].concat().join(" ");
     }
     spell(name, options)
 }

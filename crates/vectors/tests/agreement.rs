@@ -73,10 +73,10 @@ fn empty_lines_at_the_end_say_nothing() {
 
 #[test]
 fn other_disciplines_are_named_not_judged() {
-    let text = r#"{"format":"aqm-vectors/1","discipline":"hfsc","scenario":"hfsc-01"}"#;
+    let text = r#"{"format":"aqm-vectors/1","discipline":"qfq","scenario":"qfq-01"}"#;
     let report = replay("", text);
     assert_eq!(report.outcome, Outcome::UnknownDiscipline);
-    assert_eq!(report.to_string(), "hfsc-01 (hfsc): unknown discipline, 0 operations");
+    assert_eq!(report.to_string(), "qfq-01 (qfq): unknown discipline, 0 operations");
 }
 
 /// A change of parameters: by the kernel's rules, what no longer fits goes from the head.

@@ -145,7 +145,7 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                 with("list put in", &|row| {
                     row["L"].as_array_mut().expect("lists").push(Value::Array(Vec::new()));
                 });
-                if lists[0] != lists[1] {
+                if lists.len() > 1 && lists[0] != lists[1] {
                     with("lists swapped", &|row| {
                         row["L"].as_array_mut().expect("lists").swap(0, 1);
                     });
@@ -153,7 +153,8 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
             }
             _ => {}
         }
-        if !matches!(key.as_str(), "e" | "d" | "u") {
+        // A change may leave out the parameters that it results in.
+        if !matches!(key.as_str(), "e" | "d" | "u" | "p" | "params") {
             with(&format!("`{key}` left out"), &|row| _ = row.remove(key));
         }
     }
@@ -184,7 +185,8 @@ fn header_alterations(head: &Value, by: u64) -> Vec<Altered> {
         let mut without = head.clone();
         _ = without["params"].as_object_mut().expect("an object").remove(key);
         put("a parameter taken out", without);
-        if takes_text && params[key].is_number() {
+        // How much a leaf holds stands nowhere else.
+        if takes_text && params[key].is_number() && key != "leaf_limit" {
             let mut changed = head.clone();
             changed["params"][key] = other_number(&params[key], by);
             put("a parameter", changed);

@@ -14,10 +14,9 @@
 //! in the child's order; a change drops nothing.
 
 mod params;
-mod speed;
 
+pub use crate::speed::{LinkLayer, Speed};
 pub use params::{Law, Params, TABLE};
-pub use speed::{LinkLayer, Speed};
 
 use crate::declaration::{Configured, DisciplineParams};
 use crate::device::Device;
@@ -47,6 +46,10 @@ impl DisciplineParams for Params {
 
     fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
         self.after(given, device)
+    }
+
+    fn has_handle(&self, handle: u16) -> bool {
+        self.child.as_ref().is_some_and(|child| child.has_handle(handle))
     }
 
     fn warnings(&self, _given: &Given) -> Vec<String> {

@@ -1,13 +1,13 @@
 //! What the user sets of TBF: `tc`'s words, and the kernel's numbers that they mean.
 
-use super::speed::{LinkLayer, Speed};
 use crate::device::Device;
-use crate::kinds::{bytes, whole_micros};
+use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate, whole_micros};
 use crate::params::Params as Child;
+use crate::speed::{LinkLayer, Speed};
 use serde::{Deserialize, Serialize};
-use sojourn_units::declare::{Param, Parameters, derived, group, integer};
-use sojourn_units::words::{Given, Kind, Table, Value, Word, WordError};
-use sojourn_units::{Nanos, Rate, params, quantity, words};
+use sojourn_units::declare::{Parameters, derived, group, integer};
+use sojourn_units::words::{Given, Kind, Table, Word, WordError};
+use sojourn_units::{Rate, params, words};
 
 /// The words of `tbf`.
 pub const TABLE: Table = Table {
@@ -42,8 +42,7 @@ params! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params on Device {
         /// Rate at which the bucket fills; required.
-        rate: Rate = Param::word(Kind::Rate, "", read_rate, |rate| Some(write_rate(*rate)))
-            .initially(|_| SLOWEST),
+        rate: Rate = required_rate(),
         /// Depth of the bucket.
         burst: u32 = group(BURST, |_| 0, set_burst, |burst, text| text.value("burst", burst)),
         /// Bytes that fit in the queue behind the bucket.
@@ -51,13 +50,7 @@ params! {
             text.optional("limit", (*limit != 0).then_some(*limit))
         }),
         /// Rate that no burst exceeds, above rate; none by default.
-        peakrate: Option<Rate> = Param::word(
-            Kind::Rate,
-            "",
-            |value| read_rate(value).map(Some),
-            |rate| rate.map(write_rate),
-        )
-        .initially(|_| None),
+        peakrate: Option<Rate> = optional_rate(),
         /// Depth of the bucket of the peak rate.
         mtu: u32 = group(MTU, |_| 0, set_mtu, |mtu, text| {
             text.optional("mtu", (*mtu != 0).then_some(*mtu))
@@ -67,12 +60,7 @@ params! {
         /// The least that a packet counts, with its overhead.
         mpu: u16 = integer(0, 65_535, "0"),
         /// What a packet occupies on the line: its bytes, or with atm cells of 53 bytes.
-        layer as "linklayer": LinkLayer = Param::word(
-            Kind::Choice { of: &["ethernet", "atm", "adsl"] },
-            "ethernet",
-            |value| Ok(if value.text() == "ethernet" { LinkLayer::Ethernet } else { LinkLayer::Atm }),
-            |layer| (*layer == LinkLayer::Atm).then(|| Value::Text("atm".to_owned())),
-        ),
+        layer as "linklayer": LinkLayer = link_layer(),
         /// The discipline that holds the packets; without one a byte FIFO of limit.
         child: Option<Box<Child>> = group(CHILD, |_| None, |_, _| Ok(()), |child, text| match child {
             Some(child) => text.value("child", child.to_text()),
@@ -83,43 +71,13 @@ params! {
     }
 }
 
-/// A byte a second: what stands there until `rate` is read.
-const SLOWEST: Rate = match Rate::new(8) {
-    Some(rate) => rate,
-    None => panic!("it is above 0"),
-};
-
-fn read_rate(value: &Value) -> Result<Rate, String> {
-    let rate = Rate::new(value.integer()).filter(|rate| rate.bits() >= 8);
-    rate.ok_or_else(|| "must be at least a byte a second".to_owned())
-}
-
-fn write_rate(rate: Rate) -> Value {
-    Value::Text(quantity::format_rate(rate))
-}
-
-/// The one size that is given under one of several words.
-fn size(given: &Given, words: &[Word]) -> Result<Option<u32>, WordError> {
-    let mut found = None;
-    for word in words.iter().filter(|word| given.has(word.name)) {
-        if let Some((first, _)) = found {
-            let message = format!("`{}` is given already, as `{first}`", word.name);
-            return Err(given.error(word.name, message));
-        }
-        let mut value = 0;
-        bytes::<Device>("0b").above_zero().named(word.name, "").set(&mut value, given)?;
-        found = Some((word.name, value));
-    }
-    Ok(found.map(|(_, value)| value))
-}
-
 fn set_burst(burst: &mut u32, given: &Given) -> Result<(), WordError> {
-    *burst = size(given, BURST)?.unwrap_or(*burst);
+    *burst = one_size(given, BURST)?.unwrap_or(*burst);
     Ok(())
 }
 
 fn set_mtu(mtu: &mut u32, given: &Given) -> Result<(), WordError> {
-    *mtu = size(given, MTU)?.unwrap_or(*mtu);
+    *mtu = one_size(given, MTU)?.unwrap_or(*mtu);
     Ok(())
 }
 
@@ -142,9 +100,6 @@ pub struct Law {
     pub peak: Option<Speed>,
 }
 
-/// Nanoseconds of the kernel's unit of scheduling times.
-const TICK: Nanos = 64;
-
 impl Params {
     fn speed(&self, rate: Rate) -> Speed {
         Speed::new(rate.bits() / 8, self.overhead, self.mpu, self.layer)
@@ -165,15 +120,10 @@ impl Params {
 
     /// The same as it follows from a `tc` older than 3.14, which gives the depths as times only.
     pub fn law_by_times(&self) -> Law {
-        // Microseconds, then ticks, each rounded down.
-        let depth = |speed: &Speed, bytes: u32| {
-            let micros = (f64::from(bytes) / speed.bytes as f64 * 1e6) as u32;
-            (f64::from(micros) * 15.625) as u64 * TICK
-        };
         let size = |speed: &Speed, depth: u64| speed.length(depth).min(u32::MAX.into()) as u32;
         let law = self.law();
-        let buffer = depth(&law.rate, self.burst);
-        let mtu = law.peak.map_or(0, |peak| depth(&peak, self.mtu));
+        let buffer = law.rate.depth(self.burst);
+        let mtu = law.peak.map_or(0, |peak| peak.depth(self.mtu));
         let max_size = size(&law.rate, buffer);
         Law {
             buffer: buffer as i64,
@@ -237,10 +187,7 @@ impl Params {
 
     fn set_child(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
         let Some(text) = given.text("child") else { return Ok(()) };
-        let read = match &self.child {
-            Some(child) if child.is_described_by(text) => child.change(text, device),
-            _ => Child::parse(text, device),
-        };
+        let read = Child::read_within(self.child.as_deref(), text, device);
         let child = read.map_err(|error| given.within("child", error))?;
         self.child = Some(Box::new(child));
         Ok(())
@@ -282,10 +229,5 @@ impl Child {
         use crate::fifo;
         use crate::limit::Unit;
         Self::Fifo(fifo::Params { unit: Unit::Bytes, limit })
-    }
-
-    /// Whether `text` describes this discipline.
-    fn is_described_by(&self, text: &str) -> bool {
-        text.split_whitespace().next() == Some(self.name())
     }
 }

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sojourn_units::{Nanos, SECOND};
 
+/// Nanoseconds of the kernel's unit of scheduling times.
+pub const TICK: Nanos = 64;
+
 /// What a packet occupies on the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +59,13 @@ impl Speed {
             LinkLayer::Atm => u64::from(length).div_ceil(48) * 53,
         };
         length.wrapping_mul(self.mult.into()) >> self.shift
+    }
+
+    /// The time that `bytes` take as `tc` hands it to the kernel: in ticks, without what the line adds.
+    pub fn depth(&self, bytes: u32) -> Nanos {
+        // Microseconds, then ticks, each rounded down.
+        let micros = (f64::from(bytes) / self.bytes as f64 * 1e6) as u32;
+        (f64::from(micros) * 15.625) as u64 * TICK
     }
 
     /// The largest packet that takes at most `time`, about.

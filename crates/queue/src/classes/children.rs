@@ -1,0 +1,291 @@
+//! The queues of a discipline's classes, and the account of them all.
+
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::packet::{Packet, TcpView};
+use crate::params::Params;
+use crate::peek::Peek;
+use crate::queue::Queue;
+use sojourn_units::Nanos;
+use std::marker::PhantomData;
+
+/// The queues of all classes, by place.
+#[derive(Clone, Debug)]
+pub(crate) struct Children<P> {
+    queues: Vec<Child<P>>,
+    /// Packets offered so far.
+    offered: u64,
+    totals: Totals,
+    /// When the packet that left last had been enqueued.
+    left: Option<Nanos>,
+    /// When the last call asked to be called again.
+    wake: Option<Nanos>,
+}
+
+#[derive(Clone, Debug)]
+struct Child<P> {
+    params: Params,
+    queue: Peek<Queue<P>, P>,
+    is_used: bool,
+}
+
+impl<P> Default for Children<P> {
+    fn default() -> Self {
+        Self { queues: Vec::new(), offered: 0, totals: Totals::default(), left: None, wake: None }
+    }
+}
+
+impl<P: Packet> Children<P> {
+    /// Adds an empty queue, and gives its place.
+    pub fn add(&mut self, params: Params, now: Nanos) -> usize {
+        let child = Child { queue: Peek::new(params.build(now)), params, is_used: true };
+        if let Some(place) = self.queues.iter().position(|child| !child.is_used) {
+            self.queues[place] = child;
+            return place;
+        }
+        self.queues.push(child);
+        self.queues.len() - 1
+    }
+
+    /// Changes a queue; one of another discipline takes the place of the old one, whose packets are
+    /// dropped.
+    pub fn change(&mut self, place: usize, params: &Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let child = &mut self.queues[place];
+        if child.params == *params {
+            return;
+        }
+        if child.queue.inner_mut().change(params, now, sink).is_err() {
+            self.drain(place, now, sink);
+            self.queues[place].queue = Peek::new(params.build(now));
+        }
+        self.queues[place].params = params.clone();
+    }
+
+    /// Drops the packets of a queue; its place is free.
+    pub fn remove(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
+        self.drain(place, now, sink);
+        self.queues[place].is_used = false;
+    }
+
+    /// Takes all packets out of a queue that ends. What it would decide when they leave has no effect.
+    fn drain(&mut self, place: usize, now: Nanos, sink: &mut impl Sink<P>) {
+        let queue = &mut self.queues[place].queue;
+        let mut unmarked = Unmarked { sink, packets: PhantomData };
+        let mut time = now;
+        loop {
+            match queue.dequeue(time, &mut Constant, &mut unmarked) {
+                Dequeue::Packet(packet) => {
+                    unmarked.sink.dropped(packet, DropReason::Overflow, true);
+                }
+                Dequeue::NotBefore(next) => time = next,
+                Dequeue::Empty => return,
+            }
+        }
+    }
+
+    /// Packets in one queue.
+    #[inline]
+    pub fn len(&self, place: usize) -> usize {
+        self.queues[place].queue.packets()
+    }
+
+    /// Whether one queue has no packets.
+    #[inline]
+    pub fn is_empty(&self, place: usize) -> bool {
+        self.len(place) == 0
+    }
+
+    /// Offers a packet to a queue.
+    pub fn enqueue(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        self.wake = None;
+        self.offered += 1;
+        self.queues[place].queue.enqueue(now, packet, draws, sink)
+    }
+
+    /// Drops a packet that has no class. The sender's host is not told of it.
+    pub fn refuse(&mut self, packet: P, sink: &mut impl Sink<P>) -> Return {
+        self.wake = None;
+        self.offered += 1;
+        sink.dropped(packet, DropReason::Overflow, false);
+        Return::Success
+    }
+
+    /// The length of the packet that a queue gives next.
+    pub fn peek(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<u32> {
+        match self.queues[place].queue.peek(now, draws, sink) {
+            Dequeue::Packet(packet) => Dequeue::Packet(packet.len()),
+            Dequeue::Empty => Dequeue::Empty,
+            Dequeue::NotBefore(time) => Dequeue::NotBefore(time),
+        }
+    }
+
+    /// The length of the packet that a queue gives next, told in a change, which makes no draws.
+    pub fn peek_in_change(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<u32> {
+        self.peek(place, now, &mut Constant, sink)
+    }
+
+    /// Begins a dequeue.
+    pub fn begin(&mut self) {
+        self.wake = None;
+    }
+
+    /// Takes the next packet of a queue, which leaves.
+    pub fn dequeue(
+        &mut self,
+        place: usize,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let queue = &mut self.queues[place].queue;
+        let given = queue.dequeue(now, draws, sink);
+        if let Dequeue::Packet(packet) = &given {
+            self.left = queue.left_at();
+            self.totals.sent(packet.len());
+        }
+        given
+    }
+
+    /// Nothing leaves before `time`, if there is one.
+    pub fn wait(&mut self, time: Option<Nanos>) -> Dequeue<P> {
+        self.wake = time;
+        time.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    /// Counts an attempt that had to wait.
+    pub fn count_overlimit(&mut self) {
+        self.totals.overlimits += 1;
+    }
+
+    pub fn wake_up(&self) -> Option<Nanos> {
+        self.wake
+    }
+
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let used = self.queues.iter().filter(|child| child.is_used);
+        used.filter_map(|child| child.queue.next_timer()).min()
+    }
+
+    pub fn on_timer(&mut self, now: Nanos) {
+        for child in &mut self.queues {
+            if child.queue.next_timer().is_some_and(|due| due <= now) {
+                child.queue.on_timer(now);
+            }
+        }
+    }
+
+    /// Packets and bytes of one queue, by the names of recordings; of one that is not there they are 0.
+    pub fn state(&self, place: Option<usize>, visit: &mut dyn FnMut(&'static str, i128)) {
+        let queue = place.and_then(|place| self.queues.get(place)).map(|child| &child.queue);
+        visit("qlen", queue.map_or(0, |queue| queue.packets() as i128));
+        visit("backlog", queue.map_or(0, |queue| queue.bytes().into()));
+    }
+
+    /// The account of all; then what the queues count beside it, summed by name.
+    pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        // What a child drops is dropped here, too.
+        let drops = self.offered - self.totals.packets - self.packets() as u64;
+        Totals { drops, ..self.totals }.visit(self, visit);
+        let mut more: Vec<(&'static str, u64)> = Vec::new();
+        for child in self.queues.iter().filter(|child| child.is_used) {
+            let mut number = 0;
+            child.queue.counters(&mut |name, value| {
+                number += 1;
+                if number <= Totals::COUNT {
+                    return;
+                }
+                match more.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += value,
+                    None => more.push((name, value)),
+                }
+            });
+        }
+        for (name, value) in more {
+            visit(name, value);
+        }
+    }
+}
+
+impl<P: Packet> View for Children<P> {
+    fn packets(&self) -> usize {
+        self.queues.iter().map(|child| child.queue.packets()).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.iter().map(|child| child.queue.bytes()).sum()
+    }
+
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        // Each queue tells its times in order: they are merged.
+        let mut next = vec![0; self.queues.len()];
+        let mut found = None;
+        for _ in 0..=n {
+            let firsts = self.queues.iter().zip(&next).enumerate();
+            let (at, place) = firsts
+                .filter_map(|(place, (child, n))| Some((child.queue.enqueued_at(*n)?, place)))
+                .min()?;
+            next[place] += 1;
+            found = Some(at);
+        }
+        found
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left
+    }
+}
+
+/// Draws for a queue whose decisions have no effect any more. All ones end the redrawing of a number below
+/// another.
+struct Constant;
+
+impl Draws for Constant {
+    fn draw_u16(&mut self) -> u16 {
+        u16::MAX
+    }
+
+    fn draw_u32(&mut self) -> u32 {
+        u32::MAX
+    }
+
+    fn draw_u64(&mut self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// A sink that is told of drops alone: a packet that is thrown away is not marked.
+struct Unmarked<'a, P, S: Sink<P>> {
+    sink: &'a mut S,
+    packets: PhantomData<P>,
+}
+
+impl<P, S: Sink<P>> Sink<P> for Unmarked<'_, P, S> {
+    fn dropped(&mut self, packet: P, reason: DropReason, queued: bool) {
+        self.sink.dropped(packet, reason, queued);
+    }
+
+    fn marked(&mut self, _packet: &P, _reason: MarkReason) {}
+
+    fn tcp(&self, packet: &P) -> Option<TcpView> {
+        self.sink.tcp(packet)
+    }
+}

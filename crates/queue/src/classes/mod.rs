@@ -1,0 +1,20 @@
+//! Classes: the common part of classful disciplines.
+//!
+//! A description is a discipline and statements, each after a semicolon, in the words of `tc`'s commands:
+//! `class` adds a class, `qdisc` puts a discipline into one, `filter` sends packets to one
+//! ([`statements`]). They make a [`Tree`], in which each class may hold any discipline, a classful one too.
+//! The queues of the classes are [`Children`], which keep the account of them all.
+//!
+//! A packet's class is the one that it names itself, else that of the first [`Filter`] that fits it, else
+//! what the discipline's own rule says.
+
+mod children;
+pub mod filter;
+pub(crate) mod rounds;
+pub(crate) mod statements;
+mod tree;
+
+pub(crate) use children::Children;
+pub use filter::Filter;
+pub(crate) use tree::TREE;
+pub use tree::{Class, ClassParams, Tree};

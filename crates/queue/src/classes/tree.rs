@@ -1,0 +1,501 @@
+//! The classes of a discipline as they are described: their words, their disciplines, the filters.
+
+use super::filter::Filter;
+use super::statements::{self, END, Statement};
+use crate::device::Device;
+use crate::fifo;
+use crate::limit::Unit;
+use crate::params::{Params, tables};
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::{self, Given, Kind, Table, Text, Token, Word, WordError};
+use std::collections::BTreeMap;
+
+/// The words of a [`Tree`].
+pub(crate) const TREE: &[Word] = sojourn_units::words! {
+    "handle", Kind::Name, "1:", "Number of the discipline, in hexadecimal: names of its classes begin with it.";
+    "txqueuelen", Kind::Packets, "1000p", "Packets that fit in each class without a discipline of its own; in Linux a property of the device.";
+    ";", Kind::Rest, "", "Statements, each after a semicolon: class, qdisc and filter, as below.";
+};
+
+/// The word of a class before its discipline, which may be left out.
+const CHILD: &str = "child";
+
+/// The words of one class of a discipline.
+pub trait ClassParams: Parameters<On = Device> + Clone + PartialEq {
+    /// The discipline's name.
+    const DISCIPLINE: &'static str;
+
+    /// Whether classes may be in other classes.
+    const NESTED: bool = false;
+
+    /// Whether classes are there without a statement: one for each band.
+    const IMPLICIT: bool = false;
+
+    /// Whether a statement about a class that is there states all its words anew.
+    const RESTATED: bool = false;
+
+    /// Words that may stand in the value of another one, each with a value of its own.
+    const INNER: &'static [&'static str] = &[];
+
+    /// Settles values that depend on each other.
+    ///
+    /// # Errors
+    /// Values that contradict each other.
+    fn settle(&mut self, _given: &Given, _device: &Device) -> Result<(), WordError> {
+        Ok(())
+    }
+}
+
+/// One class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Class<C> {
+    /// Its minor number.
+    pub id: u16,
+    /// That of the class that it is in; 0 is the discipline itself.
+    pub parent: u16,
+    /// Its words.
+    #[serde(flatten)]
+    pub words: C,
+    /// Its discipline; without one it is a pfifo of [`Tree::txqueuelen`].
+    pub child: Option<Box<Params>>,
+}
+
+/// The classes of a discipline, and the filters that send packets to them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tree<C> {
+    /// Number of the discipline.
+    pub handle: u16,
+    /// Packets that fit in a class without a discipline of its own.
+    pub txqueuelen: u32,
+    /// The classes, in the order in which they were made.
+    pub classes: Vec<Class<C>>,
+    /// The filters, in the order in which they are asked.
+    pub filters: Vec<Filter>,
+}
+
+impl<C> Default for Tree<C> {
+    fn default() -> Self {
+        Self { handle: 1, txqueuelen: 1000, classes: Vec::new(), filters: Vec::new() }
+    }
+}
+
+/// What a statement about another discipline's classes belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// The discipline that this statement sets.
+    Statement(usize),
+    /// The discipline that this class has.
+    Class(usize),
+}
+
+impl<C> Tree<C> {
+    /// The class called `id`.
+    pub fn class(&self, id: u16) -> Option<&Class<C>> {
+        self.classes.iter().find(|class| class.id == id)
+    }
+
+    fn class_mut(&mut self, id: u16) -> Option<&mut Class<C>> {
+        self.classes.iter_mut().find(|class| class.id == id)
+    }
+
+    /// Whether the class called `id` has no classes in it.
+    pub fn is_leaf(&self, id: u16) -> bool {
+        self.classes.iter().all(|class| class.parent != id)
+    }
+
+    /// The discipline of the class called `id`.
+    pub(crate) fn child(&self, id: u16) -> Params {
+        match self.class(id).and_then(|class| class.child.as_deref()) {
+            Some(child) => child.clone(),
+            None => Params::Fifo(fifo::Params { unit: Unit::Packets, limit: self.txqueuelen }),
+        }
+    }
+
+    /// Whether it or a discipline in it has this number.
+    pub(crate) fn has_handle(&self, handle: u16) -> bool {
+        let within =
+            |class: &Class<C>| class.child.as_ref().is_some_and(|child| child.has_handle(handle));
+        self.handle == handle || self.classes.iter().any(within)
+    }
+
+    /// Whether the classes of `self` that are in `after` have the same parents there, and are leaves there if
+    /// they are here.
+    pub(crate) fn keeps_shape(&self, after: &Self) -> bool {
+        self.classes.iter().all(|class| {
+            after.class(class.id).is_none_or(|other| {
+                let is_leaf = self.is_leaf(class.id);
+                other.parent == class.parent && after.is_leaf(class.id) == is_leaf
+            })
+        })
+    }
+
+    /// What the kernel lacks of it, as one command of `tc` says it.
+    pub(crate) fn in_kernel(&self) -> Result<(), &'static str> {
+        let is_bare = self.handle == 1
+            && self.txqueuelen == 1000
+            && self.classes.is_empty()
+            && self.filters.is_empty();
+        let why = "`tc` gives classes, their disciplines and filters by commands of their own";
+        if is_bare { Ok(()) } else { Err(why) }
+    }
+
+    /// The name of a class.
+    pub(crate) fn name(&self, id: u16) -> String {
+        match id {
+            0 => format!("{:x}:", self.handle),
+            id => format!("{:x}:{id:x}", self.handle),
+        }
+    }
+
+    /// Takes over what stands before the statements.
+    pub(crate) fn set(&mut self, given: &Given) -> Result<(), WordError> {
+        if let Some(text) = given.text("handle") {
+            let name = statements::Name::read(text).filter(|name| name.minor == 0);
+            let major = name.and_then(|name| name.major).filter(|major| *major != 0);
+            self.handle = major.ok_or_else(|| {
+                given.error("handle", format!("`{text}` is no number of a discipline, such as 1:"))
+            })?;
+        }
+        if let Some(packets) = given.integer("txqueuelen") {
+            self.txqueuelen = u32::try_from(packets).unwrap_or(u32::MAX);
+        }
+        Ok(())
+    }
+}
+
+impl<C: ClassParams> Tree<C> {
+    /// Takes over the statements: they make what is not there, and change what is.
+    ///
+    /// # Errors
+    /// A statement that cannot be read, or that contradicts the others.
+    pub(crate) fn read(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        let Some(text) = given.text(END) else { return Ok(()) };
+        statements::read(text)
+            .and_then(|all| self.apply(text, &all, device))
+            .map_err(|error| given.within(END, error))
+    }
+
+    /// Checks the whole, once the discipline has said which classes there are.
+    ///
+    /// # Errors
+    /// A filter or class that leads nowhere.
+    pub(crate) fn check(
+        &self,
+        given: &Given,
+        is_leaf: impl Fn(u16) -> bool,
+    ) -> Result<(), WordError> {
+        for id in self.filters.iter().flat_map(Filter::classes) {
+            if !is_leaf(id) {
+                let message = format!(
+                    "a filter leads to `{}`, which is no class that holds packets",
+                    self.name(id)
+                );
+                return Err(given.error(END, message));
+            }
+        }
+        for class in self.classes.iter().filter(|class| class.child.is_some()) {
+            if !is_leaf(class.id) {
+                let name = self.name(class.id);
+                let message = format!("`{name}` holds no packets, so it has no discipline");
+                return Err(given.error(END, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a change of `before` leaves leaves what they are.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(crate) fn check_change(&self, before: &Self, given: &Given) -> Result<(), WordError> {
+        if self.handle != before.handle {
+            return Err(given.error("handle", "`handle` cannot be changed"));
+        }
+        for class in &self.classes {
+            let was_there = before.class(class.id).is_some();
+            if was_there && before.is_leaf(class.id) != self.is_leaf(class.id) {
+                let name = self.name(class.id);
+                let message = format!("`{name}` cannot gain its first class or lose its last one");
+                return Err(given.error(END, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn major(&self, statement: &Statement<'_>) -> u16 {
+        let name =
+            if statement.object.text == "class" { statement.class } else { statement.parent };
+        name.and_then(|(name, _)| name.major).unwrap_or(self.handle)
+    }
+
+    /// Whose discipline has the number `major`.
+    fn owner(&self, major: u16, all: &[Statement<'_>]) -> Option<Owner> {
+        let mut handle = major;
+        for _ in 0..=all.len() {
+            let sets = |s: &Statement<'_>| s.handle == Some(handle);
+            let Some(n) = all.iter().position(sets) else {
+                let has = |class: &Class<C>| {
+                    class.child.as_ref().is_some_and(|child| child.has_handle(handle))
+                };
+                return self.classes.iter().position(has).map(Owner::Class);
+            };
+            let above = self.major(&all[n]);
+            if above == self.handle {
+                return Some(Owner::Statement(n));
+            }
+            handle = above;
+        }
+        None
+    }
+
+    fn apply(
+        &mut self,
+        text: &str,
+        all: &[Statement<'_>],
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let mut handles = vec![self.handle];
+        for statement in all {
+            if let Some(handle) = statement.handle {
+                if handles.contains(&handle) {
+                    return Err(statement.error(format!("two disciplines are `{handle:x}:`")));
+                }
+                handles.push(handle);
+            }
+        }
+        let mut inner = BTreeMap::<Owner, Vec<&Statement<'_>>>::new();
+        for statement in all {
+            let major = self.major(statement);
+            if major == self.handle {
+                continue;
+            }
+            let owner = self.owner(major, all).ok_or_else(|| {
+                statement.error(format!("no discipline of a class has the number `{major:x}:`"))
+            })?;
+            inner.entry(owner).or_default().push(statement);
+        }
+        for (owner, statements) in &inner {
+            if let Owner::Class(n) = owner
+                && let Some(child) = self.classes[*n].child.as_deref_mut()
+            {
+                let change = format!("{}{}", child.name(), joined(statements));
+                let changed = child.change(&change, device);
+                *child = changed.map_err(|error| statements[0].error(error.to_string()))?;
+            }
+        }
+        for (n, statement) in all.iter().enumerate() {
+            if self.major(statement) != self.handle {
+                continue;
+            }
+            let within = inner.get(&Owner::Statement(n)).map_or(&[][..], Vec::as_slice);
+            match statement.object.text {
+                "class" => self.set_class(text, statement, within, device)?,
+                "qdisc" => self.set_child(statement, within, device)?,
+                _ if statement.deletes => self.filters.clear(),
+                _ => {
+                    if let Some((name, token)) = statement.parent
+                        && name.minor != 0
+                    {
+                        let message =
+                            "filters of classes are not modelled: give the discipline as parent";
+                        return Err(token.error(message.to_owned(), Vec::new()));
+                    }
+                    self.filters.push(Filter::read(statement, self.handle)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_class(
+        &mut self,
+        text: &str,
+        statement: &Statement<'_>,
+        within: &[&Statement<'_>],
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let Some((name, token)) = statement.class.filter(|(name, _)| name.minor != 0) else {
+            return Err(
+                statement.error(format!("`class` needs its name, such as {:x}:10", self.handle))
+            );
+        };
+        let refuse = |message: String| Err(token.error(message, Vec::new()));
+        let id = name.minor;
+        if statement.deletes {
+            if self.class(id).is_none() || C::IMPLICIT {
+                return refuse(format!("there is no class `{}` to delete", token.text));
+            }
+            if !self.is_leaf(id) {
+                return refuse(format!("`{}` has classes", token.text));
+            }
+            self.classes.retain(|class| class.id != id);
+            return Ok(());
+        }
+        let present = self.class(id);
+        let given_parent = statement.parent.map(|(parent, _)| parent.minor);
+        let parent = given_parent.or(present.map(|class| class.parent)).unwrap_or_default();
+        if present.is_some_and(|class| class.parent != parent) {
+            return refuse(format!("`{}` stays in its class", token.text));
+        }
+        if parent != 0 && (!C::NESTED || parent == id || self.class(parent).is_none()) {
+            let parent = self.name(parent);
+            return refuse(format!("`{}` cannot be in `{parent}`", token.text));
+        }
+        let (own, child) = split::<C>(text, &statement.words);
+        let table = Table { name: "class", summary: "", source: "", words: C::WORDS };
+        let given = words::read(&table, &own, statement.end())?;
+        let present = present.filter(|_| !C::RESTATED).map(|class| class.words.clone());
+        let mut class = present.unwrap_or_else(|| C::new(device));
+        class.set(&given)?;
+        class.settle(&given, device)?;
+        match self.class_mut(id) {
+            Some(present) => present.words = class,
+            None => self.classes.push(Class { id, parent, words: class, child: None }),
+        }
+        match child.split_first() {
+            Some((first, rest)) => self.put_child(id, first, rest, &joined(within), device),
+            None => Ok(()),
+        }
+    }
+
+    fn set_child(
+        &mut self,
+        statement: &Statement<'_>,
+        within: &[&Statement<'_>],
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let Some((name, token)) = statement.parent.filter(|(name, _)| name.minor != 0) else {
+            return Err(statement
+                .error(format!("`qdisc` needs a class, such as `parent {:x}:10`", self.handle)));
+        };
+        let id = name.minor;
+        if self.class(id).is_none() {
+            if !C::IMPLICIT {
+                let message = format!("there is no class `{}`", token.text);
+                return Err(token.error(message, Vec::new()));
+            }
+            self.classes.push(Class { id, parent: 0, words: C::new(device), child: None });
+        }
+        if statement.deletes {
+            if let Some(class) = self.class_mut(id) {
+                class.child = None;
+            }
+            return Ok(());
+        }
+        let Some((first, rest)) = statement.words.split_first() else {
+            return Err(statement.error("`qdisc` needs a discipline, such as `fq_codel`"));
+        };
+        let has_classes = |table: &Table| table.words.iter().any(|word| word.name == "handle");
+        let is_tree = tables().iter().any(|table| table.name == first.text && has_classes(table));
+        let is_said = rest.iter().any(|token| token.text == "handle");
+        let mut more = match statement.handle {
+            Some(handle) if is_tree && !is_said => format!(" handle {handle:x}:"),
+            _ => String::new(),
+        };
+        more.push_str(&joined(within));
+        self.put_child(id, first, rest, &more, device)
+    }
+
+    /// Gives a class the discipline that `first` names, with `more` words than stand there.
+    fn put_child(
+        &mut self,
+        id: u16,
+        first: &Token<'_>,
+        rest: &[Token<'_>],
+        more: &str,
+        device: &Device,
+    ) -> Result<(), WordError> {
+        let (text, at) = words::untouched(*first, rest);
+        let Some(class) = self.class_mut(id) else { return Ok(()) };
+        let whole = format!("{text}{more}");
+        let read = Params::read_within(class.child.as_deref(), &whole, device);
+        let child = read.map_err(|error| {
+            // What stands elsewhere is shown here.
+            let place = |n: usize| at.start + n.min(text.len());
+            WordError { at: place(error.at.start)..place(error.at.end), ..error }
+        })?;
+        class.child = Some(Box::new(child));
+        Ok(())
+    }
+
+    /// Adds all of it to a description.
+    pub(crate) fn write(&self, mut text: Text) -> Text {
+        if self.handle != 1 {
+            text = text.value("handle", self.name(0));
+        }
+        if self.txqueuelen != 1000 {
+            text = text.value("txqueuelen", self.txqueuelen);
+        }
+        for class in &self.classes {
+            if C::IMPLICIT && class.words.write(Text::new("")).done().is_empty() {
+                continue;
+            }
+            text = text.flag(END).value("class", self.name(class.id));
+            if C::NESTED {
+                text = text.value("parent", self.name(class.parent));
+            }
+            text = class.words.write(text);
+        }
+        for class in &self.classes {
+            if let Some(child) = &class.child {
+                text = text.flag(END).value("qdisc parent", self.name(class.id));
+                text = text.flag(&child.to_text());
+            }
+        }
+        for filter in &self.filters {
+            text = filter.write(self.handle, text.flag(END).value("filter parent", self.name(0)));
+        }
+        text
+    }
+}
+
+/// Statements as they stand behind a description.
+fn joined(statements: &[&Statement<'_>]) -> String {
+    let mut text = String::new();
+    for statement in statements {
+        let (first, rest) = (statement.all[0], &statement.all[1..]);
+        text.extend([" ", END, " ", &words::untouched(first, rest).0]);
+    }
+    text
+}
+
+/// The words of a class, and those of its discipline.
+fn split<'a, C: ClassParams>(
+    text: &'a str,
+    words: &[Token<'a>],
+) -> (Vec<Token<'a>>, Vec<Token<'a>>) {
+    let known = |token: &str| C::WORDS.iter().find(|word| word.spellings().any(|s| s == token));
+    let mut own = Vec::new();
+    let mut n = 0;
+    if words.first().is_some_and(|word| word.text == C::DISCIPLINE && known(word.text).is_none()) {
+        n = 1;
+    }
+    while let Some(token) = words.get(n) {
+        if token.text == CHILD {
+            return (own, words[n + 1..].to_vec());
+        }
+        let Some(word) = known(token.text) else {
+            if tables().iter().any(|table| table.name == token.text) {
+                return (own, words[n..].to_vec());
+            }
+            own.push(*token);
+            n += 1;
+            continue;
+        };
+        own.push(*token);
+        n += 1;
+        if !word.takes_value() {
+            continue;
+        }
+        let begin = n;
+        while words.get(n).is_some_and(|word| C::INNER.contains(&word.text)) {
+            n += 2;
+        }
+        n = n.max(begin + 1).min(words.len());
+        if let (Some(first), Some(last)) = (words.get(begin), words.get(n - 1)) {
+            own.push(Token { text: &text[first.at..last.range().end], at: first.at });
+        }
+    }
+    (own, Vec::new())
+}

@@ -1,0 +1,584 @@
+//! HFSC: hierarchical fair service curves.
+//!
+//! Source: Linux `sch_hfsc.c`; Stoica, Zhang, Ng, SIGCOMM 1997; tc-hfsc(7).
+//!
+//! A service curve says how much a class sends within any time since it became busy. Real-time curves of leaves
+//! promise that, by the earliest deadline first among the packets that are eligible. What is left is shared
+//! down the tree by link-sharing curves: the class of least virtual time sends, unless its upper limit holds it
+//! back. So a class's delay and its share are set apart.
+//!
+//! Invariants: a leaf with a real-time curve gets what it says, less one packet of the line's, if the sum of all
+//! such curves is below the line's rate; a class without one never exceeds its upper limit by more than a packet.
+
+mod curve;
+mod params;
+
+pub use curve::Internal;
+pub use params::{Curve, Curves, Params, TABLE};
+
+use crate::classes::{self, Children};
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink, View};
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::speed::TICK;
+use crate::store::viewed;
+use curve::Running;
+use sojourn_units::Nanos;
+use sojourn_units::words::{Given, Table, WordError};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        None
+    }
+
+    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.complete(given, device)
+    }
+
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let changed = self.clone().with(given, device)?;
+        changed.tree.check_change(&self.tree, given)?;
+        if let Some(class) = self.tree.classes.iter().find(|c| changed.tree.class(c.id).is_none()) {
+            let message = format!(
+                "`{}` cannot be deleted: `hfsc` keeps its classes",
+                self.tree.name(class.id)
+            );
+            return Err(given.error(";", message));
+        }
+        Ok(changed)
+    }
+
+    fn has_handle(&self, handle: u16) -> bool {
+        self.tree.has_handle(handle)
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        self.tree.in_kernel()
+    }
+}
+
+/// A class; times are ticks of 64 ns.
+#[derive(Clone, Debug, Default)]
+struct Class {
+    /// Place of the class that it is in; the root has none.
+    parent: Option<usize>,
+    /// The queue of a leaf.
+    queue: Option<usize>,
+    rt: Option<Internal>,
+    ls: Option<Internal>,
+    ul: Option<Internal>,
+    deadlines: Running,
+    eligibles: Running,
+    virtuals: Running,
+    limits: Running,
+    /// Bytes sent, and those of them by the real-time curve.
+    total: u64,
+    cumul: u64,
+    /// Deadline of the next packet, and when it becomes eligible.
+    d: u64,
+    e: u64,
+    /// Its place among classes that become eligible at once; none while it has no packets.
+    listed: Option<u64>,
+    /// Virtual time, and when it fits its own upper limit and those below.
+    vt: u64,
+    f: u64,
+    myf: u64,
+    cfmin: u64,
+    cvtmin: u64,
+    vtadj: u64,
+    cvtoff: u64,
+    /// Active classes below; a leaf counts itself.
+    nactive: u32,
+    vtperiod: u32,
+    parentperiod: u32,
+    /// Active classes below by virtual time, those of equal times in their order.
+    active: Vec<usize>,
+}
+
+/// Service curves.
+#[derive(Clone, Debug)]
+pub struct Hfsc<P> {
+    params: Params,
+    children: Children<P>,
+    /// The root first.
+    classes: Vec<Class>,
+    places: BTreeMap<u16, usize>,
+    /// Leaves with real-time curves that have packets: when they become eligible.
+    eligible: BTreeSet<(u64, u64, usize)>,
+    /// Leaves put there so far.
+    listed: u64,
+}
+
+const ROOT: usize = 0;
+
+fn ticks(now: Nanos) -> u64 {
+    now / TICK
+}
+
+impl<P: Packet> Hfsc<P> {
+    /// Adds a class that is new.
+    fn add(&mut self, id: u16, now: Nanos) {
+        let Some(class) = self.params.tree.class(id) else { return };
+        let Curves { rt, ls, ul } = class.words;
+        let parent = self.places.get(&class.parent).copied().unwrap_or(ROOT);
+        let queue = self.params.tree.is_leaf(id).then(|| {
+            let child = self.params.tree.child(id);
+            self.children.add(child, now)
+        });
+        let place = self.classes.len();
+        self.classes.push(Class { parent: Some(parent), queue, ..Class::default() });
+        self.places.insert(id, place);
+        let starts = Starts { rt: (0, 0), ls: (0, 0), ul: (0, 0) };
+        self.set(place, [rt, ls, ul], &starts);
+    }
+
+    /// Gives a class the curves that differ from its own.
+    fn set(&mut self, place: usize, [rt, ls, ul]: [Option<Curve>; 3], starts: &Starts) {
+        let internal = |curve: Option<Curve>| curve.map(|curve| curve.internal());
+        let class = &mut self.classes[place];
+        let begin = |curve: Internal, (x, y): (u64, u64)| Running::new(curve, x, y);
+        let (rt, ls, ul) = (internal(rt), internal(ls), internal(ul));
+        if let Some(curve) = rt.filter(|_| rt != class.rt) {
+            class.deadlines = begin(curve, starts.rt);
+            class.eligibles = class.deadlines.eligible(&curve);
+        }
+        if let Some(curve) = ls.filter(|_| ls != class.ls) {
+            class.virtuals = begin(curve, starts.ls);
+        }
+        if let Some(curve) = ul.filter(|_| ul != class.ul) {
+            class.limits = begin(curve, starts.ul);
+        }
+        (class.rt, class.ls, class.ul) = (rt, ls, ul);
+    }
+
+    /// The place of a packet's leaf.
+    fn place(&self, packet: &P) -> Option<usize> {
+        let leaf = |id: u16| {
+            let place = *self.places.get(&id)?;
+            self.classes[place].queue.map(|_| place)
+        };
+        let filtered = || self.params.tree.filters.iter().find_map(|filter| filter.class(packet));
+        packet
+            .class()
+            .and_then(leaf)
+            .or_else(|| filtered().and_then(leaf))
+            .or_else(|| leaf(self.params.default))
+    }
+
+    /// Puts a leaf among those with packets that become eligible.
+    fn list(&mut self, place: usize) {
+        self.listed += 1;
+        let class = &mut self.classes[place];
+        class.listed = Some(self.listed);
+        self.eligible.insert((class.e, self.listed, place));
+    }
+
+    fn unlist(&mut self, place: usize) {
+        let class = &mut self.classes[place];
+        if let Some(number) = class.listed.take() {
+            self.eligible.remove(&(class.e, number, place));
+        }
+    }
+
+    /// The first packet of a leaf with a real-time curve has come.
+    fn begin_real_time(&mut self, place: usize, length: u32, now: u64) {
+        let class = &mut self.classes[place];
+        let Some(rt) = class.rt else { return };
+        class.deadlines.lower(&rt, now, class.cumul);
+        class.eligibles = class.deadlines.eligible(&rt);
+        class.e = class.eligibles.when(class.cumul);
+        class.d = class.deadlines.when(class.cumul.wrapping_add(length.into()));
+        self.list(place);
+    }
+
+    /// The real-time rule has sent a packet of a leaf, whose next one has `length` bytes.
+    fn go_on_real_time(&mut self, place: usize, length: u32) {
+        self.unlist(place);
+        let class = &mut self.classes[place];
+        class.e = class.eligibles.when(class.cumul);
+        self.set_deadline(place, length);
+        self.list(place);
+    }
+
+    fn set_deadline(&mut self, place: usize, length: u32) {
+        let class = &mut self.classes[place];
+        class.d = class.deadlines.when(class.cumul.wrapping_add(length.into()));
+    }
+
+    fn insert_active(&mut self, parent: usize, place: usize) {
+        let vt = self.classes[place].vt;
+        let active = &self.classes[parent].active;
+        let at = active.partition_point(|other| self.classes[*other].vt <= vt);
+        self.classes[parent].active.insert(at, place);
+    }
+
+    fn remove_active(&mut self, parent: usize, place: usize) {
+        self.classes[parent].active.retain(|other| *other != place);
+    }
+
+    fn set_cfmin(&mut self, place: usize) {
+        let least = self.classes[place].active.iter().map(|below| self.classes[*below].f).min();
+        self.classes[place].cfmin = least.unwrap_or_default();
+    }
+
+    /// A leaf with a link-sharing curve has got its first packet.
+    fn activate(&mut self, leaf: usize, now: u64) {
+        let mut goes_on = true;
+        let mut place = leaf;
+        while let Some(parent) = self.classes[place].parent {
+            if goes_on {
+                goes_on = self.classes[place].nactive == 0;
+                self.classes[place].nactive += 1;
+            }
+            if goes_on {
+                self.join(place, parent, now);
+            }
+            let class = &mut self.classes[place];
+            let f = class.myf.max(class.cfmin);
+            class.f = f;
+            self.set_cfmin(parent);
+            place = parent;
+        }
+    }
+
+    /// Gives a class that becomes active its virtual time among the others of its parent.
+    fn join(&mut self, place: usize, parent: usize, now: u64) {
+        let above = &mut self.classes[parent];
+        let (vt, period) = if let Some(&last) = above.active.last() {
+            let (cvtmin, period) = (above.cvtmin, above.vtperiod);
+            let mut vt = self.classes[last].vt;
+            if cvtmin != 0 {
+                vt = cvtmin.wrapping_add(vt) / 2;
+            }
+            let class = &self.classes[place];
+            let keeps = period == class.parentperiod && vt <= class.vt;
+            (if keeps { class.vt } else { vt }, period)
+        } else {
+            above.cvtmin = 0;
+            (above.cvtoff, above.vtperiod)
+        };
+        let period = period.wrapping_add(u32::from(self.classes[parent].nactive == 0));
+        let class = &mut self.classes[place];
+        class.vt = vt;
+        if let Some(ls) = class.ls {
+            class.virtuals.lower(&ls, class.vt, class.total);
+        }
+        class.vtadj = 0;
+        class.vtperiod = class.vtperiod.wrapping_add(1);
+        class.parentperiod = period;
+        class.f = 0;
+        if let Some(ul) = class.ul {
+            class.limits.lower(&ul, now, class.total);
+            class.myf = class.limits.when(class.total);
+        }
+        self.insert_active(parent, place);
+    }
+
+    /// A leaf has sent `length` bytes: virtual times and limits from it up.
+    fn advance(&mut self, leaf: usize, length: u32) {
+        let first = &self.classes[leaf];
+        let is_empty = first.queue.is_none_or(|queue| self.children.is_empty(queue));
+        let mut leaves = is_empty && first.ls.is_some() && first.nactive > 0;
+        let mut place = leaf;
+        while let Some(parent) = self.classes[place].parent {
+            let class = &mut self.classes[place];
+            class.total = class.total.wrapping_add(length.into());
+            if class.ls.is_some() && class.nactive > 0 {
+                if leaves {
+                    class.nactive -= 1;
+                    leaves = class.nactive == 0;
+                }
+                class.vt = class.virtuals.when(class.total).wrapping_add(class.vtadj);
+                let cvtmin = self.classes[parent].cvtmin;
+                let class = &mut self.classes[place];
+                if class.vt < cvtmin {
+                    class.vtadj = class.vtadj.wrapping_add(cvtmin.wrapping_sub(class.vt));
+                    class.vt = cvtmin;
+                }
+                self.settle(place, parent, leaves);
+            }
+            place = parent;
+        }
+    }
+
+    /// Puts a class to its place among the others of its parent, or takes it out.
+    fn settle(&mut self, place: usize, parent: usize, leaves: bool) {
+        self.remove_active(parent, place);
+        if leaves {
+            let vt = self.classes[place].vt;
+            let above = &mut self.classes[parent];
+            above.cvtoff = above.cvtoff.max(vt);
+            self.set_cfmin(parent);
+            return;
+        }
+        self.insert_active(parent, place);
+        let class = &mut self.classes[place];
+        if class.ul.is_some() {
+            class.myf = class.limits.when(class.total);
+        }
+        let f = class.myf.max(class.cfmin);
+        if f != class.f {
+            class.f = f;
+            self.set_cfmin(parent);
+        }
+    }
+
+    /// A leaf without packets is out of all lists.
+    fn rest(&mut self, place: usize) {
+        self.unlist(place);
+        self.advance(place, 0);
+    }
+
+    /// The leaf that sends next, and whether by the real-time rule.
+    fn choose(&mut self, now: u64) -> Option<(usize, bool)> {
+        let due = self.eligible.iter().take_while(|(e, ..)| *e <= now);
+        // The first of several.
+        if let Some((.., place)) = due.min_by_key(|(.., place)| self.classes[*place].d) {
+            return Some((*place, true));
+        }
+        if self.classes[ROOT].cfmin > now {
+            return None;
+        }
+        let mut place = ROOT;
+        while self.classes[place].queue.is_none() {
+            let fits = |below: &&usize| self.classes[**below].f <= now;
+            let next = *self.classes[place].active.iter().find(fits)?;
+            let vt = self.classes[next].vt;
+            let above = &mut self.classes[place];
+            above.cvtmin = above.cvtmin.max(vt);
+            place = next;
+        }
+        Some((place, false))
+    }
+
+    /// When a leaf may send again; none if that is not known.
+    fn next_time(&self) -> Option<Nanos> {
+        let eligible = self.eligible.first().map(|(e, ..)| *e);
+        let fits = self.classes[ROOT].cfmin;
+        let next = eligible.into_iter().chain([fits]).filter(|time| *time != 0).min()?;
+        Some(next.wrapping_mul(TICK))
+    }
+}
+
+/// Where curves that a class gets begin.
+struct Starts {
+    rt: (u64, u64),
+    ls: (u64, u64),
+    ul: (u64, u64),
+}
+
+impl<P: Packet> Configured<P, Params> for Hfsc<P> {
+    fn new(params: Params, now: Nanos) -> Self {
+        let mut hfsc = Self {
+            params,
+            children: Children::default(),
+            classes: vec![Class::default()],
+            places: BTreeMap::new(),
+            eligible: BTreeSet::new(),
+            listed: 0,
+        };
+        let ids: Vec<_> = hfsc.params.tree.classes.iter().map(|class| class.id).collect();
+        for id in ids {
+            hfsc.add(id, now);
+        }
+        hfsc
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters: a curve that differs begins anew. All classes do, and lose their packets, if one
+    /// is no more, becomes a leaf, or is none any more.
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let before = std::mem::replace(&mut self.params, params);
+        let time = ticks(now);
+        let stays =
+            |class: &classes::Class<Curves>| self.params.tree.class(class.id).is_some();
+        if !before.tree.keeps_shape(&self.params.tree) || !before.tree.classes.iter().all(stays) {
+            for queue in self.classes.drain(..).filter_map(|class| class.queue) {
+                self.children.remove(queue, now, sink);
+            }
+            self.classes.push(Class::default());
+            self.places.clear();
+            self.eligible.clear();
+        }
+        for new in self.params.tree.classes.clone() {
+            let Some(&place) = self.places.get(&new.id) else {
+                self.add(new.id, now);
+                continue;
+            };
+            let queue = self.classes[place].queue;
+            if let Some(queue) = queue {
+                self.children.change(queue, &self.params.tree.child(new.id), now, sink);
+                if self.children.is_empty(queue) {
+                    self.rest(place);
+                }
+            }
+            if before.tree.class(new.id).is_some_and(|old| old.words == new.words) {
+                continue;
+            }
+            let class = &self.classes[place];
+            let had = (class.rt.is_some(), class.ls.is_some());
+            let starts = Starts {
+                rt: (time, class.cumul),
+                ls: (class.vt, class.total),
+                ul: (time, class.total),
+            };
+            let Curves { rt, ls, ul } = new.words;
+            self.set(place, [rt, ls, ul], &starts);
+            let Some(queue) = queue.filter(|queue| !self.children.is_empty(*queue)) else {
+                continue;
+            };
+            if rt.is_some()
+                && let Dequeue::Packet(length) = self.children.peek_in_change(queue, now, sink)
+            {
+                if had.0 {
+                    self.go_on_real_time(place, length);
+                } else {
+                    self.begin_real_time(place, length, time);
+                }
+            }
+            match (ls.is_some(), had.1) {
+                (true, true) => self.advance(place, 0),
+                (true, false) => self.activate(place, time),
+                _ => {}
+            }
+        }
+    }
+}
+
+viewed!(Hfsc in children);
+
+impl<P: Packet> Discipline<P> for Hfsc<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let leaf = self.place(&packet).and_then(|place| Some((place, self.classes[place].queue?)));
+        let Some((place, queue)) = leaf else {
+            return self.children.refuse(packet, sink);
+        };
+        let length = packet.len();
+        let given = self.children.enqueue(queue, now, packet, draws, sink);
+        let class = &self.classes[place];
+        let is_idle = class.listed.is_none() && class.nactive == 0;
+        if !is_idle || self.children.is_empty(queue) {
+            return given;
+        }
+        let (has_rt, has_ls) = (class.rt.is_some(), class.ls.is_some());
+        if has_rt {
+            self.begin_real_time(place, length, ticks(now));
+        }
+        if has_ls {
+            self.activate(place, ticks(now));
+        }
+        // The packet whose length counts stays the first one.
+        if has_rt && !matches!(self.children.peek(queue, now, draws, sink), Dequeue::Packet(_)) {
+            self.rest(place);
+        }
+        given
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        self.children.begin();
+        let time = ticks(now);
+        loop {
+            if self.children.packets() == 0 {
+                return Dequeue::Empty;
+            }
+            let Some((place, is_real_time)) = self.choose(time) else {
+                self.children.count_overlimit();
+                let next = self.next_time();
+                return self.children.wait(next);
+            };
+            let Some(queue) = self.classes[place].queue else { return Dequeue::Empty };
+            let packet = match self.children.dequeue(queue, now, draws, sink) {
+                Dequeue::Packet(packet) => packet,
+                Dequeue::Empty => {
+                    self.rest(place);
+                    continue;
+                }
+                Dequeue::NotBefore(time) => return self.children.wait(Some(time)),
+            };
+            let length = packet.len();
+            self.advance(place, length);
+            if is_real_time {
+                let class = &mut self.classes[place];
+                class.cumul = class.cumul.wrapping_add(length.into());
+            }
+            if self.classes[place].rt.is_some() {
+                match self.children.peek(queue, now, draws, sink) {
+                    Dequeue::Packet(next) if is_real_time => self.go_on_real_time(place, next),
+                    Dequeue::Packet(next) => self.set_deadline(place, next),
+                    Dequeue::Empty => {
+                        self.rest(place);
+                    }
+                    Dequeue::NotBefore(_) => {}
+                }
+            }
+            return Dequeue::Packet(packet);
+        }
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.children.wake_up()
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.children.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.children.on_timer(now);
+    }
+
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    /// Of a class, by its number; 0 is the root.
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        let place = match flow {
+            0 => Some(&ROOT),
+            flow => u16::try_from(flow).ok().and_then(|id| self.places.get(&id)),
+        };
+        let Some(class) = place.map(|place| &self.classes[*place]) else { return };
+        // What never comes is -1 in recordings.
+        let Class { total, cumul, d, e, vt, f, myf, cfmin, cvtmin, vtadj, cvtoff, .. } = *class;
+        for (name, value) in [
+            ("total", total),
+            ("cumul", cumul),
+            ("d", d),
+            ("e", e),
+            ("vt", vt),
+            ("f", f),
+            ("myf", myf),
+            ("cfmin", cfmin),
+            ("cvtmin", cvtmin),
+            ("vtadj", vtadj),
+            ("cvtoff", cvtoff),
+        ] {
+            visit(name, i128::from(value as i64));
+        }
+        visit("nactive", class.nactive.into());
+        visit("vtperiod", class.vtperiod.into());
+        visit("parentperiod", class.parentperiod.into());
+        self.children.state(class.queue, visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.children.counters(visit);
+    }
+}

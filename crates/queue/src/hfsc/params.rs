@@ -1,0 +1,196 @@
+//! What the user sets of HFSC: `tc`'s words.
+
+use super::curve::Internal;
+use crate::classes::{ClassParams, TREE, Tree};
+use crate::device::Device;
+use crate::htb::class;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Param, group};
+use sojourn_units::quantity::{format_rate, parse_rate, parse_size, parse_time};
+use sojourn_units::words::{Given, Kind, Table, Value, WordError, tokens};
+use sojourn_units::{MICROSECOND, Rate, params, words};
+
+/// The words of `hfsc`.
+pub const TABLE: Table = Table {
+    name: "hfsc",
+    summary: "hierarchical fair service curves: classes with delays and shares apart",
+    source: "Linux sch_hfsc.c",
+    words: <Params as sojourn_units::declare::Parameters>::WORDS,
+};
+
+/// A service curve: a rate for a first time, and another one from then on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Bytes a second at first.
+    pub m1: u64,
+    /// How long, in microseconds.
+    pub d: u32,
+    /// Bytes a second from then on.
+    pub m2: u64,
+}
+
+/// The words of a curve.
+const CURVE: [&str; 6] = ["m1", "d", "m2", "umax", "dmax", "rate"];
+
+impl Curve {
+    /// The kernel's numbers.
+    pub fn internal(&self) -> Internal {
+        Internal::new(self)
+    }
+
+    fn read(text: &str) -> Result<Self, WordError> {
+        let words = tokens(text);
+        let whole = |message: &str| WordError {
+            message: message.to_owned(),
+            at: 0..text.len(),
+            found: text.to_owned(),
+            allowed: CURVE.map(str::to_owned).to_vec(),
+            nearest: None,
+        };
+        let mut given: [Option<u64>; 6] = [None; 6];
+        for pair in words.chunks(2) {
+            let place = CURVE.iter().position(|word| *word == pair[0].text);
+            let (Some(place), Some(value)) = (place, pair.get(1)) else {
+                return Err(whole(
+                    "needs m1, d and m2; umax, dmax and rate; or rate, such as `rate 2mbit`",
+                ));
+            };
+            let read = match CURVE[place] {
+                "d" | "dmax" => parse_time(value.text).map(|span| span / MICROSECOND),
+                "umax" => parse_size(value.text),
+                // A rate of 0 is none: at first nothing is promised.
+                _ if value.text.trim_end_matches(char::is_alphabetic) == "0" => Ok(0),
+                _ => parse_rate(value.text).map(|rate| rate.bits() / 8),
+            };
+            let read =
+                read.map_err(|_| whole(&format!("`{}` cannot be `{}`", pair[0].text, value.text)))?;
+            if given[place].replace(read).is_some() {
+                return Err(whole(&format!("`{}` is given twice", pair[0].text)));
+            }
+        }
+        let short = |micros: u64| {
+            u32::try_from(micros).map_err(|_| whole("its time is too long: it has 32 bits"))
+        };
+        let curve = match given {
+            [m1, d, Some(m2), None, None, None] if m1.is_some() == d.is_some() => {
+                Self { m1: m1.unwrap_or_default(), d: short(d.unwrap_or_default())?, m2 }
+            }
+            [None, None, None, umax, dmax, Some(rate)] => {
+                Self::by_delay(umax.unwrap_or_default(), short(dmax.unwrap_or_default())?, rate)
+                    .ok_or_else(|| whole("`umax` needs `dmax`, and the rate must be above 0"))?
+            }
+            _ => {
+                return Err(whole(
+                    "needs m1, d and m2; umax, dmax and rate; or rate, such as `rate 2mbit`",
+                ));
+            }
+        };
+        if curve.m1 == 0 && curve.m2 == 0 {
+            return Err(whole("needs a rate above 0"));
+        }
+        Ok(curve)
+    }
+
+    /// The curve that lets `umax` bytes leave within `dmax` microseconds, and carries `rate`.
+    fn by_delay(umax: u64, dmax: u32, rate: u64) -> Option<Self> {
+        if umax > 0 && dmax == 0 || rate == 0 {
+            return None;
+        }
+        let micros = umax as f64 * 1e6;
+        if dmax > 0 && libm::ceil(micros / f64::from(dmax)) > rate as f64 {
+            return Some(Self {
+                m1: libm::ceil(micros / f64::from(dmax)) as u64,
+                d: dmax,
+                m2: rate,
+            });
+        }
+        let d = libm::ceil(f64::from(dmax) - micros / rate as f64) as u32;
+        Some(Self { m1: 0, d, m2: rate })
+    }
+
+    fn write(self) -> String {
+        let rate = |bytes: u64| Rate::new(bytes * 8).map_or("0bit".to_owned(), format_rate);
+        match self {
+            Self { m1: 0, d: 0, m2 } => format!("rate {}", rate(m2)),
+            Self { m1, d, m2 } => format!("m1 {} d {d}us m2 {}", rate(m1), rate(m2)),
+        }
+    }
+}
+
+const fn curve<On>() -> Param<Option<Curve>, On> {
+    let from = |value: &Value| Curve::read(value.text()).map(Some);
+    let to = |curve: &Option<Curve>| curve.map(|curve| Value::Text(curve.write()));
+    Param::nested(Kind::Name, "", from, to).initially(|_| None)
+}
+
+params! {
+    /// A class.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Curves on Device {
+        /// What the class is promised, whatever others do: the real-time curve.
+        rt: Option<Curve> = curve(),
+        /// How it shares what is left with the other classes of its parent: the link-sharing curve.
+        ls: Option<Curve> = curve(),
+        /// What it never exceeds when it shares: the upper limit.
+        ul: Option<Curve> = curve(),
+    } also words! {
+        "sc", Kind::Name, "", "Both rt and ls.";
+    }
+}
+
+impl ClassParams for Curves {
+    const DISCIPLINE: &'static str = "hfsc";
+    const NESTED: bool = true;
+    const INNER: &'static [&'static str] = &CURVE;
+
+    fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        if let Some(value) = given.find("sc") {
+            for word in ["rt", "ls"] {
+                if given.has(word) {
+                    return Err(given.error(word, format!("`sc` and `{word}` exclude each other")));
+                }
+            }
+            let both = Curve::read(value.text()).map_err(|error| given.nested("sc", error))?;
+            (self.rt, self.ls) = (Some(both), Some(both));
+        }
+        if self.rt.is_none() && self.ls.is_none() {
+            return Err(given
+                .error("", "a class of `hfsc` needs `rt`, `ls` or `sc`, such as `sc rate 2mbit`"));
+        }
+        if self.ul.is_some() && self.ls.is_none() {
+            return Err(given.error("ul", "`ul` needs `ls` or `sc`"));
+        }
+        Ok(())
+    }
+}
+
+params! {
+    /// Parameters of HFSC.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Class of packets that no filter sends to one, in hexadecimal; without it they are dropped.
+        default: u16 = Param::word(
+            Kind::Name,
+            "0",
+            |value| class(value.text()).ok_or_else(|| "needs a class, such as 10 or 1:10".to_owned()),
+            |class| (*class != 0).then(|| Value::Text(format!("{class:x}"))),
+        ),
+        /// The classes and the filters.
+        tree: Tree<Curves> = group(TREE, |_| Tree::default(), Tree::set, Tree::write),
+    }
+}
+
+impl Params {
+    pub(super) fn complete(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.tree.read(given, device)?;
+        // A class that gets classes shares by its real-time curve, if it has no other.
+        let leaves: Vec<_> = self.tree.classes.iter().map(|c| self.tree.is_leaf(c.id)).collect();
+        for (class, is_leaf) in self.tree.classes.iter_mut().zip(leaves) {
+            if !is_leaf && class.words.ls.is_none() {
+                class.words.ls = class.words.rt;
+            }
+        }
+        let tree = &self.tree;
+        tree.check(given, |id| tree.class(id).is_some() && tree.is_leaf(id))
+    }
+}

@@ -1,0 +1,629 @@
+//! HTB: hierarchical token buckets.
+//!
+//! Source: Linux `sch_htb.c`; tc-htb(8).
+//!
+//! Each class has a rate of its own and a ceiling, each a token bucket that counts time. A class that has tokens
+//! sends at its own expense; one that has none borrows from its parent, as long as its ceiling's bucket has
+//! tokens, and the parent from its own parent. Classes of one level and priority take turns by deficit round
+//! robin. A class that may do neither sleeps until it may.
+//!
+//! Invariants: a class never sends more than its ceiling and `cburst` over any span; one with packets gets its
+//! rate, if the sum of the rates below each class is not above that class's own.
+
+mod params;
+mod rows;
+
+pub(crate) use params::class;
+pub use params::{Bucket, LEVELS, Law, MBUFFER, Params, TABLE};
+
+use crate::classes::Children;
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, Return, Sink};
+use crate::fifo;
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::params::Params as Any;
+use crate::speed::Speed;
+use crate::store::viewed;
+use params::FAR;
+use rows::Row;
+use sojourn_units::words::{Given, Table, WordError};
+use sojourn_units::{Nanos, SECOND};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Priorities of classes.
+const PRIOS: usize = 8;
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        None
+    }
+
+    fn settle(&mut self, given: &Given, device: &Device) -> Result<(), WordError> {
+        self.complete(given, device)
+    }
+
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        let changed = self.clone().with(given, device)?;
+        changed.tree.check_change(&self.tree, given)?;
+        Ok(changed)
+    }
+
+    fn has_handle(&self, handle: u16) -> bool {
+        self.tree.has_handle(handle)
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        self.tree.in_kernel()
+    }
+}
+
+/// What a class may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Nothing: its ceiling is reached.
+    Wait = 0,
+    /// Send at the expense of its parent.
+    Borrow = 1,
+    /// Send at its own expense.
+    #[default]
+    Send = 2,
+}
+
+/// A class.
+#[derive(Clone, Debug)]
+struct Class {
+    id: u16,
+    /// Place of the class that it is in.
+    parent: Option<usize>,
+    level: usize,
+    prio: u8,
+    law: Law,
+    tokens: i64,
+    ctokens: i64,
+    /// When the tokens were counted.
+    checked: Nanos,
+    mode: Mode,
+    /// Bits of the priorities in which it or classes below it have packets.
+    active: u8,
+    /// What it may still send in its turn, by the level at whose expense.
+    deficit: [i64; LEVELS],
+    /// When it wakes, and its place among those that wake then.
+    wake: Option<(Nanos, u64)>,
+    lends: u64,
+    borrows: u64,
+    /// The classes below that borrow from it, by priority.
+    feeds: [Row; PRIOS],
+    /// The queue of a leaf.
+    queue: Option<usize>,
+}
+
+/// Classes that borrow from each other.
+#[derive(Clone, Debug)]
+pub struct Htb<P> {
+    params: Params,
+    children: Children<P>,
+    /// The queue beside all classes.
+    direct: usize,
+    direct_packets: u64,
+    classes: Vec<Option<Class>>,
+    places: BTreeMap<u16, usize>,
+    /// Classes that may send at their own expense, by level and priority.
+    rows: [[Row; PRIOS]; LEVELS],
+    /// Classes that sleep, by level: when they wake.
+    sleeping: [BTreeSet<(Nanos, u64, usize)>; LEVELS],
+    /// Before when no class of a level wakes.
+    near: [Nanos; LEVELS],
+    /// Classes put to sleep so far.
+    slept: u64,
+    /// Times that a class reached its ceiling.
+    overlimits: u64,
+}
+
+/// Where a class's turn is kept.
+#[derive(Clone, Copy)]
+enum At {
+    Level(usize),
+    Class(usize),
+}
+
+/// Priorities in `bits`.
+fn prios(bits: u8) -> impl Iterator<Item = usize> {
+    (0..PRIOS).filter(move |prio| bits >> prio & 1 == 1)
+}
+
+/// Tokens after a packet, which are not below what the longest wait makes up for.
+fn charged(tokens: i64, since: i64, depth: i64, speed: &Speed, length: u32) -> i64 {
+    let left = (tokens + since).min(depth) - speed.time(length) as i64;
+    if left <= -MBUFFER { 1 - MBUFFER } else { left }
+}
+
+impl<P: Packet> Htb<P> {
+    fn get(&self, place: usize) -> &Class {
+        self.classes[place].as_ref().expect("the place is a class's")
+    }
+
+    fn get_mut(&mut self, place: usize) -> &mut Class {
+        self.classes[place].as_mut().expect("the place is a class's")
+    }
+
+    fn row_mut(&mut self, at: At, prio: usize) -> &mut Row {
+        match at {
+            At::Level(level) => &mut self.rows[level][prio],
+            At::Class(place) => &mut self.get_mut(place).feeds[prio],
+        }
+    }
+
+    /// Makes a class, or takes over its new numbers.
+    fn put(&mut self, id: u16, now: Nanos) {
+        let Some(class) = self.params.tree.class(id) else { return };
+        let (law, prio) = (class.words.law(self.params.r2q), class.words.prio);
+        let parent = self.places.get(&class.parent).copied();
+        if let Some(place) = self.places.get(&id) {
+            let class = self.get_mut(*place);
+            (class.law, class.prio) = (law, prio);
+            return;
+        }
+        let level = self.params.level(id);
+        let queue = self.params.tree.is_leaf(id).then(|| {
+            let child = self.params.tree.child(id);
+            self.children.add(child, now)
+        });
+        let class = Class {
+            id,
+            parent,
+            level,
+            prio,
+            law,
+            tokens: law.buffer,
+            ctokens: law.cbuffer,
+            checked: now,
+            mode: Mode::Send,
+            active: 0,
+            deficit: [0; LEVELS],
+            wake: None,
+            lends: 0,
+            borrows: 0,
+            feeds: Default::default(),
+            queue,
+        };
+        let free = self.classes.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.classes.len());
+        if free.is_none() {
+            self.classes.push(None);
+        }
+        self.classes[place] = Some(class);
+        self.places.insert(id, place);
+    }
+
+    /// Where a packet waits: none is beside all classes.
+    fn place(&self, packet: &P) -> Option<usize> {
+        let leaf = |id: u16| {
+            let place = *self.places.get(&id)?;
+            self.get(place).queue.map(|_| place)
+        };
+        let default = || leaf(self.params.default);
+        if let Some(id) = packet.class() {
+            if id == 0 {
+                return None;
+            }
+            if let Some(place) = leaf(id) {
+                return Some(place);
+            }
+        }
+        match self.params.tree.filters.iter().find_map(|filter| filter.class(packet)) {
+            Some(0) => None,
+            Some(id) => leaf(id).or_else(default),
+            None => default(),
+        }
+    }
+
+    /// What a class may do with `since` more tokens, and how long it does not change.
+    fn mode(class: &Class, since: i64) -> (Mode, i64) {
+        let (tokens, ctokens) = (class.tokens + since, class.ctokens + since);
+        if ctokens < 0 {
+            (Mode::Wait, -ctokens)
+        } else if tokens >= 0 {
+            (Mode::Send, 0)
+        } else {
+            (Mode::Borrow, -tokens)
+        }
+    }
+
+    /// Tells the class's level, or those that it borrows from, that it has packets.
+    fn link(&mut self, place: usize) {
+        let mut at = place;
+        let mut bits = self.get(place).active;
+        while bits != 0
+            && let Class { id, mode: Mode::Borrow, parent: Some(parent), .. } = *self.get(at)
+        {
+            let lender = self.get_mut(parent);
+            for prio in prios(bits) {
+                if !lender.feeds[prio].is_empty() {
+                    bits &= !(1 << prio);
+                }
+                lender.feeds[prio].add(id, at);
+            }
+            lender.active |= bits;
+            at = parent;
+        }
+        let Class { id, mode, level, .. } = *self.get(at);
+        if mode == Mode::Send {
+            prios(bits).for_each(|prio| self.rows[level][prio].add(id, at));
+        }
+    }
+
+    /// Takes back what [`Self::link`] told.
+    fn unlink(&mut self, place: usize) {
+        let mut at = place;
+        let mut bits = self.get(place).active;
+        while bits != 0
+            && let Class { id, mode: Mode::Borrow, parent: Some(parent), .. } = *self.get(at)
+        {
+            let lender = self.get_mut(parent);
+            for prio in prios(bits) {
+                lender.feeds[prio].remove_lender(id);
+                if !lender.feeds[prio].is_empty() {
+                    bits &= !(1 << prio);
+                }
+            }
+            lender.active &= !bits;
+            at = parent;
+        }
+        let Class { id, mode, level, .. } = *self.get(at);
+        if mode == Mode::Send {
+            prios(bits).for_each(|prio| self.rows[level][prio].remove(id));
+        }
+    }
+
+    /// Brings a class's mode up to date; gives how long it does not change.
+    fn update_mode(&mut self, place: usize, since: i64) -> i64 {
+        let class = self.get(place);
+        let (old, is_active) = (class.mode, class.active != 0);
+        let (new, wait) = Self::mode(class, since);
+        if new == old {
+            return wait;
+        }
+        self.overlimits += u64::from(new == Mode::Wait);
+        if is_active && old != Mode::Wait {
+            self.unlink(place);
+        }
+        self.get_mut(place).mode = new;
+        if is_active && new != Mode::Wait {
+            self.link(place);
+        }
+        wait
+    }
+
+    /// Puts a class to sleep.
+    fn sleep(&mut self, place: usize, now: Nanos, wait: i64) {
+        let at = now + (wait as Nanos).max(1);
+        self.slept += 1;
+        let number = self.slept;
+        let class = self.get_mut(place);
+        class.wake = Some((at, number));
+        let level = class.level;
+        self.sleeping[level].insert((at, number, place));
+        self.near[level] = self.near[level].min(at);
+    }
+
+    /// Takes a class off those that sleep.
+    fn stay_awake(&mut self, place: usize) {
+        let class = self.get_mut(place);
+        let level = class.level;
+        if let Some((at, number)) = class.wake.take() {
+            self.sleeping[level].remove(&(at, number, place));
+        }
+    }
+
+    /// Wakes the classes of a level whose time has come; gives when the next one wakes.
+    fn wake(&mut self, level: usize, now: Nanos) -> Nanos {
+        while let Some(&(at, _, place)) = self.sleeping[level].first() {
+            if at > now {
+                return at;
+            }
+            self.stay_awake(place);
+            let since = (now - self.get(place).checked) as i64;
+            let wait = self.update_mode(place, since.min(MBUFFER));
+            if self.get(place).mode != Mode::Send {
+                self.sleep(place, now, wait);
+            }
+        }
+        now + SECOND
+    }
+
+    /// The leaf whose turn it is in a row of a level.
+    fn leaf(&mut self, level: usize, prio: usize) -> Option<usize> {
+        let mut path = [At::Level(level); LEVELS + 1];
+        let mut depth = 0;
+        if self.rows[level][prio].is_empty() {
+            return None;
+        }
+        loop {
+            match self.row_mut(path[depth], prio).next() {
+                Some(place) if self.get(place).level == 0 => return Some(place),
+                Some(place) => {
+                    depth += 1;
+                    path[depth] = At::Class(place);
+                }
+                None if depth > 0 => {
+                    depth -= 1;
+                    self.row_mut(path[depth], prio).advance();
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// A leaf without packets is out of turn.
+    fn rest(&mut self, place: usize) {
+        self.unlink(place);
+        self.get_mut(place).active = 0;
+    }
+
+    /// The turn of a leaf that sends at the expense of `level` goes to the next.
+    fn pass_on(&mut self, place: usize, level: usize, prio: usize) {
+        let at = match self.get(place).parent {
+            Some(parent) if level > 0 => At::Class(parent),
+            _ => At::Level(level),
+        };
+        self.row_mut(at, prio).advance();
+    }
+
+    /// Takes a packet of a class whose turn it is in a row. Classes whose disciplines hold their packets back
+    /// are passed over; `wait` is until when.
+    fn serve(
+        &mut self,
+        level: usize,
+        prio: usize,
+        now: Nanos,
+        wait: &mut Option<Nanos>,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        let mut first_held = None;
+        loop {
+            let place = self.leaf(level, prio)?;
+            let queue = self.get(place).queue?;
+            if self.children.is_empty(queue) {
+                self.rest(place);
+                continue;
+            }
+            match self.children.dequeue(queue, now, draws, sink) {
+                Dequeue::Packet(packet) => {
+                    let length = packet.len();
+                    let class = self.get_mut(place);
+                    class.deficit[level] -= i64::from(length);
+                    if class.deficit[level] < 0 {
+                        class.deficit[level] += class.law.quantum;
+                        self.pass_on(place, level, prio);
+                    }
+                    if self.children.is_empty(queue) {
+                        self.rest(place);
+                    }
+                    self.charge(place, level, now, length);
+                    return Some(packet);
+                }
+                Dequeue::Empty => self.rest(place),
+                Dequeue::NotBefore(time) => {
+                    *wait = Some(wait.map_or(time, |wait| wait.min(time)));
+                    if first_held == Some(place) {
+                        return None;
+                    }
+                    first_held = first_held.or(Some(place));
+                    self.pass_on(place, level, prio);
+                }
+            }
+        }
+    }
+
+    /// Charges a packet to a leaf and to those above it.
+    fn charge(&mut self, leaf: usize, level: usize, now: Nanos, length: u32) {
+        let mut next = Some(leaf);
+        while let Some(place) = next {
+            let class = self.get_mut(place);
+            next = class.parent;
+            let since = ((now - class.checked) as i64).min(MBUFFER);
+            let law = &class.law;
+            class.ctokens = charged(class.ctokens, since, law.cbuffer, &law.ceil, length);
+            if class.level >= level {
+                class.tokens = charged(class.tokens, since, law.buffer, &law.rate, length);
+                class.lends += u64::from(class.level == level);
+            } else {
+                class.tokens += since;
+                class.borrows += 1;
+            }
+            class.checked = now;
+            let old = class.mode;
+            let wait = self.update_mode(place, 0);
+            let new = self.get(place).mode;
+            if new != old {
+                if old != Mode::Send {
+                    self.stay_awake(place);
+                }
+                if new != Mode::Send {
+                    self.sleep(place, now, wait);
+                }
+            }
+        }
+    }
+
+    /// Takes a class out of all that it is in.
+    fn forget(&mut self, id: u16, now: Nanos, sink: &mut impl Sink<P>) {
+        let Some(place) = self.places.remove(&id) else { return };
+        if self.get(place).active != 0 {
+            self.rest(place);
+        }
+        self.stay_awake(place);
+        if let Some(queue) = self.get(place).queue {
+            self.children.remove(queue, now, sink);
+        }
+        self.classes[place] = None;
+    }
+}
+
+/// The queue beside all classes.
+fn direct(params: &Params) -> Any {
+    Any::Fifo(fifo::Params { unit: Unit::Packets, limit: params.direct_limit() })
+}
+
+impl<P: Packet> Configured<P, Params> for Htb<P> {
+    fn new(params: Params, now: Nanos) -> Self {
+        let mut children = Children::default();
+        let direct = children.add(direct(&params), now);
+        let mut htb = Self {
+            params,
+            children,
+            direct,
+            direct_packets: 0,
+            classes: Vec::new(),
+            places: BTreeMap::new(),
+            rows: Default::default(),
+            sleeping: Default::default(),
+            near: [0; LEVELS],
+            slept: 0,
+            overlimits: 0,
+        };
+        let ids: Vec<_> = htb.params.tree.classes.iter().map(|class| class.id).collect();
+        for id in ids {
+            htb.put(id, now);
+        }
+        htb
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters: tokens and modes stay; classes that are no more lose their packets, and so do
+    /// all if one becomes a leaf, or is none any more.
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let before = std::mem::replace(&mut self.params, params);
+        let keeps_shape = before.tree.keeps_shape(&self.params.tree);
+        for class in before.tree.classes.iter().rev() {
+            if !keeps_shape || self.params.tree.class(class.id).is_none() {
+                self.forget(class.id, now, sink);
+            }
+        }
+        self.children.change(self.direct, &direct(&self.params), now, sink);
+        let ids: Vec<_> = self.params.tree.classes.iter().map(|class| class.id).collect();
+        for id in ids {
+            if let Some(queue) = self.places.get(&id).and_then(|place| self.get(*place).queue) {
+                let child = self.params.tree.child(id);
+                self.children.change(queue, &child, now, sink);
+            }
+            self.put(id, now);
+        }
+    }
+}
+
+viewed!(Htb in children);
+
+impl<P: Packet> Discipline<P> for Htb<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let Some(place) = self.place(&packet) else {
+            let given = self.children.enqueue(self.direct, now, packet, draws, sink);
+            self.direct_packets += u64::from(given == Return::Success);
+            return given;
+        };
+        let Some(queue) = self.get(place).queue else {
+            return self.children.refuse(packet, sink);
+        };
+        let given = self.children.enqueue(queue, now, packet, draws, sink);
+        let is_filled = !self.children.is_empty(queue);
+        let class = self.get_mut(place);
+        if is_filled && class.active == 0 {
+            class.active = 1 << class.prio;
+            self.link(place);
+        }
+        given
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        use crate::discipline::View;
+        self.children.begin();
+        if let Dequeue::Packet(packet) = self.children.dequeue(self.direct, now, draws, sink) {
+            return Dequeue::Packet(packet);
+        }
+        if self.children.packets() == 0 {
+            return Dequeue::Empty;
+        }
+        let mut next = now + FAR;
+        let mut held = None;
+        for level in 0..LEVELS {
+            if now >= self.near[level] {
+                self.near[level] = self.wake(level, now);
+            }
+            next = next.min(self.near[level]);
+            for prio in 0..PRIOS {
+                if let Some(packet) = self.serve(level, prio, now, &mut held, draws, sink) {
+                    return Dequeue::Packet(packet);
+                }
+            }
+        }
+        if self.children.packets() == 0 {
+            return Dequeue::Empty;
+        }
+        self.children.wait(Some(held.map_or(next, |held| next.min(held))))
+    }
+
+    fn wake_up(&self) -> Option<Nanos> {
+        self.children.wake_up()
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.children.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.children.on_timer(now);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("direct_qlen", self.children.len(self.direct) as i128);
+    }
+
+    /// Of a class, by its number.
+    fn flow_state(&self, flow: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        const DEFICITS: [&str; LEVELS] = [
+            "deficit0", "deficit1", "deficit2", "deficit3", "deficit4", "deficit5", "deficit6",
+            "deficit7",
+        ];
+        let Some(place) = u16::try_from(flow).ok().and_then(|id| self.places.get(&id)) else {
+            return;
+        };
+        let class = self.get(*place);
+        visit("tokens", class.tokens.into());
+        visit("ctokens", class.ctokens.into());
+        visit("t_c", class.checked.into());
+        visit("cmode", class.mode as i128);
+        visit("prio_activity", class.active.into());
+        visit("wake", class.wake.map_or(0, |(at, _)| at).into());
+        visit("lends", class.lends.into());
+        visit("borrows", class.borrows.into());
+        self.children.state(class.queue, visit);
+        for (name, deficit) in DEFICITS.into_iter().zip(class.deficit) {
+            visit(name, deficit.into());
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.children.counters(visit);
+        visit("direct_pkts", self.direct_packets);
+        visit("overlimits_", self.overlimits);
+    }
+}

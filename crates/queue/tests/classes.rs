@@ -1,0 +1,477 @@
+//! Disciplines with classes: descriptions, filters, shares.
+
+use crate::common::{Bench, Frame};
+use proptest::prelude::*;
+use sojourn_queue::{Device, DropReason, NoKernelEquivalent, Packet, Params, Return, View};
+use sojourn_units::{MICROSECOND, MILLISECOND, Nanos, SECOND};
+
+fn params(text: &str) -> Params {
+    Params::parse(text, &Device::default()).unwrap_or_else(|why| panic!("{text}: {why}"))
+}
+
+/// Offers a packet that names its class.
+fn offer(bench: &mut Bench, class: u16, len: u32) -> Return {
+    bench.offer(Frame { flow: class.into(), class: Some(class), ..Frame::new(0, len) })
+}
+
+/// Takes packets for `span` over a line that sends `rate` bits a second: bytes of each class up to 64.
+fn carry(bench: &mut Bench, rate: u64, span: Nanos) -> [u64; 64] {
+    let until = bench.now + span;
+    let mut sent = [0; 64];
+    while bench.now < until {
+        match bench.take() {
+            Some(frame) => {
+                sent[frame.flow as usize] += u64::from(frame.len);
+                bench.wait(u64::from(frame.len) * 8 * SECOND / rate);
+            }
+            None => match bench.not_before {
+                Some(time) => bench.wait(time.min(until) - bench.now),
+                None => break,
+            },
+        }
+    }
+    sent
+}
+
+fn is_near(found: u64, expected: u64) {
+    assert!(found.abs_diff(expected) * 50 <= expected, "{found} is not near {expected}");
+}
+
+mod text {
+    use super::*;
+
+    /// What is said of one tree in several ways.
+    #[test]
+    fn statements_may_be_written_in_several_ways() {
+        let plain = params(
+            "htb default 20; class 1:1 parent 1: rate 10mbit; class 1:10 parent 1:1 rate 6mbit ceil \
+             10mbit prio 0 fq_codel limit 300p; class 1:20 parent 1:1 rate 4mbit ceil 10mbit prio 1; \
+             filter dscp EF to 1:10; filter src 3 to 1:20",
+        );
+        for other in [
+            "htb default 20\n\
+             class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+             class add dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit prio 0\n\
+             class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 10mbit prio 1\n\
+             qdisc add dev eth0 parent 1:10 handle 10: fq_codel limit 300\n\
+             filter add dev eth0 parent 1: dscp 46 flowid 1:10\n\
+             filter src 10.0.0.4 flowid :20",
+            "htb default 1:20 ; class 1:1 rate 10mbit ; class 1:10 parent 1:1 rate 6mbit ceil 10mbit \
+             child fq_codel limit 300p ; class 1:20 parent 1:1 rate 4mbit prio 1 ceil 10mbit; \
+             filter dscp ef to 1:10; filter src 3 to 1:20",
+        ] {
+            assert_eq!(params(other), plain, "{other}");
+        }
+        assert_eq!(params(&plain.to_text()), plain, "{}", plain.to_text());
+    }
+
+    /// Trees in trees, and in `tbf`.
+    #[test]
+    fn any_discipline_may_be_in_a_class() {
+        for text in [
+            "prio bands 2 priomap 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0; qdisc parent 1:1 handle 10: htb \
+             default 1; class 10:1 parent 10: rate 2mbit; qdisc parent 10:1 handle 20: drr; class 20:5 \
+             quantum 700b; filter parent 20: all to 20:5; filter parent 10: protocol udp to 10:1",
+            "tbf rate 9mbit burst 5kb child hfsc default 2; class 1:2 sc rate 2mbit ul rate 3mbit",
+            "drr handle 8001: txqueuelen 9p; class 8001:1 tbf rate 1mbit burst 3kb child prio handle 9:; \
+             qdisc parent 9:3 codel; filter flow divisor 1 dst 7 to 8001:1",
+        ] {
+            let read = params(text);
+            assert_eq!(params(&read.to_text()), read, "{}", read.to_text());
+        }
+        let nested =
+            params("prio; qdisc parent 1:2 handle 2: drr; class 2:1; qdisc parent 2:1 pie");
+        assert!(nested.to_text().contains("qdisc parent 2:1 pie"), "{}", nested.to_text());
+    }
+
+    #[test]
+    fn a_change_names_what_changes() {
+        let device = Device::default();
+        let before = params(
+            "prio bands 4; qdisc parent 1:1 codel limit 9p; qdisc parent 1:2 handle 2: drr; class 2:1; \
+             filter all to 1:2",
+        );
+        let after = |text: &str| before.change(text, &device).unwrap();
+        let expected = params(
+            "prio bands 4; qdisc parent 1:1 codel limit 9p target 7ms; qdisc parent 1:2 handle 2: drr; \
+             class 2:1 quantum 700b; class 2:2",
+        );
+        let changed = after(
+            "prio; qdisc parent 1:1 codel target 7ms; class 2:1 quantum 700b; class 2:2; filter del",
+        );
+        assert_eq!(changed, expected);
+        assert_eq!(after("prio bands 3; filter del"), {
+            params(
+                "prio; qdisc parent 1:1 codel limit 9p; qdisc parent 1:2 handle 2: drr; class 2:1",
+            )
+        });
+        let refused = |before: &str, text: &str| {
+            params(before).change(text, &device).unwrap_err().to_string()
+        };
+        let htb = "htb; class 1:1 rate 1mbit; class 1:2 parent 1:1 rate 1mbit";
+        for (text, why) in [
+            ("htb; class 1:3 parent 1:2 rate 1mbit", "`1:2` cannot gain its first class"),
+            ("htb; class del 1:2", "`1:1` cannot gain its first class or lose its last one"),
+            ("htb; class del 1:1", "`1:1` has classes"),
+            ("htb; class 1:2 parent 1: rate 1mbit", "`1:2` stays in its class"),
+            ("htb handle 3:", "`handle` cannot be changed"),
+        ] {
+            let error = refused(htb, text);
+            assert!(error.starts_with(why), "{error}");
+        }
+        let error = refused(
+            "hfsc; class 1:1 sc rate 1mbit; class 1:2 sc rate 1mbit",
+            "hfsc; class del 1:2",
+        );
+        assert!(error.contains("cannot be deleted"), "{error}");
+    }
+
+    #[test]
+    fn errors_say_what_and_where() {
+        for (text, at, message) in [
+            ("htb; class 1:1 rate", "rate", "`rate` needs a value"),
+            (
+                "htb; class 1:1 rte 1mbit",
+                "rte",
+                "unknown word `rte` for `class`: did you mean `rate`?",
+            ),
+            (
+                "htb; class 1:1 rate 1mbit; class 1:2 parent 1:3 rate 1mbit",
+                "1:2",
+                "`1:2` cannot be in `1:3`",
+            ),
+            (
+                "htb; clas 1:1 rate 1mbit",
+                "clas",
+                "`clas` begins no statement: they begin with class, qdisc or filter: did you mean `class`?",
+            ),
+            (
+                "htb; class 1:1 ceil 1mbit",
+                "",
+                "a class of `htb` needs `rate`, such as `rate 10mbit`",
+            ),
+            (
+                "drr; class 1:1 codel limt 9p",
+                "limt",
+                "unknown word `limt` for `codel`: did you mean `limit`?",
+            ),
+            (
+                "drr; class 1:1; qdisc parent 1:1  codel  limt 9p",
+                "limt",
+                "unknown word `limt` for `codel`: did you mean `limit`?",
+            ),
+            ("drr; qdisc parent 1:1 codel", "1:1", "there is no class `1:1`"),
+            (
+                "prio; filter port 22 to 1:1",
+                "port",
+                "packets have no `port` here: filters know dscp, protocol, src, dst, host and flow",
+            ),
+            (
+                "prio; filter dscp EFF to 1:1",
+                "EFF",
+                "`dscp` needs a code point, such as EF or 46; found `EFF`",
+            ),
+            ("prio; filter dscp EF to 2:1", "2:1", "`2:1` is no class of `1:`"),
+            ("prio priomap 1 2", "1 2", "`priomap` needs 16 bands"),
+            ("prio bands 2", "", "`priomap` names band 2, and the last one is 1"),
+            ("ets", "", "`ets` needs `bands`, `strict` or `quanta`, of at most 16 bands"),
+            ("ets bands 2 strict 1 quanta 5 6", "5 6", "`strict` and `quanta` name 3 bands of 2"),
+            (
+                "hfsc; class 1:1 ul rate 1mbit",
+                "",
+                "a class of `hfsc` needs `rt`, `ls` or `sc`, such as `sc rate 2mbit`",
+            ),
+            (
+                "hfsc; class 1:1 rt rate 1mbit ul rate 1mbit",
+                "rate 1mbit",
+                "`ul` needs `ls` or `sc`",
+            ),
+            (
+                "hfsc; class 1:1 rt m1 1mbit",
+                "m1 1mbit",
+                "`rt`: needs m1, d and m2; umax, dmax and rate; or rate, such as `rate 2mbit`",
+            ),
+            (
+                "hfsc; class 1:1 sc rate 1mbit rt rate 2mbit",
+                "rate 2mbit",
+                "`sc` and `rt` exclude each other",
+            ),
+        ] {
+            let error = Params::parse(text, &Device::default()).expect_err(text);
+            assert_eq!(error.to_string(), message, "{text}");
+            assert_eq!(&text[error.at], at, "{text}");
+        }
+        for (text, message) in [
+            (
+                "prio; filter all to 1:4",
+                "a filter leads to `1:4`, which is no class that holds packets",
+            ),
+            (
+                "drr; class 1:1; filter flow divisor 2 to 1:1",
+                "a filter leads to `1:2`, which is no class that holds packets",
+            ),
+            (
+                "htb; class 1:1 rate 1mbit codel; class 1:2 parent 1:1 rate 1mbit",
+                "`1:1` holds no packets, so it has no discipline",
+            ),
+            ("prio; class 5:1 quantum 3b", "no discipline of a class has the number `5:`"),
+            (
+                "prio; qdisc parent 1:1 handle 2: drr; qdisc parent 1:2 handle 2: drr",
+                "two disciplines are `2:`",
+            ),
+            (
+                "drr; filter parent 1:1 all to 1:1",
+                "filters of classes are not modelled: give the discipline as parent",
+            ),
+        ] {
+            let error = Params::parse(text, &Device::default()).expect_err(text);
+            assert_eq!(error.to_string(), message, "{text}");
+        }
+    }
+
+    /// A discipline without classes is a command of `tc`; one with classes takes several.
+    #[test]
+    fn the_kernel_has_what_one_command_says() {
+        assert_eq!(
+            params("prio bands 4").to_tc().unwrap(),
+            "prio bands 4 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"
+        );
+        assert_eq!(params("ets bands 3 strict 1").to_tc().unwrap(), "ets bands 3 strict 1");
+        assert_eq!(params("htb default 30").to_tc().unwrap(), "htb default 30 r2q 10");
+        let with_class = params("drr; class 1:1").to_tc();
+        assert!(matches!(with_class, Err(NoKernelEquivalent { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn no_statement_panics(words in "((htb|hfsc|drr|ets|prio|class|qdisc|filter|parent|del|1:|1:1|1:2|2:1|;|to|handle|2:|codel|rate|1mbit|sc|m1|d|5ms|m2|quantum|9b|all|flow|divisor|3|strict|quanta) ){0,14}") {
+            for name in ["htb", "hfsc", "drr", "ets bands 3", "prio"] {
+                let text = format!("{name} ; {words}");
+                match Params::parse(&text, &Device::default()) {
+                    Ok(read) => {
+                        let written = read.to_text();
+                        prop_assert_eq!(Params::parse(&written, &Device::default()), Ok(read), "{}", written);
+                    }
+                    Err(error) => prop_assert!(text.get(error.at).is_some()),
+                }
+            }
+        }
+    }
+}
+
+mod filters {
+    use super::*;
+
+    /// Where a packet of a `drr` with classes 1 to 4 goes.
+    fn class_of(filters: &str, frame: Frame) -> Option<u16> {
+        let classes = "class 1:1; class 1:2; class 1:3; class 1:4";
+        let mut bench = Bench::new(&format!("drr; {classes}; {filters}"));
+        bench.offer(frame);
+        (1..=4).find(|class| bench.flow(usize::from(*class), "qlen") == 1)
+    }
+
+    #[test]
+    fn the_first_filter_that_fits_counts() {
+        let frame = |flow, dscp| Frame { flow, dscp, ..Frame::new(0, 100) };
+        let filters = "filter dscp EF host 2 to 1:1; filter dscp 46 to 1:2; filter src 3 to 1:3";
+        assert_eq!(class_of(filters, frame(2, 46)), Some(1));
+        assert_eq!(class_of(filters, frame(5, 46)), Some(2));
+        assert_eq!(class_of(filters, frame(3, 0)), Some(3));
+        assert_eq!(class_of(filters, frame(5, 0)), None);
+        assert_eq!(
+            class_of("filter dst 9 to 1:4", Frame { hosts: Some((1, 9)), ..frame(0, 0) }),
+            Some(4)
+        );
+        assert_eq!(class_of("filter protocol 0 to 1:2", frame(0, 0)), Some(2));
+        assert_eq!(class_of("filter protocol tcp to 1:2", frame(0, 0)), None);
+        // A class that the packet names comes first.
+        let named = Frame { class: Some(4), ..frame(3, 0) };
+        assert_eq!(class_of(filters, named), Some(4));
+        for flow in 0..9 {
+            let expected = 2 + (frame(flow, 0).flow_hash() % 3) as u16;
+            assert_eq!(class_of("filter flow divisor 3 to 1:2", frame(flow, 0)), Some(expected));
+        }
+    }
+
+    /// tc-prio(8): priorities of code points, and the bands of those.
+    #[test]
+    fn code_points_have_priorities() {
+        for (dscp, band) in
+            [(0, 1), (46, 1), (8, 1), (2, 2), (4, 0), (34, 2), (40, 1), (1, 1), (7, 1)]
+        {
+            let mut bench = Bench::new("prio");
+            bench.offer(Frame { dscp, ..Frame::new(0, 100) });
+            let found = (0..3).find(|band| bench.flow(band + 1, "qlen") == 1);
+            assert_eq!(found, Some(band), "{dscp}");
+        }
+    }
+
+    #[test]
+    fn packets_without_a_class_are_dropped_or_pass_beside() {
+        for text in ["drr; class 1:1", "hfsc; class 1:1 sc rate 1mbit"] {
+            let mut bench = Bench::new(text);
+            assert_eq!(bench.arrive(100), Return::Success);
+            assert_eq!(bench.kept.dropped[0].1, DropReason::Overflow);
+            assert_eq!((bench.counter("drops"), bench.queue.packets()), (1, 0));
+        }
+        let mut bench = Bench::new("htb direct_qlen 1p; class 1:1 rate 8kbit");
+        assert_eq!([bench.arrive(100), bench.arrive(100)], [Return::Success, Return::Drop]);
+        assert_eq!((bench.state("direct_qlen"), bench.counter("direct_pkts")), (1, 1));
+        assert!(bench.take().is_some());
+    }
+}
+
+mod shares {
+    use super::*;
+
+    const TWO: &str = "htb txqueuelen 20000p; class 1:1 rate 10mbit; class 1:10 parent 1:1 rate 6mbit \
+                       ceil 10mbit; class 1:20 parent 1:1 rate 3mbit ceil 8mbit";
+
+    #[test]
+    fn htb_gives_each_its_rate_and_lends_the_rest_up_to_ceil() {
+        let mut bench = Bench::new(TWO);
+        for _ in 0..9000 {
+            offer(&mut bench, 0x10, 1000);
+            offer(&mut bench, 0x20, 1000);
+        }
+        let sent = carry(&mut bench, 1_000_000_000, 4 * SECOND);
+        is_near(sent[0x10] + sent[0x20], 5_000_000);
+        assert!(sent[0x10] >= 2_950_000 && sent[0x20] >= 1_450_000, "{sent:?}");
+        assert!(bench.flow(0x10, "borrows") > 0 && bench.flow(1, "lends") > 0);
+        // Alone it borrows, and its ceiling holds.
+        let mut alone = Bench::new(TWO);
+        (0..9000).for_each(|_| _ = offer(&mut alone, 0x20, 1000));
+        is_near(carry(&mut alone, 1_000_000_000, 4 * SECOND)[0x20], 4_000_000);
+    }
+
+    /// Of classes that borrow, the one of the lowest number goes first.
+    #[test]
+    fn htb_lends_by_priority() {
+        let mut bench = Bench::new(
+            "htb txqueuelen 20000p; class 1:1 rate 10mbit; class 1:2 parent 1:1 rate 1mbit ceil 10mbit \
+             prio 0; class 1:3 parent 1:1 rate 1mbit ceil 10mbit prio 1",
+        );
+        for _ in 0..9000 {
+            offer(&mut bench, 2, 1000);
+            offer(&mut bench, 3, 1000);
+        }
+        let sent = carry(&mut bench, 1_000_000_000, 4 * SECOND);
+        is_near(sent[2], 4_500_000);
+        is_near(sent[3], 500_000);
+    }
+
+    #[test]
+    fn prio_starves_the_bands_behind_a_busy_one() {
+        let mut bench = Bench::new("prio txqueuelen 1000p");
+        for _ in 0..500 {
+            offer(&mut bench, 3, 1000);
+            offer(&mut bench, 1, 1000);
+        }
+        let sent = carry(&mut bench, 8_000_000, 400 * MILLISECOND);
+        assert_eq!((sent[1], sent[3]), (400_000, 0));
+        let sent = carry(&mut bench, 8_000_000, SECOND);
+        assert_eq!((sent[1], sent[3]), (100_000, 500_000));
+    }
+
+    /// A band that must wait lets those behind it send.
+    #[test]
+    fn a_band_that_holds_packets_back_does_not_stop_others() {
+        let mut bench = Bench::new("prio; qdisc parent 1:1 tbf rate 8mbit burst 1000b limit 9kb");
+        (0..3).for_each(|_| _ = offer(&mut bench, 1, 1000));
+        offer(&mut bench, 2, 1000);
+        let flows: Vec<_> = (0..2).map(|_| bench.take().unwrap().flow).collect();
+        assert_eq!(flows, [1, 2]);
+        assert!(bench.take().is_none());
+        assert_eq!(bench.not_before, Some(bench.now + MILLISECOND));
+    }
+
+    #[test]
+    fn drr_shares_bytes_by_quanta() {
+        let mut bench =
+            Bench::new("drr txqueuelen 20000p; class 1:1 quantum 1000b; class 1:2 quantum 3000b");
+        for _ in 0..20_000 {
+            offer(&mut bench, 1, 1500);
+            offer(&mut bench, 2, 300);
+        }
+        let sent = carry(&mut bench, 8_000_000, 4 * SECOND);
+        is_near(sent[1] * 3, sent[2]);
+    }
+
+    #[test]
+    fn ets_serves_strict_bands_first() {
+        let mut bench = Bench::new("ets strict 1 quanta 1000 2000 txqueuelen 5000p");
+        for _ in 0..3000 {
+            for band in 1..4 {
+                offer(&mut bench, band, 500);
+            }
+        }
+        let sent = carry(&mut bench, 8_000_000, 2 * SECOND);
+        assert_eq!(sent[1], 1_500_000);
+        is_near(sent[2] * 2, sent[3]);
+    }
+
+    /// 1 Mbit/s with the first packet within 2 ms, beside a class that takes all there is.
+    #[test]
+    fn hfsc_keeps_the_real_time_curve() {
+        let delay = |own: &str| {
+            let mut bench = Bench::new(&format!(
+                "hfsc default 2 txqueuelen 20000p; class 1:1 {own}; class 1:2 ls rate 9mbit"
+            ));
+            (0..9000).for_each(|_| _ = offer(&mut bench, 2, 1500));
+            let (mut due, mut worst) = (bench.now, 0);
+            let until = bench.now + 2 * SECOND;
+            while bench.now < until {
+                while due <= bench.now {
+                    let at = bench.now;
+                    bench.now = at.max(due);
+                    offer(&mut bench, 1, 1000);
+                    due += 8 * MILLISECOND;
+                }
+                let at = bench.queue.enqueued_at(0);
+                let frame = bench.take().expect("work conservation");
+                bench.wait(u64::from(frame.len) * 8 * 100);
+                if frame.flow == 1 {
+                    worst = worst.max(bench.now - bench.queue.left_at().or(at).unwrap());
+                }
+            }
+            worst
+        };
+        // A packet of the other class may be on the line.
+        let real_time = delay("rt m1 4mbit d 2ms m2 1mbit");
+        assert!(real_time <= 2 * MILLISECOND + 1200 * MICROSECOND, "{real_time}");
+        let shared = delay("ls rate 1mbit");
+        assert!(shared > 2 * real_time, "{shared} {real_time}");
+    }
+
+    #[test]
+    fn hfsc_shares_the_rest_and_keeps_upper_limits() {
+        let mut bench = Bench::new(
+            "hfsc txqueuelen 20000p; class 1:1 ls rate 1mbit; class 1:2 ls rate 3mbit; class 1:3 ls rate \
+             4mbit ul rate 2mbit",
+        );
+        for _ in 0..9000 {
+            for class in 1..4 {
+                offer(&mut bench, class, 1000);
+            }
+        }
+        let sent = carry(&mut bench, 10_000_000, 4 * SECOND);
+        is_near(sent[3], 1_000_000);
+        is_near(sent[1], 1_000_000);
+        is_near(sent[2], 3_000_000);
+    }
+}
+
+/// Classes that go lose their packets, and a class whose discipline becomes another one does, too.
+#[test]
+fn what_ends_loses_its_packets() {
+    let mut bench = Bench::new("drr; class 1:1; class 1:2; class 1:3 codel");
+    for class in [1, 2, 3, 1, 2, 3] {
+        offer(&mut bench, class, 1000);
+    }
+    bench.change("drr; class del 1:2; qdisc parent 1:3 pie");
+    assert_eq!(bench.dropped_ids(), [1, 4, 2, 5]);
+    assert!(bench.kept.dropped.iter().all(|(.., queued)| *queued));
+    assert_eq!((bench.queue.packets(), bench.counter("drops")), (2, 4));
+    assert_eq!(offer(&mut bench, 2, 1000), Return::Success);
+    assert_eq!(bench.counter("drops"), 5);
+}
