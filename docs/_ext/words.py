@@ -69,6 +69,8 @@ def takes(word: dict[str, Any]) -> str:
             return "names, see below, joined by `+`; `all`; `none`"
         case "name":
             return "text, see there"
+        case "numbers":
+            return f"up to {word['most']} whole numbers"
         case "rest":
             return "a description, up to the end"
         case other:

@@ -33,6 +33,16 @@ TEXTS = {
     "fq_cobalt": "fq_cobalt",
     "cake": "cake bandwidth 9.5mbit",
     "tbf": "tbf rate 9.5mbit burst 16kb latency 100ms",
+    "prio": "prio txqueuelen 300p",
+    "drr": "drr txqueuelen 100p; class 1:1; class 1:2; class 1:3; class 1:4; "
+    "filter flow divisor 4 to 1:1",
+    "ets": "ets strict 1 quanta 3000 1514 priomap 1 2 2 2 0 2 0 0 txqueuelen 300p",
+    "htb": "htb default 20 txqueuelen 300p; class 1:1 rate 9.5mbit; "
+    "class 1:10 parent 1:1 rate 1mbit ceil 9.5mbit; "
+    "class 1:20 parent 1:1 rate 8mbit ceil 9.5mbit prio 1; filter dscp EF to 1:10",
+    "hfsc": "hfsc default 20 txqueuelen 300p; class 1:1 ls rate 9.5mbit ul rate 9.5mbit; "
+    "class 1:10 parent 1:1 sc m1 4mbit d 5ms m2 1mbit; "
+    "class 1:20 parent 1:1 ls rate 8mbit; filter dscp EF to 1:10",
 }
 NAMES = list(TEXTS)
 

@@ -457,11 +457,16 @@ def test_verify_of_the_projects_own_copy() -> None:
         "cobalt": 14,
         "cobalt_queue": 15,
         "codel": 17,
+        "drr": 10,
         "dualpi2": 15,
+        "ets": 10,
         "fifo": 2,
         "fq_codel": 14,
         "fq_pie": 13,
+        "hfsc": 12,
+        "htb": 13,
         "pie": 17,
+        "prio": 8,
         "red": 16,
         "sfb": 13,
         "tbf": 13,
@@ -504,8 +509,8 @@ def test_verify_tells_what_differs(vectors: Path, tmp_path: Path) -> None:
 def test_verify_lists_what_it_does_not_know(vectors: Path, tmp_path: Path) -> None:
     folder = tmp_path / "v"
     folder.mkdir()
-    text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"hfsc"', 1)
-    (folder / "hfsc.jsonl").write_text(text)
+    text = next(vectors.glob("codel*")).read_text().replace('"codel"', '"qfq"', 1)
+    (folder / "qfq.jsonl").write_text(text)
     alone = sojourn("verify", folder)
     assert alone.status == 1
     assert "unknown, not counted" in alone.out
@@ -607,7 +612,7 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     assert len(Store(out).refreshed().keys) <= kept + 4
 
 
-@pytest.mark.parametrize("name", ["sfq", "htb", "pfifo_fast"])
+@pytest.mark.parametrize("name", ["sfq", "qfq", "pfifo_fast"])
 def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Path) -> None:
     for arguments in (["explain", name], ["compare", home, "--queues", name, "codel"]):
         done = sojourn(*arguments)

@@ -319,6 +319,7 @@ _TAKES = {
     "named": "a name, see below",
     "list": "names joined by +, see below",
     "rest": "a description, up to the end",
+    "numbers": "whole numbers, one after another",
 }
 """What follows a word, by its kind, where the kind says it all."""
 

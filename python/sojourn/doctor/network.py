@@ -28,6 +28,7 @@ EXAMPLES = {
     "red": "red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.02 bandwidth 10mbit",
     "choke": "choke limit 400p min 30p max 90p probability 0.02 bandwidth 10mbit",
     "tbf": "tbf rate 10mbit burst 32kb limit 100kb",
+    "ets": "ets bands 3",
 }
 """Words for disciplines that have no defaults."""
 

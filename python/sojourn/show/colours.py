@@ -48,6 +48,11 @@ QUEUES = {
     "bfifo": 14,
     "dualpi2": 15,
     "tbf": 16,
+    "prio": 21,
+    "drr": 22,
+    "ets": 23,
+    "htb": 24,
+    "hfsc": 25,
 }
 """Each discipline's look, the same in all figures. From 8 on colours come again, with other markers
 and lines: mostly those of the discipline's nearest relative."""

@@ -37,6 +37,7 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
     memory = packets * 2304
     low = max(2, packets // 12)
     burst = max(2 * FULL_FRAME, rate // 8000)
+    shaped = rate * 95 // 100
     known = {
         "pfifo": f"pfifo limit {packets}p",
         "red": adaptive_red(rate, size),
@@ -53,7 +54,26 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "pi2": f"pi2 limit {packets}p",
         "dualpi2": f"dualpi2 limit {packets}p",
         # A shaper just below the link's rate, so that the queue is its own.
-        "tbf": f"tbf rate {rate * 95 // 100}bit burst {burst} limit {size}",
+        "tbf": f"tbf rate {shaped}bit burst {burst} limit {size}",
+        # Bands by code points, as Linux has them by default.
+        "prio": f"prio txqueuelen {packets}p",
+        "ets": f"ets bands 3 strict 1 priomap 1 2 2 2 1 2 0 0 txqueuelen {packets}p",
+        # Flows spread over eight classes.
+        "drr": f"drr txqueuelen {packets // 8 + 1}p"
+        + "".join(f"; class 1:{n}" for n in range(1, 9))
+        + "; filter flow divisor 8 to 1:1",
+        # Voice and the rest, just below the link's rate.
+        "htb": f"htb default 20 txqueuelen {packets}p"
+        f"; class 1:1 rate {shaped}bit burst {burst} cburst {burst}"
+        f"; class 1:10 parent 1:1 rate {shaped // 4}bit ceil {shaped}bit burst {burst} "
+        f"cburst {burst}"
+        f"; class 1:20 parent 1:1 rate {shaped * 3 // 4}bit ceil {shaped}bit burst {burst} "
+        f"cburst {burst} prio 1; filter dscp EF to 1:10",
+        "hfsc": f"hfsc default 20 txqueuelen {packets}p"
+        f"; class 1:1 ls rate {shaped}bit ul rate {shaped}bit"
+        f"; class 1:10 parent 1:1 sc rate {shaped // 4}bit"
+        f"; class 1:20 parent 1:1 ls rate {shaped * 3 // 4}bit"
+        "; filter dscp EF to 1:10",
         "daqm_c1": f"daqm preset c1 limit {packets}p",
         "daqm_c2": f"daqm preset c2 limit {packets}p",
         "daqm_c3": f"daqm preset c3 limit {packets}p",

@@ -32,6 +32,11 @@ DISCIPLINES = {
     "pfifo": _REFUSED,
     "bfifo": _REFUSED,
     "tbf": _REFUSED,
+    "prio": _REFUSED,
+    "drr": _REFUSED,
+    "ets": _REFUSED,
+    "htb": _REFUSED,
+    "hfsc": _REFUSED,
     # What exceeds the memory is counted among what exceeds the limit.
     "codel": Counted(("early",), {"overflow": _LIMIT}),
     "fq_codel": Counted(("early",), {"overflow": _LIMIT}),
