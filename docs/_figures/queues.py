@@ -32,6 +32,9 @@ TEXTS = {
     "fq_pie": "fq_pie",
     "fq_cobalt": "fq_cobalt",
     "cake": "cake bandwidth 9.5mbit",
+    "pfifo_fast": "pfifo_fast limit 300p",
+    "pfifo_head_drop": "pfifo_head_drop limit 300p",
+    "sfq": "sfq limit 300p",
     "tbf": "tbf rate 9.5mbit burst 16kb latency 100ms",
     "prio": "prio txqueuelen 300p",
     "drr": "drr txqueuelen 100p; class 1:1; class 1:2; class 1:3; class 1:4; "

@@ -469,6 +469,7 @@ def test_verify_of_the_projects_own_copy() -> None:
         "prio": 8,
         "red": 16,
         "sfb": 13,
+        "sfq": 13,
         "tbf": 13,
     }
 
@@ -612,7 +613,7 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     assert len(Store(out).refreshed().keys) <= kept + 4
 
 
-@pytest.mark.parametrize("name", ["sfq", "qfq", "pfifo_fast"])
+@pytest.mark.parametrize("name", ["fq", "qfq", "gred"])
 def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Path) -> None:
     for arguments in (["explain", name], ["compare", home, "--queues", name, "codel"]):
         done = sojourn(*arguments)

@@ -43,9 +43,9 @@ pub trait Packet {
     /// The six bits of the differentiated services code point.
     fn dscp(&self) -> u8;
 
-    /// The priority (`skb->priority`): by default what the code point gives it (`rt_tos2priority`).
+    /// The priority that Linux gives the packet (`skb->priority`), by default that of its TOS byte: best
+    /// effort (0), bulk (2), interactive (6) or interactive bulk (4), after the table of `tc-prio(8)`.
     fn priority(&self) -> u32 {
-        // Best effort, bulk, interactive, interactive bulk.
         [0, 2, 6, 4][usize::from(self.dscp() >> 1 & 3)]
     }
 

@@ -96,6 +96,12 @@ impl<P: Packet, N> Store<P, N> {
         self.ring.front().map_or(Dequeue::Empty, |queued| Dequeue::Packet(&queued.packet))
     }
 
+    /// The oldest packet, to mark it.
+    #[inline]
+    pub(crate) fn head_mut(&mut self) -> Option<&mut P> {
+        self.ring.front_mut().map(|queued| &mut queued.packet)
+    }
+
     /// When the `n`-th packet was enqueued.
     #[inline]
     pub fn enqueued_at(&self, n: usize) -> Option<Nanos> {

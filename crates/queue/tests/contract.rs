@@ -105,6 +105,14 @@ const CASES: &[(&str, &str)] = &[
         "cake bandwidth 20mbit precedence flows rtt 1ms memlimit 24kb ack-filter",
         "cake unlimited diffserv3 ack-filter-aggressive",
     ),
+    ("pfifo_fast limit 5", "pfifo_fast limit 2"),
+    ("pfifo_head_drop limit 12", "pfifo_head_drop limit 5"),
+    ("sfq limit 20 depth 9 quantum 600", "sfq limit 6"),
+    ("sfq limit 30 divisor 4 flows 3 headdrop perturb 1", "sfq limit 9 depth 3"),
+    (
+        "sfq limit 40 redflowlimit 20000 min 1500 max 5000 avpkt 500 burst 6 probability 0.3 ecn",
+        "sfq limit 12 harddrop",
+    ),
     (
         "tbf rate 6mbit burst 4000 limit 20000",
         "tbf rate 3mbit burst 3000 limit 5000 peakrate 5mbit mtu 2000 overhead 20 mpu 64",
@@ -473,6 +481,7 @@ fn marks_only_what_is_capable() {
             Params::Tbf(params) => {
                 params.child.as_ref().is_some_and(|child| child.to_text().contains(" ecn"))
             }
+            Params::Sfq(params) => params.redflowlimit > 0 && params.ecn,
             params if holds_others(&bench.params) => params.to_text().contains(" ecn"),
             params => serde_json::to_value(params).expect("they are JSON")["ecn"] == true,
         };

@@ -827,9 +827,7 @@ mod typed {
     #[test]
     fn other_disciplines_are_not_modelled() {
         for name in [
-            "sfq",
             "fq",
-            "pfifo_fast",
             "mq",
             "noqueue",
             "hhf",

@@ -52,6 +52,7 @@ fn lists(discipline: &str, params: &Params) -> Vec<String> {
     match params {
         Params::Drr(_) | Params::Ets(_) => vec!["active".to_owned()],
         Params::FqCodel(_) | Params::FqPie(_) => vec!["new".to_owned(), "old".to_owned()],
+        Params::Sfq(_) => vec!["round".to_owned()],
         Params::Cake(cake) if discipline == "cake" => (0..cake.diffserv.tins())
             .flat_map(|tin| ["new", "old", "decaying"].map(|list| format!("{list} of tin {tin}")))
             .collect(),

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use crate::{classes, dualpi2, red, tbf, tc};
+use crate::{classes, dualpi2, red, sfq, tbf, tc};
 use serde_json::json;
 use sojourn_queue::cake::{self, flows::Isolation, tins::Diffserv};
 use sojourn_queue::{Device, Linux, Params, Queue};
@@ -161,6 +161,7 @@ pub fn numbers(params: &Params) -> Json {
     match params {
         Params::Cake(p) => cake_numbers(p),
         Params::DualPi2(p) => dualpi2::numbers(p),
+        Params::Sfq(p) => sfq::numbers(p),
         Params::Tbf(p) => tbf::numbers(p),
         Params::Red(p) => red::red_numbers(p),
         Params::Choke(p) => red::choke_numbers(p),

@@ -28,6 +28,7 @@ impl Kind {
             | ("burst", "tbf")
             | ("quantum", "fq_pie") => Self::Size,
             ("alpha" | "beta", "dualpi2") => Self::Real,
+            ("quantum", "sfq") => Self::Size,
             ("limit", _) | ("min" | "max" | "target", "choke" | "sfb") => Self::Count,
             _ => self,
         }
@@ -62,6 +63,10 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("penalty_burst", Kind::Count, true),
     ("rtt", Kind::Time, false),
     ("memlimit", Kind::Size, true),
+    ("perturb", Kind::Count, true),
+    ("divisor", Kind::Count, true),
+    ("depth", Kind::Count, true),
+    ("redflowlimit", Kind::Size, true),
     ("rate", Kind::Rate, true),
     ("peakrate", Kind::Rate, true),
     ("buffer", Kind::Size, true),

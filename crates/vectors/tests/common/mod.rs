@@ -27,6 +27,7 @@ pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("prio", 8, 4000, include_bytes!("../../data/prio.jsonl.gz")),
     ("red", 16, 10_944, include_bytes!("../../data/red.jsonl.gz")),
     ("sfb", 13, 6579, include_bytes!("../../data/sfb.jsonl.gz")),
+    ("sfq", 13, 7702, include_bytes!("../../data/sfq.jsonl.gz")),
     ("tbf", 13, 6606, include_bytes!("../../data/tbf.jsonl.gz")),
 ];
 

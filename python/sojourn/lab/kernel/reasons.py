@@ -31,6 +31,8 @@ _REFUSED = Counted(("overflow",), {})
 DISCIPLINES = {
     "pfifo": _REFUSED,
     "bfifo": _REFUSED,
+    "pfifo_fast": _REFUSED,
+    "pfifo_head_drop": _REFUSED,
     "tbf": _REFUSED,
     "prio": _REFUSED,
     "drr": _REFUSED,

@@ -1,0 +1,170 @@
+//! `pfifo_fast`: three FIFOs by priority, Linux's default without a configured discipline.
+//!
+//! Source: Linux `sch_generic.c`; the bands of priorities and of the TOS byte are those of `tc-prio(8)`.
+//!
+//! A packet's priority names its band, and a band is served only while those before it are empty. Each band
+//! holds `txqueuelen` packets of its own, so one band's backlog takes no room from another.
+//!
+//! Invariants: a packet leaves only if all earlier bands are empty; no band exceeds its limit.
+
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{Dequeue, Discipline, Draws, DropReason, Return, Sink, Totals, View};
+use crate::kinds::packets;
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::Parameters;
+use sojourn_units::words::Table;
+use sojourn_units::{Nanos, params};
+
+/// The words of `pfifo_fast`.
+pub const TABLE: Table = Table {
+    name: "pfifo_fast",
+    summary: "three FIFOs by priority, each of txqueuelen packets",
+    source: "Linux sch_generic.c, tc-prio(8)",
+    words: Params::WORDS,
+};
+
+const BANDS: usize = 3;
+
+/// The band of each priority.
+const BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+params! {
+    /// Parameters of `pfifo_fast`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit in each of the three bands: the device's txqueuelen. tc has no such word.
+        limit: u32 = packets("1000p").above_zero(),
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.limit.saturating_mul(BANDS as u32)))
+    }
+
+    fn in_kernel(&self) -> Result<(), &'static str> {
+        if self.limit == 1000 {
+            return Ok(());
+        }
+        Err("`tc` has no word for it; the limit is the device's: `ip link set DEV txqueuelen N`")
+    }
+
+    /// `tc` takes no words.
+    fn to_tc(&self) -> String {
+        TABLE.name.to_owned()
+    }
+}
+
+/// Three bands.
+#[derive(Clone, Debug)]
+pub struct PfifoFast<P> {
+    params: Params,
+    bands: [Store<P>; BANDS],
+    left_at: Option<Nanos>,
+    totals: Totals,
+}
+
+impl<P: Packet> Configured<P, Params> for PfifoFast<P> {
+    fn new(params: Params, _now: Nanos) -> Self {
+        let bands = std::array::from_fn(|_| Store::default());
+        Self { params, bands, left_at: None, totals: Totals::default() }
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. What no longer fits its band is dropped from the head.
+    fn change(&mut self, params: Params, _now: Nanos, sink: &mut impl Sink<P>) {
+        self.params = params;
+        for band in &mut self.bands {
+            band.cut(params.limit as usize, &mut self.totals, sink);
+        }
+    }
+}
+
+impl<P: Packet> View for PfifoFast<P> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.bands.iter().map(Store::len).sum()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bands.iter().map(Store::bytes).sum()
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
+
+    /// For `n > 0` this gathers the times of all packets.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        if n >= self.packets() {
+            return None;
+        }
+        if n == 0 {
+            return self.bands.iter().filter_map(|band| band.enqueued_at(0)).min();
+        }
+        let mut times: Vec<Nanos> = self.bands.iter().flat_map(Store::times).collect();
+        Some(*times.select_nth_unstable(n).1)
+    }
+}
+
+impl<P: Packet> Discipline<P> for PfifoFast<P> {
+    #[inline]
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        packet: P,
+        _draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        let band = &mut self.bands[usize::from(BAND[packet.priority() as usize & 15])];
+        if band.len() < self.params.limit as usize {
+            band.push(now, packet);
+            return Return::Success;
+        }
+        self.totals.refuse(packet, DropReason::Overflow, sink);
+        Return::Drop
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        _now: Nanos,
+        _draws: &mut impl Draws,
+        _sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        let queued = self.bands.iter_mut().find_map(Store::pop);
+        if let Some(queued) = &queued {
+            self.left_at = Some(queued.at);
+        }
+        self.totals.leave(queued.map(|queued| queued.packet))
+    }
+
+    fn head(&self) -> Option<Dequeue<&P>> {
+        let band = self.bands.iter().find(|band| !band.is_empty());
+        Some(band.map_or(Dequeue::Empty, Store::head))
+    }
+
+    fn state(&self, _visit: &mut dyn FnMut(&'static str, i128)) {}
+
+    /// Bands are numbered from 0, which is served first.
+    fn flow_state(&self, band: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        if let Some(band) = self.bands.get(band) {
+            visit("qlen", band.len() as i128);
+            visit("backlog", band.bytes().into());
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+    }
+}

@@ -1,0 +1,702 @@
+//! SFQ: stochastic fairness queueing.
+//!
+//! Source: McKenney, "Stochastic fairness queueing" (INFOCOM 1990); Linux `sch_sfq.c`, `tc-sfq(8)`, iproute2
+//! `q_sfq.c`.
+//!
+//! A hash sorts each flow into a bucket, and buckets with packets are served in turn, a quantum of bytes each. A
+//! full queue drops the newest packet (with `headdrop` the oldest) of the longest bucket. With `redflowlimit` each
+//! bucket has a RED of its own, whose average is kept at arrivals only.
+//!
+//! Invariants: at most `limit` packets, at most `depth` of a bucket, at most `flows` buckets with packets; the
+//! round holds exactly the buckets with packets; packets of one flow leave in order.
+//!
+//! A change of hash (`perturb`) sorts the queued packets anew, bucket by bucket, at the next call after it.
+
+use crate::declaration::{Configured, DisciplineParams};
+use crate::device::Device;
+use crate::discipline::{
+    Dequeue, Discipline, Draws, DropReason, MarkReason, Return, Sink, Totals, View,
+};
+use crate::flow_queues::quantum;
+use crate::kinds::bytes;
+use crate::limit::Unit;
+use crate::packet::Packet;
+use crate::red::{self, kernel_fraction};
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use sojourn_units::declare::{Param, Parameters, derived, flag, integer};
+use sojourn_units::words::{Given, Kind, Table, Value, WordError};
+use sojourn_units::{Nanos, jiffies, params};
+use std::collections::VecDeque;
+
+/// The words of `sfq`.
+pub const TABLE: Table = Table {
+    name: "sfq",
+    summary: "SFQ: flows take turns in buckets chosen by a hash; the longest loses a packet when the queue is full",
+    source: "McKenney 1990; Linux sch_sfq.c, tc-sfq(8), iproute2 q_sfq.c",
+    words: Params::WORDS,
+};
+
+/// Packets that fit without `limit`.
+const LIMIT: u32 = 127;
+
+params! {
+    /// Parameters of SFQ, in the kernel's units.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Params on Device {
+        /// Packets that fit, at most depth times flows; 127 if not given.
+        limit: Option<u32> = Param::word(
+            Kind::Packets,
+            "",
+            |value| match u32::try_from(value.integer()) {
+                Ok(0 | 1) => Err("must be above 1".to_owned()),
+                Ok(limit) => Ok(Some(limit)),
+                Err(_) => Err("does not fit 32 bits".to_owned()),
+            },
+            |limit| limit.map(|limit| Value::Integer(limit.into())),
+        )
+        .initially(|_| None),
+        /// Buckets that may have packets at a time; no more than divisor and limit.
+        flows: u32 = integer(1, 65_408, "128"),
+        /// Packets that a bucket holds.
+        depth: u32 = integer(1, 127, "127"),
+        /// Buckets of the hash table, a power of two.
+        divisor: u32 = integer(1, 65_536, "1024").check(|divisor: &u32| {
+            if divisor.is_power_of_two() { Ok(()) } else { Err("must be a power of two") }
+        }),
+        /// Bytes that a bucket may send in its turn; the kernel's default is one full frame.
+        quantum: u32 = quantum().initially(|device: &Device| device.psched_mtu.clamp(1, 1 << 20)),
+        /// Seconds after which flows are sorted into buckets by a new hash; 0 is never. tc takes no unit here.
+        perturb: u32 = integer(0, 2_147_483, "0"),
+        /// Drops the oldest packet of a bucket instead of the newest.
+        headdrop: bool = flag(),
+        /// Bytes of a bucket for RED's defaults; turns RED on. 0 is off.
+        redflowlimit: u32 = bytes("0b"),
+        /// Average backlog of a bucket above which RED's drops begin; a third of max by default.
+        min: u32 = bytes("0b"),
+        /// Average backlog of a bucket at which RED drops all; a quarter of redflowlimit by default.
+        max: u32 = bytes("0b"),
+        /// RED's drop probability just below max.
+        max_p as "probability": u32 = kernel_fraction("0.02"),
+        /// A typical packet, for burst.
+        avpkt: u32 = bytes("1000b").above_zero(),
+        /// Packets that may arrive at once in an idle bucket without early drop; (2 min + max) / (3 avpkt) by default.
+        burst: u32 = integer(0, 4_294_967_295, "0"),
+        /// RED marks ECN-capable packets instead of dropping them.
+        ecn: bool = flag(),
+        /// RED drops above max, ECN-capable or not.
+        harddrop: bool = flag(),
+        /// Ticks a second of the coarse clock.
+        hz: u32 = derived(|device: &Device| device.hz),
+    }
+}
+
+/// RED as each bucket has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedLaw {
+    /// Average at which drops begin.
+    pub min: u32,
+    /// Average at which all are dropped.
+    pub max: u32,
+    /// The average's weight is 2^-`wlog`.
+    pub wlog: u8,
+    /// Logarithm of (max - min) / probability, as `tc` sends it.
+    pub plog: u8,
+    /// Probability; one is 2^32.
+    pub max_p: u32,
+}
+
+impl Params {
+    /// Buckets that may have packets at a time.
+    pub fn max_flows(&self) -> u32 {
+        self.flows.min(self.divisor).min(self.limit.unwrap_or(u32::MAX))
+    }
+
+    /// Packets that fit.
+    pub fn max_packets(&self) -> u32 {
+        let most = self.depth.saturating_mul(self.max_flows());
+        self.limit.map_or(LIMIT, |limit| limit.min(most))
+    }
+
+    /// What `tc` makes of RED's words.
+    fn options(&self) -> Result<Option<red::Options>, (&'static str, String)> {
+        if self.redflowlimit == 0 {
+            return Ok(None);
+        }
+        let device = Device { psched_mtu: self.quantum, hz: self.hz, rate: None };
+        let max = if self.max == 0 { self.redflowlimit / 4 } else { self.max };
+        let min = if self.min == 0 { max / 3 } else { self.min };
+        if max < min {
+            return Err(("max", format!("`max` ({max}) must not be below `min` ({min})")));
+        }
+        let usual = (2 * u64::from(min) + u64::from(max)) / (3 * u64::from(self.avpkt));
+        let burst = if self.burst == 0 { usual as u32 } else { self.burst };
+        let red = red::Params {
+            limit: self.redflowlimit,
+            min,
+            max,
+            max_p: self.max_p,
+            avpkt: self.avpkt,
+            averaging: red::Averaging::Burst(burst),
+            ..red::Params::new(&device)
+        };
+        red.options().map(Some)
+    }
+
+    /// RED's numbers, if it is on.
+    pub fn red(&self) -> Option<RedLaw> {
+        let options = self.options().ok().flatten()?;
+        Some(RedLaw {
+            min: options.min,
+            max: options.max,
+            wlog: options.wlog,
+            plog: options.plog,
+            max_p: options.max_p_in_force(),
+        })
+    }
+}
+
+impl DisciplineParams for Params {
+    const TABLES: &'static [&'static Table] = &[&TABLE];
+
+    fn limit(&self) -> Option<(Unit, u32)> {
+        Some((Unit::Packets, self.max_packets()))
+    }
+
+    fn settle(&mut self, given: &Given, _device: &Device) -> Result<(), WordError> {
+        self.options().map(|_| ()).map_err(|(word, why)| given.error(word, why))
+    }
+
+    /// `flows` and `divisor` stay. Flags that are not named are off, as `tc` states them.
+    fn changed(&self, given: &Given, device: &Device) -> Result<Self, WordError> {
+        for word in ["flows", "divisor"] {
+            if given.has(word) {
+                return Err(given.error(word, format!("`{word}` cannot be changed")));
+            }
+        }
+        Self { headdrop: false, ecn: false, harddrop: false, ..*self }.with(given, device)
+    }
+
+    fn warnings(&self, given: &Given) -> Vec<String> {
+        let needs = ["min", "max", "probability", "avpkt", "burst", "ecn", "harddrop"];
+        let idle = |word: &&&str| given.has(word) && self.redflowlimit == 0;
+        let word = needs.iter().find(idle);
+        word.map(|word| format!("`{word}` has no effect without `redflowlimit`"))
+            .into_iter()
+            .collect()
+    }
+}
+
+impl RedLaw {
+    /// Draws are divided by this.
+    fn divisor(&self) -> u32 {
+        (self.max_p / self.max.saturating_sub(self.min).max(1)).max(1)
+    }
+}
+
+/// What RED says of an arrival.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Early,
+    Hard,
+}
+
+/// What RED remembers of a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Red {
+    qavg: u64,
+    qcount: i32,
+    q_r: u32,
+}
+
+impl Red {
+    const FRESH: Self = Self { qavg: 0, qcount: -1, q_r: 0 };
+
+    /// Takes the backlog before an arrival into the average, and judges the arrival.
+    fn judge(&mut self, law: &RedLaw, backlog: u64, draws: &mut impl Draws) -> Verdict {
+        self.qavg = self.qavg.wrapping_add(backlog).wrapping_sub(self.qavg >> law.wlog);
+        let low = u64::from(law.min) << law.wlog;
+        if self.qavg < low {
+            self.qcount = -1;
+            return Verdict::Pass;
+        }
+        if self.qavg >= u64::from(law.max) << law.wlog {
+            self.qcount = -1;
+            return Verdict::Hard;
+        }
+        self.qcount = self.qcount.wrapping_add(1);
+        if self.qcount == 0 {
+            self.q_r = draws.draw_u32() / law.divisor();
+            return Verdict::Pass;
+        }
+        let pace = ((self.qavg - low) >> law.wlog).wrapping_mul(self.qcount as u64);
+        if pace < u64::from(self.q_r) {
+            return Verdict::Pass;
+        }
+        self.qcount = 0;
+        self.q_r = draws.draw_u32() / law.divisor();
+        Verdict::Early
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A bucket with packets.
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    bucket: u32,
+    store: Store<P>,
+    allot: i32,
+    red: Red,
+    /// Neighbours among the flows with as many packets.
+    before: u32,
+    behind: u32,
+}
+
+/// What SFQ counts beside the totals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    prob_drop: u64,
+    forced_drop: u64,
+    prob_mark: u64,
+    forced_mark: u64,
+    prob_mark_head: u64,
+    forced_mark_head: u64,
+}
+
+/// An SFQ queue.
+#[derive(Clone, Debug)]
+pub struct Sfq<P> {
+    params: Params,
+    law: Option<RedLaw>,
+    /// The slot of each bucket's flow, or none.
+    table: Vec<u32>,
+    slots: Vec<Flow<P>>,
+    free: Vec<u32>,
+    /// Slots in the order of service.
+    round: VecDeque<u32>,
+    /// For each number of packets the first of the flows that have as many.
+    depths: Vec<u32>,
+    cur_depth: usize,
+    packets: usize,
+    bytes: u64,
+    left_at: Option<Nanos>,
+    key: Option<u64>,
+    /// A new hash is due.
+    rekey: bool,
+    timer: Option<Nanos>,
+    counters: Counters,
+    totals: Totals,
+}
+
+impl<P: Packet> Configured<P, Params> for Sfq<P> {
+    fn new(params: Params, now: Nanos) -> Self {
+        let mut sfq = Self {
+            law: params.red(),
+            table: vec![NONE; params.divisor as usize],
+            slots: Vec::new(),
+            free: Vec::new(),
+            round: VecDeque::new(),
+            depths: vec![NONE; 128],
+            cur_depth: 0,
+            packets: 0,
+            bytes: 0,
+            left_at: None,
+            key: None,
+            rekey: false,
+            timer: None,
+            counters: Counters::default(),
+            totals: Totals::default(),
+            params,
+        };
+        sfq.arm(now);
+        sfq
+    }
+
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Replaces the parameters. Packets that no longer fit are dropped from the longest buckets. A lower `depth`
+    /// or fewer flows act on arrivals only.
+    fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
+        let period = self.params.perturb;
+        self.law = params.red();
+        self.params = params;
+        while self.packets > self.params.max_packets() as usize {
+            self.overflow(sink);
+        }
+        if period != self.params.perturb {
+            self.arm(now);
+        }
+    }
+}
+
+impl<P: Packet> Sfq<P> {
+    fn arm(&mut self, now: Nanos) {
+        let Params { perturb, hz, .. } = self.params;
+        let span = u64::from(perturb) * u64::from(hz);
+        self.timer = (perturb > 0).then(|| jiffies::after(now, span, hz));
+    }
+
+    /// The bucket of a packet: the one that it names, or that of its hash.
+    fn bucket(&self, packet: &P, draws: &mut impl Draws) -> usize {
+        let divisor = self.params.divisor;
+        match packet.class().map(u32::from) {
+            Some(class) if (1..=divisor).contains(&class) => class as usize - 1,
+            _ => {
+                let hash = match self.key {
+                    Some(key) => draws.keyed_hash(key, packet.flow_hash()),
+                    None => packet.flow_hash(),
+                };
+                (hash & (divisor - 1)) as usize
+            }
+        }
+    }
+
+    /// Sorts what is queued by a new hash. Packets that find no room in their new bucket are dropped.
+    fn rehash(&mut self, draws: &mut impl Draws, sink: &mut impl Sink<P>) {
+        self.rekey = false;
+        self.key = Some(draws.draw_key());
+        let mut queued = Vec::with_capacity(self.packets);
+        for slot in std::mem::take(&mut self.round) {
+            let flow = &mut self.slots[slot as usize];
+            while let Some(one) = flow.store.pop() {
+                queued.push(one);
+            }
+            self.table[flow.bucket as usize] = NONE;
+            self.free.push(slot);
+        }
+        self.depths.fill(NONE);
+        (self.cur_depth, self.packets, self.bytes) = (0, 0, 0);
+        for one in queued {
+            let bucket = self.bucket(&one.packet, draws);
+            let slot = match self.table[bucket] {
+                NONE => self.open(bucket),
+                slot => Some(slot),
+            };
+            let depth = self.params.depth as usize;
+            match slot.filter(|slot| self.slots[*slot as usize].store.len() < depth) {
+                Some(slot) => self.append(slot, one.at, one.packet),
+                None => {
+                    self.totals.drops += 1;
+                    sink.dropped(one.packet, DropReason::Overflow, true);
+                }
+            }
+        }
+    }
+
+    /// A flow for a bucket that has none, if there is one left.
+    fn open(&mut self, bucket: usize) -> Option<u32> {
+        if self.slots.len() - self.free.len() >= self.params.max_flows() as usize {
+            return None;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let store = Store::default();
+            let flow =
+                Flow { bucket: 0, store, allot: 0, red: Red::FRESH, before: NONE, behind: NONE };
+            self.slots.push(flow);
+            (self.slots.len() - 1) as u32
+        });
+        let flow = &mut self.slots[slot as usize];
+        flow.bucket = bucket as u32;
+        flow.red = Red::FRESH;
+        self.table[bucket] = slot;
+        Some(slot)
+    }
+
+    /// Takes a flow off the list of those with as many packets.
+    fn unlink(&mut self, slot: u32) {
+        let flow = &self.slots[slot as usize];
+        let (before, behind, count) = (flow.before, flow.behind, flow.store.len());
+        if behind != NONE {
+            self.slots[behind as usize].before = before;
+        }
+        match before {
+            NONE => self.depths[count] = behind,
+            before => self.slots[before as usize].behind = behind,
+        }
+    }
+
+    /// Puts a flow at the front of the list of those with as many packets.
+    fn link(&mut self, slot: u32) {
+        let count = self.slots[slot as usize].store.len();
+        if count == 0 {
+            return;
+        }
+        let first = std::mem::replace(&mut self.depths[count], slot);
+        if first != NONE {
+            self.slots[first as usize].before = slot;
+        }
+        let flow = &mut self.slots[slot as usize];
+        (flow.before, flow.behind) = (NONE, first);
+    }
+
+    /// Appends a packet; a flow with its first packet joins the round.
+    fn append(&mut self, slot: u32, now: Nanos, packet: P) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.len());
+        if self.slots[slot as usize].store.is_empty() {
+            self.round.push_back(slot);
+            self.slots[slot as usize].allot = self.params.quantum as i32;
+        } else {
+            self.unlink(slot);
+        }
+        let store = &mut self.slots[slot as usize].store;
+        store.push(now, packet);
+        self.cur_depth = self.cur_depth.max(store.len());
+        self.link(slot);
+    }
+
+    /// Takes a flow's newest packet, or its oldest.
+    fn take(&mut self, slot: u32, newest: bool) -> Option<(Nanos, P)> {
+        let count = self.slots[slot as usize].store.len();
+        self.unlink(slot);
+        let store = &mut self.slots[slot as usize].store;
+        let taken = if newest { store.remove(count.saturating_sub(1)) } else { store.pop() };
+        self.link(slot);
+        if count == self.cur_depth && self.depths[count] == NONE {
+            self.cur_depth -= 1;
+        }
+        let queued = taken?;
+        self.packets -= 1;
+        self.bytes -= u64::from(queued.packet.len());
+        Some((queued.at, queued.packet))
+    }
+
+    /// The first flow of the round, which has no packets, gives its bucket back.
+    fn close(&mut self) {
+        if let Some(slot) = self.round.pop_front() {
+            self.table[self.slots[slot as usize].bucket as usize] = NONE;
+            self.free.push(slot);
+        }
+    }
+
+    /// Drops a packet of the longest bucket; returns its flow.
+    fn overflow(&mut self, sink: &mut impl Sink<P>) -> Option<u32> {
+        let slot = match self.cur_depth {
+            0 => return None,
+            1 => *self.round.front()?,
+            depth => self.depths[depth],
+        };
+        let is_last = self.cur_depth == 1;
+        let (_, packet) = self.take(slot, !self.params.headdrop)?;
+        if is_last {
+            self.close();
+        }
+        self.totals.drops += 1;
+        sink.dropped(packet, DropReason::Overflow, true);
+        Some(slot)
+    }
+
+    /// Marks the head or the arriving packet as `verdict` says; false: neither may be.
+    fn mark(&mut self, slot: u32, packet: &mut P, is_hard: bool, sink: &mut impl Sink<P>) -> bool {
+        let reason = if is_hard { MarkReason::Forced } else { MarkReason::Early };
+        let counters = &mut self.counters;
+        if self.params.headdrop
+            && let Some(head) = self.slots[slot as usize].store.head_mut()
+            && head.set_ce()
+        {
+            let count =
+                if is_hard { &mut counters.forced_mark_head } else { &mut counters.prob_mark_head };
+            *count += 1;
+            sink.marked(head, reason);
+            return true;
+        }
+        if !packet.set_ce() {
+            return false;
+        }
+        *(if is_hard { &mut counters.forced_mark } else { &mut counters.prob_mark }) += 1;
+        sink.marked(packet, reason);
+        true
+    }
+
+    /// A flow takes no more: the arriving packet is dropped, or with `headdrop` the flow's head in its place.
+    fn full(
+        &mut self,
+        slot: u32,
+        now: Nanos,
+        packet: P,
+        reason: DropReason,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        if !self.params.headdrop {
+            self.totals.refuse(packet, reason, sink);
+            return Return::Drop;
+        }
+        let store = &mut self.slots[slot as usize].store;
+        self.bytes += u64::from(packet.len());
+        if let Some(head) = store.pop() {
+            self.bytes -= u64::from(head.packet.len());
+            self.totals.drops += 1;
+            sink.dropped(head.packet, reason, true);
+        }
+        store.push(now, packet);
+        Return::Congestion
+    }
+
+    /// What RED makes of an arrival: the reason of a drop, if it is one.
+    fn judge(
+        &mut self,
+        slot: u32,
+        packet: &mut P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Option<DropReason> {
+        let law = self.law?;
+        let flow = &mut self.slots[slot as usize];
+        let verdict = flow.red.judge(&law, flow.store.bytes(), draws);
+        if verdict == Verdict::Pass {
+            return None;
+        }
+        self.totals.overlimits += 1;
+        let is_hard = verdict == Verdict::Hard;
+        let may_mark = self.params.ecn && !(is_hard && self.params.harddrop);
+        if may_mark && self.mark(slot, packet, is_hard, sink) {
+            return None;
+        }
+        if is_hard {
+            self.counters.forced_drop += 1;
+            return Some(DropReason::Forced);
+        }
+        self.counters.prob_drop += 1;
+        Some(DropReason::Early)
+    }
+}
+
+impl<P: Packet> View for Sfq<P> {
+    #[inline]
+    fn packets(&self) -> usize {
+        self.packets
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn left_at(&self) -> Option<Nanos> {
+        self.left_at
+    }
+
+    /// This gathers the times of all packets.
+    fn enqueued_at(&self, n: usize) -> Option<Nanos> {
+        if n >= self.packets {
+            return None;
+        }
+        let flows = self.round.iter().map(|slot| &self.slots[*slot as usize]);
+        let mut times: Vec<Nanos> = flows.flat_map(|flow| flow.store.times()).collect();
+        Some(*times.select_nth_unstable(n).1)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Sfq<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Return {
+        if self.rekey {
+            self.rehash(draws, sink);
+        }
+        let bucket = self.bucket(&packet, draws);
+        let slot = match self.table[bucket] {
+            NONE => {
+                let Some(slot) = self.open(bucket) else {
+                    self.totals.refuse(packet, DropReason::Overflow, sink);
+                    return Return::Drop;
+                };
+                slot
+            }
+            slot => {
+                if let Some(reason) = self.judge(slot, &mut packet, draws, sink) {
+                    return self.full(slot, now, packet, reason, sink);
+                }
+                if self.slots[slot as usize].store.len() >= self.params.depth as usize {
+                    return self.full(slot, now, packet, DropReason::Overflow, sink);
+                }
+                slot
+            }
+        };
+        self.append(slot, now, packet);
+        if self.packets > self.params.max_packets() as usize && self.overflow(sink) == Some(slot) {
+            return Return::Congestion;
+        }
+        Return::Success
+    }
+
+    fn dequeue(
+        &mut self,
+        _now: Nanos,
+        draws: &mut impl Draws,
+        sink: &mut impl Sink<P>,
+    ) -> Dequeue<P> {
+        if self.rekey {
+            self.rehash(draws, sink);
+        }
+        while let Some(&slot) = self.round.front() {
+            let flow = &mut self.slots[slot as usize];
+            if flow.allot <= 0 {
+                flow.allot = flow.allot.wrapping_add(self.params.quantum as i32);
+                self.round.rotate_left(1);
+                continue;
+            }
+            let Some((at, packet)) = self.take(slot, false) else { break };
+            self.left_at = Some(at);
+            let flow = &mut self.slots[slot as usize];
+            if flow.store.is_empty() {
+                self.close();
+            } else {
+                flow.allot = flow.allot.wrapping_sub(packet.len() as i32);
+            }
+            self.totals.sent(packet.len());
+            return Dequeue::Packet(packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    /// The next call sorts flows by a new hash.
+    fn on_timer(&mut self, now: Nanos) {
+        self.rekey = true;
+        self.arm(now);
+    }
+
+    fn state(&self, visit: &mut dyn FnMut(&'static str, i128)) {
+        visit("cur_depth", self.cur_depth as i128);
+    }
+
+    fn flow_state(&self, bucket: usize, visit: &mut dyn FnMut(&'static str, i128)) {
+        let slot = self.table.get(bucket).copied().unwrap_or(NONE);
+        let flow = self.slots.get(slot as usize);
+        let red = flow.map_or(Red::FRESH, |flow| flow.red);
+        visit("qlen", flow.map_or(0, |flow| flow.store.len() as i128));
+        visit("backlog", flow.map_or(0, |flow| flow.store.bytes().into()));
+        visit("allot", flow.map_or(0, |flow| flow.allot.into()));
+        visit("qavg", red.qavg.into());
+        visit("qcount", red.qcount.into());
+        visit("qR", if red.qcount < 0 { 0 } else { red.q_r.into() });
+    }
+
+    fn lists(&self, visit: &mut dyn FnMut(usize, usize)) {
+        for slot in &self.round {
+            visit(0, self.slots[*slot as usize].bucket as usize);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.totals.visit(self, visit);
+        visit("prob_drop", self.counters.prob_drop);
+        visit("forced_drop", self.counters.forced_drop);
+        visit("prob_mark", self.counters.prob_mark);
+        visit("forced_mark", self.counters.forced_mark);
+        visit("prob_mark_head", self.counters.prob_mark_head);
+        visit("forced_mark_head", self.counters.forced_mark_head);
+    }
+}

@@ -1,0 +1,23 @@
+//! SFQ in a recording: the kernel's numbers.
+
+use crate::read::Json;
+use serde_json::json;
+use sojourn_queue::sfq::Params;
+
+/// The parameters, as the recordings number them.
+pub fn numbers(params: &Params) -> Json {
+    let flags = [("ecn", params.ecn), ("harddrop", params.harddrop)];
+    let flags: Vec<&str> = flags.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    // `tc` sends no idle table for SFQ.
+    let red = params.red().map(|law| {
+        json!({
+            "min": law.min, "max": law.max, "Wlog": law.wlog, "Plog": law.plog, "Scell_log": 0,
+            "max_P": law.max_p,
+        })
+    });
+    json!({
+        "limit": params.max_packets(), "divisor": params.divisor, "maxflows": params.max_flows(),
+        "depth": params.depth, "quantum": params.quantum, "headdrop": u8::from(params.headdrop),
+        "flags": flags, "red": red,
+    })
+}
