@@ -377,12 +377,12 @@ impl<P: Packet> Sfq<P> {
                 slot => Some(slot),
             };
             let depth = self.params.depth as usize;
-            match slot.filter(|slot| self.slots[*slot as usize].store.len() < depth) {
-                Some(slot) => self.append(slot, one.at, one.packet),
-                None => {
-                    self.totals.drops += 1;
-                    sink.dropped(one.packet, DropReason::Overflow, true);
-                }
+            let slot = slot.filter(|slot| self.slots[*slot as usize].store.len() < depth);
+            if let Some(slot) = slot {
+                self.append(slot, one.at, one.packet);
+            } else {
+                self.totals.drops += 1;
+                sink.dropped(one.packet, DropReason::Overflow, true);
             }
         }
     }

@@ -234,6 +234,7 @@ fn by_hand(
             Some(Params::Tbf(params)) => tbf::by_times(params, t0),
             _ => return Err(Outcome::malformed(1, "`tc` must describe the `tbf`")),
         },
+        "sfq" => return Err(Outcome::malformed(1, "`tc` must describe the `sfq`")),
         name => match Params::parse(&dated(name.to_owned(), linux), device) {
             Ok(params) => plain(&params)?,
             Err(_) => return Err(Outcome::UnknownDiscipline),

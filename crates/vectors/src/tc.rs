@@ -26,9 +26,8 @@ impl Kind {
         match (word, name) {
             ("limit", "pfifo" | "bfifo" | "red" | "tbf")
             | ("burst", "tbf")
-            | ("quantum", "fq_pie") => Self::Size,
+            | ("quantum", "fq_pie" | "sfq") => Self::Size,
             ("alpha" | "beta", "dualpi2") => Self::Real,
-            ("quantum", "sfq") => Self::Size,
             ("limit", _) | ("min" | "max" | "target", "choke" | "sfb") => Self::Count,
             _ => self,
         }
@@ -64,8 +63,8 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("rtt", Kind::Time, false),
     ("memlimit", Kind::Size, true),
     ("perturb", Kind::Count, true),
-    ("divisor", Kind::Count, true),
-    ("depth", Kind::Count, true),
+    ("divisor", Kind::Count, false),
+    ("depth", Kind::Count, false),
     ("redflowlimit", Kind::Size, true),
     ("rate", Kind::Rate, true),
     ("peakrate", Kind::Rate, true),
@@ -276,6 +275,10 @@ mod tests {
             (
                 "tbf rate 10mbit burst 10kb limit 10kb linklayer atm overhead 0x10 latency 50000",
                 "tbf rate 10mbit burst 10240 limit 10240 linklayer atm overhead 16 latency 50000us",
+            ),
+            (
+                "sfq quantum 2kb perturb 10 redflowlimit 100kb divisor 0x10 depth 0",
+                "sfq quantum 2048 perturb 10 redflowlimit 102400 divisor 16",
             ),
             (
                 "dualpi2 step_us 700 target 5000 memlimit 9000 coupling 3 # attributes by hand",

@@ -145,7 +145,7 @@ fn alterations(row: &Value, by: u64) -> Vec<Altered> {
                 with("list put in", &|row| {
                     row["L"].as_array_mut().expect("lists").push(Value::Array(Vec::new()));
                 });
-                if lists.len() > 1 && lists[0] != lists[1] {
+                if lists.get(1).is_some_and(|second| *second != lists[0]) {
                     with("lists swapped", &|row| {
                         row["L"].as_array_mut().expect("lists").swap(0, 1);
                     });
