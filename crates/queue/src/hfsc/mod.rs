@@ -398,8 +398,7 @@ impl<P: Packet> Configured<P, Params> for Hfsc<P> {
     fn change(&mut self, params: Params, now: Nanos, sink: &mut impl Sink<P>) {
         let before = std::mem::replace(&mut self.params, params);
         let time = ticks(now);
-        let stays =
-            |class: &classes::Class<Curves>| self.params.tree.class(class.id).is_some();
+        let stays = |class: &classes::Class<Curves>| self.params.tree.class(class.id).is_some();
         if !before.tree.keeps_shape(&self.params.tree) || !before.tree.classes.iter().all(stays) {
             for queue in self.classes.drain(..).filter_map(|class| class.queue) {
                 self.children.remove(queue, now, sink);
