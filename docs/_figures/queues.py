@@ -131,7 +131,7 @@ def draw(name: str) -> tuple[Figure, str]:
                        label=TEXTS["pfifo"])  # fmt: skip
         x, y = column(run, "line.last_sojourn")
         delay.plot(x, 1e3 * y, ".", color=own, markersize=1.7,
-                   markeredgewidth=0, label=TEXTS[name].split(" limit")[0])  # fmt: skip
+                   markeredgewidth=0, label=TEXTS[name].split(" limit")[0].split(";")[0])  # fmt: skip
         delay.set_ylabel("Waited (ms)")
         clipped = bool((1e3 * y > top).any())
         delay.set_ylim(0, top if clipped else None)
