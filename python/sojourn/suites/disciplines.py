@@ -79,8 +79,10 @@ def every(rate: int, packets: int) -> Mapping[str, str]:
         "daqm_c3": f"daqm preset c3 limit {packets}p",
     }
     # A discipline that nobody chose settings for has its own, and this buffer.
-    for name in _countable() - {"bfifo", *(text.split()[0] for text in known.values())}:
-        known[name] = f"{name} limit {packets}p"
+    chosen = {"bfifo", *(text.split()[0] for text in known.values())}
+    for name in _countable():
+        if name not in chosen:
+            known[name] = f"{name} limit {packets}p"
     return known
 
 
@@ -103,13 +105,13 @@ def buffered(text: str, rate: int, packets: int) -> str:
     return text
 
 
-def _countable() -> set[str]:
+def _countable() -> list[str]:
     """Disciplines whose limit is one of packets, and that need no more to be said."""
-    found = set()
+    found = []
     for table in json.loads(_core.describe())["queue"]:
         try:
             _core.parse_queue(f"{table['name']} limit 100p")
         except _core.WordError:
             continue
-        found.add(table["name"])
+        found.append(table["name"])
     return found
