@@ -130,8 +130,8 @@ def draw(name: str) -> tuple[Figure, str]:
             delay.plot(x, 1e3 * y, color=style.colour(looks["pfifo"]), linewidth=0.7, alpha=0.5,
                        label=TEXTS["pfifo"])  # fmt: skip
         x, y = column(run, "line.last_sojourn")
-        delay.plot(x, 1e3 * y, ".", color=own, markersize=1.7,
-                   markeredgewidth=0, label=TEXTS[name].split(" limit")[0].split(";")[0])  # fmt: skip
+        label = TEXTS[name].split(" limit")[0].split(";")[0]
+        delay.plot(x, 1e3 * y, ".", color=own, markersize=1.7, markeredgewidth=0, label=label)
         delay.set_ylabel("Waited (ms)")
         clipped = bool((1e3 * y > top).any())
         delay.set_ylim(0, top if clipped else None)
