@@ -35,6 +35,7 @@ TEXTS = {
     "pfifo_fast": "pfifo_fast limit 300p",
     "pfifo_head_drop": "pfifo_head_drop limit 300p",
     "sfq": "sfq limit 300p",
+    "fq": "fq limit 300p",
     "tbf": "tbf rate 9.5mbit burst 16kb latency 100ms",
     "prio": "prio txqueuelen 300p",
     "drr": "drr txqueuelen 100p; class 1:1; class 1:2; class 1:3; class 1:4; "

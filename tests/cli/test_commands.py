@@ -461,6 +461,7 @@ def test_verify_of_the_projects_own_copy() -> None:
         "dualpi2": 15,
         "ets": 10,
         "fifo": 2,
+        "fq": 22,
         "fq_codel": 14,
         "fq_pie": 13,
         "hfsc": 12,
@@ -613,7 +614,7 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(home: Path, tmp_path
     assert len(Store(out).refreshed().keys) <= kept + 4
 
 
-@pytest.mark.parametrize("name", ["fq", "qfq", "gred"])
+@pytest.mark.parametrize("name", ["mq", "qfq", "gred"])
 def test_a_discipline_that_is_not_modelled_is_no_misspelling(name: str, home: Path) -> None:
     for arguments in (["explain", name], ["compare", home, "--queues", name, "codel"]):
         done = sojourn(*arguments)

@@ -24,6 +24,7 @@ def reasons(kind: str, **counters: Any) -> dict[str, int]:
     ("kind", "counters", "expected"),
     [
         ("pfifo", {}, {"overflow": 9}),
+        ("fq", {"flows_plimit": 5, "horizon_drops": 2}, {"forced": 2, "overflow": 7}),
         ("codel", {"drop_overlimit": 4}, {"early": 5, "overflow": 4}),
         ("fq_codel", {"drop_overlimit": 4, "drop_overmemory": 3}, {"early": 5, "overflow": 4}),
         ("pie", {"dropped": 9, "overlimit": 2}, {"early": 7, "overflow": 2}),

@@ -1,6 +1,6 @@
 //! The contract of a queue discipline.
 
-use crate::packet::{Packet, TcpView};
+use crate::packet::{Packet, Sender, TcpView};
 use sojourn_random::philox;
 use sojourn_units::Nanos;
 
@@ -106,6 +106,12 @@ pub trait Draws {
     fn keyed_hash(&mut self, key: u64, flow_hash: u32) -> u32 {
         philox::block([flow_hash, 0, 0, 0], [key as u32, (key >> 32) as u32])[0]
     }
+
+    /// A flow that `fq` is to forget now, as [`Discipline::flow_state`] numbers it. Which one the kernel meets
+    /// depends on the shape of its tree of flows, so a recording says it; without one, none is forgotten.
+    fn stale_flow(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// Receives what a discipline decides against.
@@ -118,6 +124,13 @@ pub trait Sink<P> {
     /// The TCP header of `packet`, which is arriving or queued, if it has one that can be read. Asked
     /// only by disciplines that look into packets, so that packets need not carry what they find there.
     fn tcp(&self, packet: &P) -> Option<TcpView>;
+
+    /// What the sending host knows of `packet`, which is arriving or leaving. Asked only by `fq`. Nothing is
+    /// known by default: the packet comes from elsewhere.
+    #[inline]
+    fn sender(&self, _packet: &P) -> Sender {
+        Sender::default()
+    }
 }
 
 /// What may be read of a queue. Reading changes nothing.

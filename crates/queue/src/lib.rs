@@ -32,6 +32,7 @@ macro_rules! disciplines {
             pfifo_fast::PfifoFast,
             pfifo_head_drop::PfifoHeadDrop,
             sfq::Sfq in Box<>,
+            fq::Fq in Box<>,
             tbf::Tbf in Box<>,
             prio::Prio in Box<>,
             drr::Drr in Box<>,
@@ -72,7 +73,7 @@ pub use discipline::{
 };
 pub use limit::Unit;
 pub use linux::Linux;
-pub use packet::{Ecn, Headers, Packet, SackBlocks, TcpView};
+pub use packet::{Ecn, Headers, Packet, SackBlocks, Sender, Socket, SocketKind, TcpView};
 pub use params::{OtherDiscipline, Params, tables};
 pub use peek::Peek;
 pub use queue::Queue;

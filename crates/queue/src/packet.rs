@@ -1,5 +1,7 @@
 //! What a discipline may ask of a packet.
 
+use sojourn_units::Nanos;
+
 /// The ECN field (RFC 3168), numbered as on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -147,4 +149,39 @@ impl TcpView {
     pub fn is_with(&self, other: &Self) -> bool {
         (self.hosts, self.ports) == (other.hosts, other.ports)
     }
+}
+
+/// What the host that sends a packet knows of it beside its headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// The socket that it comes from, if that is on this host.
+    pub socket: Option<Socket>,
+    /// The departure time that was asked for (`skb->tstamp`).
+    pub departure: Option<Nanos>,
+}
+
+/// A socket, as a discipline of its host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Which of the host's sockets it is.
+    pub number: u32,
+    /// What it is.
+    pub kind: SocketKind,
+    /// Its hash; another one under the same number is another connection's.
+    pub hash: u32,
+    /// Bytes a second at which it wants its packets to leave now; none is as fast as possible.
+    pub rate: Option<u64>,
+}
+
+/// What a socket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketKind {
+    /// A connected TCP socket.
+    Stream,
+    /// A socket without a peer, which may send to many.
+    Unconnected,
+    /// One that listens, or is left of a connection that has ended.
+    Passive,
+    /// A connected UDP socket, with a greatest rate of its own if `rate` is given.
+    Datagram,
 }

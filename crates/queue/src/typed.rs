@@ -16,7 +16,6 @@ const NOT_MODELLED: &[(&str, &str)] = &[
     ("dsmark", ""),
     ("esfq", "`fq_codel` and `cake` keep flows in separate queues"),
     ("etf", ""),
-    ("fq", "its pacing is TCP's own here; `fq_codel` and `cake` keep flows in separate queues"),
     ("gred", "`red` is"),
     ("hhf", "`fq_codel` and `cake` keep flows in separate queues"),
     ("ingress", "it holds no packets"),

@@ -12,6 +12,7 @@ mod daqm;
 mod external;
 mod fifo;
 mod flow_queues;
+mod fq;
 mod pfifo;
 mod pi2;
 mod pie;

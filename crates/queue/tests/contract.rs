@@ -113,6 +113,15 @@ const CASES: &[(&str, &str)] = &[
         "sfq limit 40 redflowlimit 20000 min 1500 max 5000 avpkt 500 burst 6 probability 0.3 ecn",
         "sfq limit 12 harddrop",
     ),
+    ("fq limit 12 flow_limit 7 quantum 600 initial_quantum 900", "fq limit 5 quantum 900"),
+    (
+        "fq limit 20 maxrate 9mbit low_rate_threshold 5mbit quantum 700 ce_threshold 1ms refill_delay 4ms",
+        "fq limit 9 maxrate 4mbit",
+    ),
+    (
+        "fq limit 15 nopacing orphan_mask 3 weights 16384 20000 16384 priomap 0 1 2 1 0 1 2 0 1 2 1 1 2 1 1 0",
+        "fq limit 7 pacing",
+    ),
     (
         "tbf rate 6mbit burst 4000 limit 20000",
         "tbf rate 3mbit burst 3000 limit 5000 peakrate 5mbit mtu 2000 overhead 20 mpu 64",
@@ -347,11 +356,13 @@ impl Ledger {
         assert_eq!(queue.enqueued_at(queue.packets()), None);
         assert_eq!(bench.counter("qlen"), queue.packets() as u64);
         assert_eq!(bench.counter("backlog"), bytes);
-        // FQ-CoDel and FQ-PIE count as sent what a change throws away, as the kernel does; CAKE not at
+        // FQ, FQ-CoDel and FQ-PIE count as sent what a change throws away, as the kernel does; CAKE not at
         // all.
         let (sent, drops) = (bench.counter("packets"), bench.counter("drops"));
         match bench.params {
-            Params::FqCodel(_) | Params::FqPie(_) => assert!(sent >= self.delivered),
+            Params::Fq(_) | Params::FqCodel(_) | Params::FqPie(_) => {
+                assert!(sent >= self.delivered);
+            }
             Params::Cake(_) => assert!(sent == self.delivered && drops <= self.lost),
             _ => assert_eq!((sent, drops), (self.delivered, self.lost)),
         }
@@ -447,6 +458,8 @@ fn run(case: (&str, &str), ops: &[(u64, Op)], reading: bool) -> Vec<String> {
             && match &bench.params {
                 Params::Fifo(_) | Params::Choke(_) | Params::Cobalt(_) | Params::Cake(_) => true,
                 Params::Tbf(params) => params.child.is_none(),
+                // What is throttled cannot be sent yet.
+                Params::Fq(params) => params.maxrate.is_some(),
                 _ => false,
             };
         if reading {
@@ -482,6 +495,7 @@ fn marks_only_what_is_capable() {
                 params.child.as_ref().is_some_and(|child| child.to_text().contains(" ecn"))
             }
             Params::Sfq(params) => params.redflowlimit > 0 && params.ecn,
+            Params::Fq(params) => params.ce_threshold.is_some(),
             params if holds_others(&bench.params) => params.to_text().contains(" ecn"),
             params => serde_json::to_value(params).expect("they are JSON")["ecn"] == true,
         };

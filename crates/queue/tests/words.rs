@@ -76,6 +76,7 @@ fn defaults_come_from_the_device() {
     assert_eq!(parse("bfifo"), parse("bfifo limit 9014000"));
     let Params::Cobalt(cobalt) = parse("cobalt") else { panic!() };
     assert_eq!(cobalt.buffer_limit(), 10_240 * 9014);
+    assert_eq!(parse("fq"), parse("fq quantum 18028 initial_quantum 90140"));
     assert_eq!(parse("fq_pie"), parse("fq_pie quantum 9014"));
     assert_eq!(parse("fq_cobalt"), parse("fq_cobalt quantum 9014"));
     let Params::Pie(pie) = parse("pie") else { panic!() };
@@ -694,6 +695,67 @@ proptest! {
     }
 }
 
+mod fq {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_kernel_s() {
+        let Params::Fq(fq) = parse(
+            "fq maxrate 20mbit ce_threshold 2ms refill_delay 1500us horizon 1s horizon_cap buckets 1000 \
+             offload_horizon 7us low_rate_threshold 1bit",
+        ) else {
+            panic!()
+        };
+        let law = fq.law();
+        assert_eq!((law.maxrate, law.low_rate_threshold), (2_500_000, 0));
+        assert_eq!((law.ce_threshold, law.horizon), (2_000_000, 1_000_000_000));
+        assert_eq!((law.refill_delay, law.offload_horizon, fq.buckets_log()), (2, 7000, 10));
+        let Params::Fq(fq) = parse("fq") else { panic!() };
+        let law = fq.law();
+        assert_eq!((law.maxrate, law.low_rate_threshold), (u64::MAX, 68_750));
+        assert_eq!(law.ce_threshold, 4_294_967_295_000);
+    }
+
+    #[test]
+    fn refuses_what_the_kernel_refuses() {
+        for (text, why) in [
+            ("fq quantum 0", "above 0"),
+            ("fq quantum 2mb", "at most 1mb"),
+            ("fq initial_quantum 2gb", "below 2gb"),
+            ("fq maxrate 7bit", "a byte a second"),
+            ("fq maxrate 40gbit", "below 34.3gbit"),
+            ("fq low_rate_threshold 40gbit", "below 34.3gbit"),
+            ("fq weights 16384 16383 16384", "at least 16384 each"),
+            ("fq weights 20000 20000", "three numbers"),
+            ("fq priomap 0 1 2", "16 bands"),
+            ("fq priomap 0 1 2 3", "from 0 to 2"),
+            ("fq bands 4", "3"),
+        ] {
+            assert!(error(text).contains(why), "{text}: {}", error(text));
+        }
+    }
+
+    #[test]
+    fn is_handed_to_tc() {
+        let tc = |text: &str| parse(text).to_tc();
+        let plain = tc("fq").expect("the kernel has it");
+        // Older versions of `tc` do not know what is new in 7.3, so that stands there only if it is set.
+        assert!(
+            ["priomap", "weights", "offload"].iter().all(|word| !plain.contains(word)),
+            "{plain}"
+        );
+        let all =
+            tc("fq weights 20000 20000 30000 priomap 0 0 0 0 0 0 0 0 1 1 1 1 1 1 1 1 horizon_cap");
+        let all = all.expect("the kernel has it");
+        assert!(all.contains("weights 20000 20000 30000") && all.contains("horizon_cap"), "{all}");
+        assert_eq!(parse(&all).to_tc().as_ref(), Ok(&all));
+        assert!(tc("fq offload_horizon 5ms").is_err());
+        let warnings = |text| Params::warnings(text, &Device::default());
+        assert!(warnings("fq buckets 64")[0].contains("no effect"));
+        assert!(warnings("fq limit 64").is_empty());
+    }
+}
+
 mod typed {
     use super::*;
 
@@ -723,6 +785,7 @@ mod typed {
             ("codel target 2000", "codel target 2ms", "2ms"),
             ("fq_codel interval 5000", "fq_codel interval 5ms", "5ms"),
             ("fq_codel ce_threshold 1024000", "fq_codel ce_threshold 1024ms", "1.024s"),
+            ("fq priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 horizon 5000", "fq horizon 5ms", "5ms"),
             ("cake rtt 200", "cake rtt 200us", "200us"),
             ("cake bandwidth 1000", "cake bandwidth 1kbit", "1kbit"),
             ("choke limit 1000 bandwidth 10000", "choke limit 1000 bandwidth 10kbit", "10kbit"),
@@ -801,6 +864,12 @@ mod typed {
                 "tbf rate 1mbit burst 5kb mpu 64 limit 9kb",
             ),
             (
+                "fq 8001: dev eth0 root refcnt 2 limit 9000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 \
+                 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 0 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b \
+                 maxrate 20Mbit low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop ",
+                "fq limit 9000p maxrate 20mbit priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 0",
+            ),
+            (
                 "dualpi2 8002: dev eth0 root refcnt 2 limit 10000p memlimit 30280000B target 15ms tupdate 16ms \
                  alpha 0.160156 beta 3.199219 step_thresh 1ms min_qlen_step 0p coupling_factor 2 \
                  drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso ",
@@ -826,18 +895,7 @@ mod typed {
 
     #[test]
     fn other_disciplines_are_not_modelled() {
-        for name in [
-            "fq",
-            "mq",
-            "noqueue",
-            "hhf",
-            "gred",
-            "netem",
-            "qfq",
-            "cbs",
-            "etf",
-            "taprio",
-        ] {
+        for name in ["mq", "noqueue", "hhf", "gred", "netem", "qfq", "cbs", "etf", "taprio"] {
             for text in [
                 name.to_owned(),
                 format!("{name} limit 100"),

@@ -4,7 +4,7 @@ use crate::frame::{Frame, Lost};
 use crate::known::{self, Fields, Known};
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use sojourn_queue::{Discipline, Params, Queue, Return, View};
+use sojourn_queue::{Discipline, Params, Queue, Return, View, fq};
 use sojourn_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -53,6 +53,9 @@ fn lists(discipline: &str, params: &Params) -> Vec<String> {
         Params::Drr(_) | Params::Ets(_) => vec!["active".to_owned()],
         Params::FqCodel(_) | Params::FqPie(_) => vec!["new".to_owned(), "old".to_owned()],
         Params::Sfq(_) => vec!["round".to_owned()],
+        Params::Fq(_) => (0..fq::BANDS)
+            .flat_map(|band| ["new", "old"].map(|list| format!("{list} of band {band}")))
+            .collect(),
         Params::Cake(cake) if discipline == "cake" => (0..cake.diffserv.tins())
             .flat_map(|tin| ["new", "old", "decaying"].map(|list| format!("{list} of tin {tin}")))
             .collect(),

@@ -1,11 +1,14 @@
 //! Recorded packets, and a sink that keeps their numbers.
 
+use crate::fq;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use sojourn_queue::{
-    DropReason, Ecn, Headers, MarkReason, Packet, Params, SackBlocks, Sink, TcpView,
+    DropReason, Ecn, Headers, MarkReason, Packet, Params, SackBlocks, Sender, Sink, Socket,
+    SocketKind, TcpView,
 };
 use sojourn_units::Nanos;
+use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Outcome>;
 
@@ -26,6 +29,8 @@ pub struct Frame {
     pub class: Option<u16>,
     /// Priority.
     pub priority: u32,
+    /// Its socket and departure time.
+    pub sender: Sender,
     /// Code point.
     pub dscp: u8,
     /// ECN field.
@@ -87,13 +92,30 @@ impl Packet for Frame {
     }
 }
 
-/// What an operation dropped and marked.
+/// What an operation dropped and marked, and the rates of the sockets known so far.
 #[derive(Debug, Default)]
 pub struct Lost {
     /// The packets dropped, by number, in their order.
     pub dropped: Vec<u64>,
     /// The packets marked.
     pub marked: Vec<u64>,
+    /// The present rate of each socket: that of its latest packet.
+    rates: BTreeMap<u32, Option<u64>>,
+}
+
+impl Lost {
+    /// Forgets what was dropped and marked.
+    pub fn clear(&mut self) {
+        self.dropped.clear();
+        self.marked.clear();
+    }
+
+    /// Takes note of a packet that arrives.
+    pub fn arrives(&mut self, frame: &Frame) {
+        if let Some(socket) = frame.sender.socket {
+            self.rates.insert(socket.number, socket.rate);
+        }
+    }
 }
 
 impl Sink<Frame> for Lost {
@@ -107,6 +129,16 @@ impl Sink<Frame> for Lost {
 
     fn tcp(&self, packet: &Frame) -> Option<TcpView> {
         packet.tcp
+    }
+
+    fn sender(&self, packet: &Frame) -> Sender {
+        let mut sender = packet.sender;
+        if let Some(socket) = &mut sender.socket
+            && let Some(rate) = self.rates.get(&socket.number)
+        {
+            socket.rate = *rate;
+        }
+        sender
     }
 }
 
@@ -130,6 +162,14 @@ fn class(line: usize, value: &Json) -> Result<Option<u16>> {
             Err(_) => return Err(Outcome::malformed(line, format!("{number} is no class"))),
         },
     })
+}
+
+/// A rate in bytes a second; -1 is none.
+fn rate(line: usize, value: &Json) -> Result<Option<u64>> {
+    if read::integer(line, "rate", value)? == -1 {
+        return Ok(None);
+    }
+    read::unsigned(line, "rate", value, u64::MAX).map(Some)
 }
 
 /// A TCP header.
@@ -165,7 +205,7 @@ fn tcp(line: usize, value: &Json) -> Result<TcpView> {
 
 const COLUMNS: &[&str] = &[
     "t", "id", "len", "flow", "ecn", "truesize", "hash", "src", "dst", "dscp", "tcp", "class",
-    "prio",
+    "prio", "sk", "kind", "rate", "skhash", "tstamp",
 ];
 
 /// What the cells of an arrival are.
@@ -186,6 +226,9 @@ impl Columns {
         let needed: &[&str] = match params {
             Params::FqCodel(_) | Params::FqPie(_) | Params::Cake(_) | Params::DualPi2(_) => {
                 &["t", "id", "len", "flow", "ecn", "truesize"]
+            }
+            Params::Fq(_) => {
+                &["t", "id", "len", "ecn", "hash", "sk", "kind", "rate", "skhash", "tstamp", "prio"]
             }
             _ => &["t", "id", "len", "flow", "ecn"],
         };
@@ -212,6 +255,8 @@ impl Columns {
         let mut flow = 0;
         let mut hashed = false;
         let mut charged = false;
+        let none = SocketKind::Passive;
+        let mut socket = Socket { number: 0, kind: none, hash: 0, rate: None };
         for (column, cell) in self.names.iter().zip(cells) {
             let number = |max: u64| read::unsigned(line, column, cell, max);
             match column.as_str() {
@@ -233,9 +278,18 @@ impl Columns {
                 "tcp" => frame.tcp = Some(tcp(line, cell)?),
                 "class" => frame.class = class(line, cell)?,
                 "prio" => frame.priority = number(u64::from(u32::MAX))? as u32,
+                "sk" => socket.number = number(u64::from(u32::MAX))? as u32,
+                "kind" => socket.kind = fq::kind(line, number(3)?)?,
+                "rate" => socket.rate = rate(line, cell)?,
+                "skhash" => socket.hash = number(u64::from(u32::MAX))? as u32,
+                "tstamp" => {
+                    frame.sender.departure =
+                        Some(number(i64::MAX as u64)?).filter(|departure| *departure != 0);
+                }
                 _ => frame.dscp = number(63)? as u8,
             }
         }
+        frame.sender.socket = (socket.number != 0).then_some(socket);
         if let Some(tcp) = &mut frame.tcp {
             tcp.hosts = frame.hosts;
         }

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
-use crate::{classes, dualpi2, red, sfq, tbf, tc};
+use crate::{classes, dualpi2, fq, red, sfq, tbf, tc};
 use serde_json::json;
 use sojourn_queue::cake::{self, flows::Isolation, tins::Diffserv};
 use sojourn_queue::{Device, Linux, Params, Queue};
@@ -45,7 +45,7 @@ pub struct Made {
 
 /// Builds the queue. Where `tc` says all, its text must give `params`; where it is missing or was
 /// followed by changes by hand (`#`), `params` alone count, and must be consistent. The words of a
-/// `dualpi2` by hand are the kernel's attributes, and say all; a `tbf` by hand lacks the attributes of its depths in bytes.
+/// `dualpi2` by hand are the kernel's attributes, and say all, as those of an `fq` do; a `tbf` by hand lacks the attributes of its depths in bytes.
 pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Result<Made> {
     let recorded = read::map(1, "params", read::field(1, head, "params")?)?;
     let tc = match head.get("tc") {
@@ -61,7 +61,7 @@ pub fn make(head: &Object, discipline: &str, device: &Device, t0: Nanos) -> Resu
         words => words,
     };
     if let (Some(text), Some(words)) = (tc, &words)
-        && (discipline == "dualpi2" || !text.contains('#'))
+        && (matches!(discipline, "dualpi2" | "fq") || !text.contains('#'))
     {
         let params = Params::parse(words, device)
             .map_err(|error| Outcome::malformed(1, format!("`tc`: {error}")))?;
@@ -162,6 +162,7 @@ pub fn numbers(params: &Params) -> Json {
         Params::Cake(p) => cake_numbers(p),
         Params::DualPi2(p) => dualpi2::numbers(p),
         Params::Sfq(p) => sfq::numbers(p),
+        Params::Fq(p) => fq::numbers(p),
         Params::Tbf(p) => tbf::numbers(p),
         Params::Red(p) => red::red_numbers(p),
         Params::Choke(p) => red::choke_numbers(p),
@@ -234,7 +235,9 @@ fn by_hand(
             Some(Params::Tbf(params)) => tbf::by_times(params, t0),
             _ => return Err(Outcome::malformed(1, "`tc` must describe the `tbf`")),
         },
-        "sfq" => return Err(Outcome::malformed(1, "`tc` must describe the `sfq`")),
+        "sfq" | "fq" => {
+            return Err(Outcome::malformed(1, format!("`tc` must describe the `{discipline}`")));
+        }
         name => match Params::parse(&dated(name.to_owned(), linux), device) {
             Ok(params) => plain(&params)?,
             Err(_) => return Err(Outcome::UnknownDiscipline),

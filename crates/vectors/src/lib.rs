@@ -12,6 +12,7 @@
 mod classes;
 mod dualpi2;
 mod expect;
+mod fq;
 mod frame;
 mod header;
 mod known;
@@ -78,7 +79,9 @@ fn run(text: &str, own: Option<&mut dyn Own>, report: &mut Report) -> Result<(),
     match report.discipline.as_str() {
         "cobalt" => units::play(&head, lines, report),
         "fifo" | "red" | "choke" | "sfb" | "codel" | "fq_codel" | "pie" | "fq_pie"
-        | "cobalt_queue" | "cake" | "dualpi2" | "sfq" | "tbf" => play::play(&head, lines, report),
+        | "cobalt_queue" | "cake" | "dualpi2" | "sfq" | "fq" | "tbf" => {
+            play::play(&head, lines, report)
+        }
         name if classes::NAMES.contains(&name) => play::play(&head, lines, report),
         "" => Err(Outcome::malformed(1, "`discipline` is missing")),
         _ => Err(Outcome::UnknownDiscipline),

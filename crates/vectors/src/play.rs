@@ -37,7 +37,7 @@ const HEADER: &[&str] = &[
 pub(crate) const OPERATIONS: &[&str] = &["e", "d", "u", "c"];
 const ROW: &[&str] = &[
     "e", "d", "u", "c", "tc", "params", "p", "v", "ret", "x", "m", "r", "h", "w", "wd", "q", "s",
-    "f", "L", "class",
+    "f", "L", "class", "gc",
 ];
 
 /// What stands in a row of `c` alone.
@@ -63,6 +63,7 @@ pub fn play<'a>(
 ) -> Result<()> {
     let mut player = Player::new(head, &report.discipline)?;
     let mut draws = Recorded::default();
+    let mut lost = Lost::default();
     let mut ended = false;
     let mut last = 1;
     for (line, text) in lines {
@@ -77,7 +78,8 @@ pub fn play<'a>(
             ended = true;
             continue;
         }
-        player.row(line, &row, &mut draws, report)?;
+        lost.clear();
+        player.row(line, &row, &mut draws, &mut lost, report)?;
         report.operations += 1;
     }
     if ended { Ok(()) } else { Err(Outcome::malformed(last, "the row `end` is missing")) }
@@ -109,6 +111,7 @@ impl Player {
         line: usize,
         row: &Object,
         draws: &mut Recorded,
+        lost: &mut Lost,
         report: &mut Report,
     ) -> Result<()> {
         read::only(line, "a row", row, ROW)?;
@@ -118,12 +121,12 @@ impl Player {
         }
         draws.read(line, row)?;
         let before = expect::counts(&self.queue);
-        let mut lost = Lost::default();
         match op {
             "e" => {
                 let (time, frame) = self.columns.frame(line, value)?;
                 self.advance(line, time)?;
-                let given = self.queue.enqueue(time, frame, draws, &mut lost);
+                lost.arrives(&frame);
+                let given = self.queue.enqueue(time, frame, draws, lost);
                 draws.finish(line)?;
                 let queued = u64::from(!lost.dropped.contains(&frame.id));
                 let recorded = read::number(line, row, "v", 1)?;
@@ -134,7 +137,7 @@ impl Player {
             }
             "d" => {
                 self.advance(line, read::unsigned(line, "d", value, i64::MAX as u64)?)?;
-                let given = match self.queue.dequeue(self.now, draws, &mut lost) {
+                let given = match self.queue.dequeue(self.now, draws, lost) {
                     Dequeue::Packet(frame) => Json::from(frame.id),
                     Dequeue::Empty | Dequeue::NotBefore(_) => Json::Null,
                 };
@@ -150,7 +153,7 @@ impl Player {
             }
             _ => {
                 self.advance(line, read::unsigned(line, "c", value, i64::MAX as u64)?)?;
-                self.change(line, row, &mut lost)?;
+                self.change(line, row, lost)?;
             }
         }
         draws.finish(line)?;
@@ -161,7 +164,7 @@ impl Player {
             compare_return(line, row, Return::Success, true)?;
         }
         let wake = if matches!(op, "e" | "d") { self.queue.wake_up() } else { None };
-        let done = Done { before: &before, lost: &lost, wake };
+        let done = Done { before: &before, lost, wake };
         self.expected.row(line, row, &self.queue, &done)
     }
 

@@ -224,6 +224,9 @@ pub struct Recorded {
     next: usize,
     hashes: Vec<u32>,
     next_hash: usize,
+    /// Flows to forget, by number.
+    stale: Vec<u64>,
+    next_stale: usize,
     /// Keys drawn so far; the recording does not hold them, so they are numbered.
     keys: u64,
     /// What each flow was hashed to under each key.
@@ -233,12 +236,17 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a row's `r` and `h`.
+    /// Reads a row's `r`, `h` and `gc`.
     pub fn read(&mut self, line: usize, row: &Object) -> Result<()> {
         self.draws.clear();
         self.next = 0;
         self.fault = None;
         self.next_hash = 0;
+        self.next_stale = 0;
+        self.stale = results(line, row, "gc")?
+            .iter()
+            .map(|item| unsigned(line, "gc", item, u64::MAX))
+            .collect::<Result<_>>()?;
         self.hashes = results(line, row, "h")?
             .iter()
             .map(|item| unsigned(line, "h", item, u64::from(u32::MAX)).map(|hash| hash as u32))
@@ -298,6 +306,10 @@ impl Recorded {
             let (recorded, asked) = (self.hashes.len(), self.next_hash);
             return Err(Outcome::differs(line, "number of hashes", recorded, asked));
         }
+        if self.next_stale < self.stale.len() {
+            let (recorded, asked) = (self.stale.len(), self.next_stale);
+            return Err(Outcome::differs(line, "flows forgotten", recorded, asked));
+        }
         Ok(())
     }
 }
@@ -332,5 +344,11 @@ impl sojourn_queue::Draws for Recorded {
             self.fail("hash", hash.to_string(), format!("{before}, as before"));
         }
         hash
+    }
+
+    fn stale_flow(&mut self) -> Option<u64> {
+        let flow = self.stale.get(self.next_stale).copied();
+        self.next_stale += usize::from(flow.is_some());
+        flow
     }
 }

@@ -5,8 +5,8 @@
 //! was given last, and 0 leaves most options alone. Numbers are read as reals and cut, as it does.
 //! What it does not take either is left as it is, for [`sojourn_queue::Params`] to refuse.
 
-use crate::{classes, dualpi2};
-use sojourn_units::words::{Table, Word};
+use crate::{classes, dualpi2, fq};
+use sojourn_units::words::{Kind as Follows, Table, Word};
 
 /// How `tc` reads what follows a word.
 #[derive(Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ impl Kind {
         match (word, name) {
             ("limit", "pfifo" | "bfifo" | "red" | "tbf")
             | ("burst", "tbf")
-            | ("quantum", "fq_pie" | "sfq") => Self::Size,
+            | ("quantum", "fq_pie" | "sfq" | "fq") => Self::Size,
             ("alpha" | "beta", "dualpi2") => Self::Real,
             ("limit", _) | ("min" | "max" | "target", "choke" | "sfb") => Self::Count,
             _ => self,
@@ -75,6 +75,16 @@ const VALUES: &[(&str, Kind, bool)] = &[
     ("latency", Kind::Time, true),
     ("overhead", Kind::Count, true),
     ("mpu", Kind::Count, true),
+    ("flow_limit", Kind::Count, true),
+    ("initial_quantum", Kind::Size, true),
+    ("maxrate", Kind::Rate, true),
+    ("buckets", Kind::Count, false),
+    ("refill_delay", Kind::Time, true),
+    ("low_rate_threshold", Kind::Rate, true),
+    ("orphan_mask", Kind::Count, true),
+    ("timer_slack", Kind::Time, true),
+    ("horizon", Kind::Time, true),
+    ("offload_horizon", Kind::Time, true),
     ("linklayer", Kind::Word, true),
 ];
 
@@ -107,6 +117,13 @@ fn read(text: &str, name: &str, options: &[&str]) -> String {
     if classes::NAMES.contains(&name) {
         return [&[name], options].concat().join(" ");
     }
+    if name == "fq" {
+        let added = fq::by_hand(text);
+        return spell(
+            name,
+            &options.iter().copied().chain(added.split_whitespace()).collect::<Vec<_>>(),
+        );
+    }
     spell(name, options)
 }
 
@@ -125,12 +142,17 @@ fn spell(name: &str, options: &[&str]) -> String {
         table(name).and_then(|table| table.words.iter().find(word))
     };
     let mut words: Vec<(&str, &str, String)> = Vec::new();
-    let mut options = options.iter().copied();
+    let mut options = options.iter().copied().peekable();
     while let Some(token) = options.next() {
         let token = if token == "adaptative" { "adaptive" } else { token };
         let word = known(token);
         let read = VALUES.iter().find(|(value, ..)| *value == token);
         let value = match read.filter(|_| word.is_none_or(Word::takes_value)) {
+            None if word.is_some_and(|word| matches!(word.kind, Follows::Numbers { .. })) => {
+                let is_number = |token: &&str| count(token).is_some();
+                let numbers = std::iter::from_fn(|| options.next_if(is_number));
+                numbers.collect::<Vec<_>>().join(" ")
+            }
             None => String::new(),
             Some(&(_, kind, zero)) => {
                 let value = value(kind.of(name, token), options.next().unwrap_or(""));
@@ -279,6 +301,10 @@ mod tests {
             (
                 "sfq quantum 2kb perturb 10 redflowlimit 100kb divisor 0x10 depth 0",
                 "sfq quantum 2048 perturb 10 redflowlimit 102400 divisor 16",
+            ),
+            (
+                "fq buckets 2 horizon 20ms horizon_drop # by hand: weights (20000, 16384, 0x7) maxrate 5",
+                "fq buckets 2 horizon 20000us horizon_drop weights 20000 16384 0x7 maxrate 5bit",
             ),
             (
                 "dualpi2 step_us 700 target 5000 memlimit 9000 coupling 3 # attributes by hand",

@@ -51,6 +51,7 @@ QUEUES = {
     "sfq": 17,
     "pfifo_head_drop": 18,
     "pfifo_fast": 19,
+    "fq": 20,
     "prio": 21,
     "drr": 22,
     "ets": 23,

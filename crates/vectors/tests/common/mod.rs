@@ -18,6 +18,7 @@ pub const PACKED: &[(&str, usize, usize, &[u8])] = &[
     ("dualpi2", 15, 14_751, include_bytes!("../../data/dualpi2.jsonl.gz")),
     ("ets", 10, 5600, include_bytes!("../../data/ets.jsonl.gz")),
     ("fifo", 2, 456, include_bytes!("../../data/fifo.jsonl.gz")),
+    ("fq", 22, 13_701, include_bytes!("../../data/fq.jsonl.gz")),
     ("fq_codel", 13, 7752, include_bytes!("../../data/fq_codel.jsonl.gz")),
     ("fq_codel-7.3", 1, 3000, include_bytes!("../../data/fq_codel-7.3.jsonl.gz")),
     ("fq_pie", 13, 9348, include_bytes!("../../data/fq_pie.jsonl.gz")),

@@ -34,6 +34,7 @@ DISCIPLINES = {
     "pfifo_fast": _REFUSED,
     "pfifo_head_drop": _REFUSED,
     "tbf": _REFUSED,
+    "fq": Counted(("overflow",), {"forced": ("horizon_drops",)}),
     "prio": _REFUSED,
     "drr": _REFUSED,
     "ets": _REFUSED,

@@ -1,0 +1,52 @@
+//! FQ in a recording: options that were made by hand, the kernel's numbers, and the sockets of packets.
+
+use crate::read::Json;
+use crate::report::Outcome;
+use serde_json::json;
+use sojourn_queue::SocketKind;
+use sojourn_queue::fq::{Beyond, Params};
+
+/// What was added by hand after `tc`'s options, in our words: `weights (1, 2, 3)` without its punctuation.
+pub fn by_hand(text: &str) -> String {
+    let (_, added) = text.split_once("# by hand:").unwrap_or_default();
+    added.replace(['(', ')', '[', ']', ','], " ")
+}
+
+/// The parameters, as the recordings number them.
+pub fn numbers(params: &Params) -> Json {
+    let law = params.law();
+    let maxrate = if law.maxrate == u64::MAX { json!(-1) } else { json!(law.maxrate) };
+    json!({
+        "limit": params.limit, "flow_limit": params.flow_limit, "quantum": params.quantum,
+        "initial_quantum": params.initial_quantum, "refill_delay": law.refill_delay,
+        "maxrate": maxrate, "low_rate_threshold": law.low_rate_threshold,
+        "pacing": u8::from(params.pacing), "buckets_log": params.buckets_log(),
+        "orphan_mask": params.orphan_mask, "ce_threshold": law.ce_threshold, "horizon": law.horizon,
+        "horizon_drop": u8::from(params.beyond == Beyond::Drop),
+        "offload_horizon": law.offload_horizon, "weights": params.weights, "priomap": params.priomap,
+    })
+}
+
+/// What a socket is.
+pub fn kind(line: usize, number: u64) -> Result<SocketKind, Outcome> {
+    match number {
+        0 => Ok(SocketKind::Stream),
+        1 => Ok(SocketKind::Unconnected),
+        2 => Ok(SocketKind::Passive),
+        3 => Ok(SocketKind::Datagram),
+        _ => Err(Outcome::malformed(line, format!("{number} is no kind of socket"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_was_added_by_hand_becomes_words() {
+        let words = |text| super::by_hand(text).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            words("fq # by hand: weights (1, 2, 3) priomap [0, 1]"),
+            "weights 1 2 3 priomap 0 1"
+        );
+        assert_eq!(words("fq quantum 5"), "");
+    }
+}
