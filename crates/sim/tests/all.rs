@@ -6,6 +6,7 @@ mod bulk;
 mod cake;
 mod changes;
 mod common;
+mod fq;
 mod l4s;
 mod lan;
 mod plans;

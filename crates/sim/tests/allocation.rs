@@ -66,6 +66,9 @@ fn no_allocation_in_steady_state() {
         "cake bandwidth 90mbit memlimit 200kb",
         "cake unlimited besteffort ack-filter",
         "dualpi2",
+        "sfq",
+        "fq",
+        "fq maxrate 9mbit",
     ] {
         let plan = Dumbbell::new(10, 100_000_000, 10 * MS, queue)
             .group("ftp", 10, tcp("cubic"), "bulk")

@@ -107,6 +107,8 @@ fn queue_text() -> impl Strategy<Value = String> {
              9mbit d 5ms m2 2mbit; filter src 1 to 1:3"
                 .to_owned()
         ),
+        Just("sfq limit 100p perturb 1".to_owned()),
+        Just("fq limit 100p maxrate 5mbit ce_threshold 5ms".to_owned()),
         Just(
             "red limit 150000 min 15000 max 45000 avpkt 1500 burst 20 bandwidth 20mbit ecn"
                 .to_owned()
