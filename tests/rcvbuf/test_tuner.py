@@ -305,10 +305,16 @@ def test_one_budget_over_all(server: Server, tmp_path: Path) -> None:
         until(lambda: len(tuner.snapshot()["sockets"]) == 2)
         for _ in range(40):
             server.burst(400)
-        now = tuner.snapshot()
+
+        def above() -> dict[str, Any] | None:
+            server.burst(400)
+            now: dict[str, Any] = tuner.snapshot()
+            assert now["peak_size"] <= budget
+            return now if now["peak_size"] > DEFAULT * 2 else None
+
+        now = until(above, patience=60)
         assert now["budget"] == budget
         assert now["budget_bound"] == "given"
-        assert DEFAULT * 2 < now["peak_size"] <= budget
         assert sum(one["size"] for one in server.ask()) <= budget
 
 

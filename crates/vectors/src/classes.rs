@@ -1,7 +1,6 @@
 //! Classful disciplines in a recording: their classes as the commands of `tc` that made them, and the kernel's
 //! numbers.
 
-use crate::header;
 use crate::read::{self, Json, Object};
 use crate::report::Outcome;
 use crate::tbf::speed;
@@ -14,6 +13,13 @@ type Result<T> = std::result::Result<T, Outcome>;
 
 /// Disciplines with classes.
 pub const NAMES: [&str; 5] = ["prio", "drr", "ets", "htb", "hfsc"];
+
+/// The numbers of a discipline with classes, as a change states them.
+pub fn without_leaves(numbers: &Json) -> Json {
+    let mut numbers = numbers.clone();
+    _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));
+    numbers
+}
 
 /// A whole description: the discipline's own words, and what the header says of its classes.
 pub fn description(head: &Object, words: &str) -> Result<String> {
@@ -84,7 +90,7 @@ pub fn compare_class(line: usize, row: &Object, params: &Params) -> Result<()> {
     let id = read::number(line, row, "class", u16::MAX.into())? as u16;
     let recorded = read::field(line, row, "p")?;
     let found = match params {
-        Params::Ets(_) => header::without_leaves(&numbers(params).unwrap_or_default()),
+        Params::Ets(_) => without_leaves(&numbers(params).unwrap_or_default()),
         params => class_numbers(params, id).unwrap_or(Json::Null),
     };
     if *recorded != found {
@@ -125,7 +131,7 @@ fn hfsc_class(params: &hfsc::Params, id: u16) -> Option<Json> {
     let class = params.tree.class(id)?;
     let curve = |curve: Option<Curve>| {
         curve.map(|curve| {
-            let own = curve.internal();
+            let own = hfsc::Internal::new(&curve);
             // The inverse of a slope of 0 is -1.
             json!({
                 "sm1": own.sm1, "ism1": own.ism1 as i64, "dx": own.dx, "dy": own.dy,

@@ -146,13 +146,6 @@ pub fn same(line: usize, recorded: &Object, ours: &Json) -> Result<()> {
 /// Fields that recordings do not have: they say the same elsewhere.
 const ELSEWHERE: [&str; 4] = ["name", "unit", "hz", "linux"];
 
-/// The numbers of a discipline with classes, as a change states them.
-pub fn without_leaves(numbers: &Json) -> Json {
-    let mut numbers = numbers.clone();
-    _ = numbers.as_object_mut().and_then(|numbers| numbers.remove("leaf_limit"));
-    numbers
-}
-
 /// Parameters as the recordings number them.
 pub fn numbers(params: &Params) -> Json {
     if let Some(numbers) = classes::numbers(params) {

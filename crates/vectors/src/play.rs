@@ -218,7 +218,7 @@ impl Player {
             }
         } else if has_classes {
             let recorded = read::map(line, "p", read::field(line, row, "p")?)?;
-            let numbers = header::without_leaves(&numbers);
+            let numbers = classes::without_leaves(&numbers);
             header::same(line, recorded, &numbers)?;
         }
         for key in ["params", "p"].into_iter().filter(|_| !has_classes) {

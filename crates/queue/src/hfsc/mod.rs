@@ -139,7 +139,7 @@ impl<P: Packet> Hfsc<P> {
 
     /// Gives a class the curves that differ from its own.
     fn set(&mut self, place: usize, [rt, ls, ul]: [Option<Curve>; 3], starts: &Starts) {
-        let internal = |curve: Option<Curve>| curve.map(|curve| curve.internal());
+        let internal = |curve: Option<Curve>| curve.map(|curve| Internal::new(&curve));
         let class = &mut self.classes[place];
         let begin = |curve: Internal, (x, y): (u64, u64)| Running::new(curve, x, y);
         let (rt, ls, ul) = (internal(rt), internal(ls), internal(ul));

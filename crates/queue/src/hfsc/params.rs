@@ -1,6 +1,5 @@
 //! What the user sets of HFSC: `tc`'s words.
 
-use super::curve::Internal;
 use crate::classes::{ClassParams, TREE, Tree};
 use crate::device::Device;
 use crate::htb::class;
@@ -33,11 +32,6 @@ pub struct Curve {
 const CURVE: [&str; 6] = ["m1", "d", "m2", "umax", "dmax", "rate"];
 
 impl Curve {
-    /// The kernel's numbers.
-    pub fn internal(&self) -> Internal {
-        Internal::new(self)
-    }
-
     fn read(text: &str) -> Result<Self, WordError> {
         let words = tokens(text);
         let whole = |message: &str| WordError {
