@@ -33,6 +33,11 @@
 //! must be driven in the order of time: of a caller that comes late each link's own times still hold,
 //! but not who comes first on the medium.
 //!
+//! # Late host
+//! A [`host`] may serve the queue late: its wake-ups come at ticks, later, or not during a stall. This is the
+//! host that is modelled, not a caller that comes late: it acts in the link's own time. Such a link is a
+//! [`Station`] too.
+//!
 //! # Trace
 //! Instead of a rate a transmitter may have a [`Trace`] of opportunities to send. Packets then wait in the
 //! queue for the next one, also where nothing is ahead of them; their time in the queue and on the wire
@@ -53,6 +58,7 @@
 
 mod capacity;
 pub mod csma;
+pub mod host;
 mod impair;
 mod ledger;
 mod line;

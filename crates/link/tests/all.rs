@@ -3,6 +3,7 @@
 mod ack_filter;
 mod common;
 mod discipline_calls;
+mod host;
 mod impairments;
 mod medium;
 mod theory;

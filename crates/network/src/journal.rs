@@ -155,7 +155,7 @@ impl Observer<Packet> for Scribe<'_> {
 /// The first difference.
 ///
 /// # Panics
-/// If the link shares a medium, or has a transmit ring: who comes first there is not the link's alone.
+/// If the link shares a medium, or has a transmit ring or a late host: who comes first there is not the link's alone.
 pub fn replay(
     plan: &Plan,
     seed: u64,

@@ -14,7 +14,7 @@ use sojourn_units::{EPOCH, Nanos};
 pub enum Port {
     /// The usual one.
     Link(Link<Packet>),
-    /// One with a transmit ring, or on the medium with this number.
+    /// One with a transmit ring, a late host, or on the medium with this number.
     Station(Box<Station<Packet>>, Option<u32>),
 }
 
@@ -27,10 +27,14 @@ impl Port {
     /// The port of a plan's link.
     pub fn new(link: &sojourn_plan::Link, seed: u64) -> Self {
         let key = Key::new(seed, &link.name);
-        if link.medium.is_none() && link.ring == 0 {
+        let host = link.host.as_ref().filter(|host| !host.is_punctual());
+        if link.medium.is_none() && link.ring == 0 && host.is_none() {
             return Self::Link(Link::new(&link.params, key, EPOCH));
         }
-        let station = Station::new(&link.params, link.ring, key, EPOCH);
+        let mut station = Station::new(&link.params, link.ring, key, EPOCH);
+        if let Some(host) = host {
+            station = station.with_host(host);
+        }
         Self::Station(Box::new(station), link.medium.map(|medium| medium as u32))
     }
 

@@ -46,6 +46,7 @@ fn plan() -> Plan {
             to: Some(1),
             medium: None,
             ring: 0,
+            host: None,
             params: Params {
                 rate: Rate::new(10_000_000),
                 trace: None,

@@ -106,6 +106,9 @@ pub struct Link {
     /// discipline's sight.
     #[serde(default)]
     pub ring: u32,
+    /// How late the sending host serves the queue; never if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<sojourn_link::host::Params>,
     /// Rate, delay, impairments and queue.
     pub params: sojourn_link::Params,
     /// What becomes of rate, delay and impairments on the way.

@@ -18,6 +18,7 @@ fn plan() -> Plan {
         to: Some(to),
         medium: None,
         ring: 0,
+        host: None,
         params: Params {
             rate: Rate::new(10_000_000),
             trace: None,

@@ -13,6 +13,7 @@ fn plan() -> Plan {
         to: Some(to),
         medium: None,
         ring: 0,
+        host: None,
         changes: Vec::new(),
         params: sojourn_link::Params {
             rate: Rate::new(10_000_000),

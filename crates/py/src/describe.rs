@@ -96,6 +96,7 @@ pub(crate) fn describe() -> PyResult<String> {
         "app": sojourn_traffic::tables(),
         "netem": [sojourn_link::netem::TABLE],
         "medium": [sojourn_link::csma::TABLE],
+        "host": [sojourn_link::host::TABLE],
         "buffer": sojourn_buffer::tables(),
         "balancer": sojourn_balance::tables(),
         "profiles": profiles()?,

@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use crate::parse::{
         app_carriers, format_quantity, load_capture, names, nearest, netem_description,
-        netem_warnings, not_modelled, parse_app, parse_dscp, parse_medium, parse_moments,
+        netem_warnings, not_modelled, parse_app, parse_dscp, parse_host, parse_medium, parse_moments,
         parse_netem, parse_quantity, parse_queue, parse_span, parse_starts, parse_tcp,
         queue_description, queue_to_tc, queue_warnings, scaled_warmup, workloads,
     };

@@ -155,6 +155,13 @@ pub(crate) fn parse_medium(py: Python<'_>, text: &str) -> PyResult<String> {
     json(&sojourn_link::csma::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
 }
 
+/// How late a host serves a queue, as the JSON of its parameters; files are named, not read.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn parse_host(py: Python<'_>, text: &str) -> PyResult<String> {
+    json(&sojourn_link::host::Params::parse(text).map_err(|e| word_error(py, text, &e))?)
+}
+
 /// The names of a kind: levels of `consistency`, ways to choose a `coordinator`, code points (`dscp`),
 /// kinds of `request`, choices of `keys`.
 #[pyfunction]

@@ -7,8 +7,10 @@ pub mod distribution;
 pub mod normal;
 mod pauses;
 pub mod philox;
+mod span;
 pub mod stream;
 
 pub use distribution::{Distribution, Unit};
-pub use pauses::{Pause, Pauses};
+pub use pauses::{Pause, Pauses, Rhythm};
+pub use span::{Measured, Span};
 pub use stream::{Key, Stream};

@@ -34,10 +34,46 @@ impl Pause {
     }
 }
 
+/// How the pauses of one kind follow each other.
+pub trait Rhythm {
+    /// Draws when the first begins.
+    fn first(&self, draws: &mut Stream) -> Nanos;
+
+    /// Draws the time from the start of one to the start of the next.
+    fn every(&self, draws: &mut Stream) -> Nanos;
+
+    /// Draws the length of one.
+    fn length(&self, draws: &mut Stream) -> Nanos;
+}
+
+impl Pause {
+    fn drawn(&self, mean: Nanos, draws: &mut Stream) -> Nanos {
+        if self.jitter == 0.0 {
+            return mean;
+        }
+        (mean as f64 * (1.0 + self.jitter * (2.0 * draws.uniform() - 1.0))) as Nanos
+    }
+}
+
+impl Rhythm for Pause {
+    /// Somewhere in the first interval if there is jitter, so that several workers do not march in step.
+    fn first(&self, draws: &mut Stream) -> Nanos {
+        if self.jitter > 0.0 { draws.below(self.every) } else { self.every }
+    }
+
+    fn every(&self, draws: &mut Stream) -> Nanos {
+        self.drawn(self.every, draws)
+    }
+
+    fn length(&self, draws: &mut Stream) -> Nanos {
+        self.drawn(self.length, draws)
+    }
+}
+
 /// The pauses of one kind, one after the other: the one that is on, or comes next.
 #[derive(Clone, Debug)]
-pub struct Pauses {
-    pause: Pause,
+pub struct Pauses<R = Pause> {
+    rhythm: R,
     draws: Stream,
     /// When it begins.
     pub start: Nanos,
@@ -45,29 +81,20 @@ pub struct Pauses {
     pub end: Nanos,
 }
 
-impl Pauses {
-    /// The first pause. It begins somewhere in the first interval if there is jitter, so that several
-    /// workers do not march in step.
-    pub fn new(pause: Pause, mut draws: Stream) -> Self {
-        let start = if pause.jitter > 0.0 { draws.below(pause.every) } else { pause.every };
-        let mut pauses = Self { pause, draws, start, end: 0 };
-        pauses.end = pauses.start + pauses.drawn(pause.length);
-        pauses
-    }
-
-    fn drawn(&mut self, mean: Nanos) -> Nanos {
-        let jitter = self.pause.jitter;
-        if jitter == 0.0 {
-            return mean;
-        }
-        (mean as f64 * (1.0 + jitter * (2.0 * self.draws.uniform() - 1.0))) as Nanos
+impl<R: Rhythm> Pauses<R> {
+    /// The first pause.
+    pub fn new(rhythm: R, mut draws: Stream) -> Self {
+        let start = rhythm.first(&mut draws);
+        let end = start + rhythm.length(&mut draws);
+        Self { rhythm, draws, start, end }
     }
 
     /// Goes on to the first pause that is not over at `now`.
     pub fn advance(&mut self, now: Nanos) {
         while self.end <= now {
-            self.start = (self.start + self.drawn(self.pause.every)).max(self.end);
-            self.end = self.start + self.drawn(self.pause.length);
+            let next = self.start + self.rhythm.every(&mut self.draws);
+            self.start = next.max(self.end);
+            self.end = self.start + self.rhythm.length(&mut self.draws);
         }
     }
 

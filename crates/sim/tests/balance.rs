@@ -37,6 +37,7 @@ impl Star {
                     to: Some(to),
                     medium: None,
                     ring: 0,
+                    host: None,
                     params,
                     changes: Vec::new(),
                 });

@@ -86,6 +86,7 @@ fn a_station_forwards_to_other_links() {
             to: Some(to),
             medium: None,
             ring: 0,
+            host: None,
             changes: Vec::new(),
             params: line(10_000_000, 5 * MS, "pfifo limit 100p"),
         });

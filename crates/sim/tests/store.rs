@@ -24,7 +24,7 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
             }
             let name = format!("{from}-{to}");
             let changes = Vec::new();
-            links.push(Link { name, from, to: Some(to), medium: None, ring: 0, params, changes });
+            links.push(Link { name, from, to: Some(to), medium: None, ring: 0, host: None, params, changes });
         }
     };
     for a in 0..nodes {
@@ -279,6 +279,7 @@ fn a_thousand_nodes_work() {
             to: Some(to),
             medium: None,
             ring: 0,
+            host: None,
             params: line(1_000_000_000, 5 * MS, "pfifo limit 1000p"),
             changes: Vec::new(),
         })

@@ -39,5 +39,7 @@ CAPTURE_BYTES = 256 * 1024**2
 TRACE_BYTES = 16 * 1024**2
 OPPORTUNITIES = 1_000_000
 """Of one trace, as the engine's."""
+MEASURED_BYTES = 16 * 1024**2
+"""Of a file of measured lateness."""
 PROBLEMS = 200
 """More are not told: nobody reads them."""

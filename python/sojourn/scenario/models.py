@@ -16,6 +16,7 @@ from sojourn.scenario.words import (
     Dscp,
     Folder,
     Interface,
+    Lateness,
     LinkName,
     Moment,
     Name,
@@ -125,6 +126,13 @@ class LinkKeys(Part):
         description=(
             "Packets that the sending device takes from the queue ahead of their transmission, "
             "into its transmit ring: the discipline does not see them any more; 0 by default."
+        ),
+    )
+    host: Lateness | None = Field(
+        None,
+        description=(
+            "How late the sending host serves its queue: the grain of its timers, late wake-ups, "
+            "stalls (`sojourn explain host`). Never late by default."
         ),
     )
 

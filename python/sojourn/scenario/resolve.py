@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from sojourn import _core
-from sojourn.scenario import limits, trace
+from sojourn.scenario import lateness, limits, trace
 from sojourn.scenario.balancers import balancer_place, balancers_of
 from sojourn.scenario.context import Context, Json
 from sojourn.scenario.errors import ScenarioError
@@ -69,6 +69,7 @@ class _Resolver(Context):
             "to": None if link.target is None else self.node_index[link.target],
             "medium": None if link.medium is None else self.medium_index[link.medium],
             "ring": numbers.pop("ring"),
+            **({"host": self.host(link)} if link.host.strip() else {}),
             "params": {
                 **capacity,
                 **numbers,
@@ -95,6 +96,21 @@ class _Resolver(Context):
                 self.parsed[key] = {"opportunities": [1], "bytes": trace.BYTES}
         capacity = {"rate": None, "trace": self.parsed[key]}
         return capacity, trace.mean_rate(capacity)
+
+    def host(self, link: OneWay) -> Json:
+        """How late a link's host is, with what its files say."""
+        key = (lateness.WORD, link.host)
+        if key not in self.parsed:
+            told = self.words(link.host_at, _core.parse_host, link.host)
+            try:
+                self.parsed[key] = lateness.loaded(told, self.source.read)
+            except lateness.LatenessProblem as problem:
+                start, end = lateness.place(link.host)
+                found = link.host[start:end]
+                self.complain(link.host_at, str(problem), start=start, end=end, found=found)
+                self.parsed[key] = json.loads(_core.parse_host(""))
+        host: Json = self.parsed[key]
+        return host
 
     def change(self, turn: Turn) -> Json:
         first, every = _core.parse_moments(turn.at)

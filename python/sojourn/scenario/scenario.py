@@ -24,6 +24,7 @@ from sojourn.scenario import (
     question,
     schema,
     source,
+    lateness,
     trace,
 )
 from sojourn.scenario.deploy import Deployment, deploy
@@ -165,7 +166,7 @@ class Scenario:
         data: dict[str, Any] = json.loads(json.dumps(self.__dict__["_data"]))
         for flow in data.get("flows", []):
             flow["app"] = capture.renamed(flow["app"], rename)
-        _rename_in_rates([data.get("links"), data.get("topology")], rename)
+        _rename_in_links([data.get("links"), data.get("topology")], rename)
         own.rename(data, rename)
         return data
 
@@ -316,13 +317,15 @@ class Scenario:
         return schema.json_schema()
 
 
-def _rename_in_rates(data: Any, rename: Callable[[str], str]) -> None:
-    """Gives traces that rates name other names, in tables of links."""
+def _rename_in_links(data: Any, rename: Callable[[str], str]) -> None:
+    """Gives traces and measured lateness that links name other names, in tables of links."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         if isinstance(value, str) and (key == "rate" or isinstance(key, int)):
             data[key] = trace.renamed(value, rename)
+        elif isinstance(value, str) and key == "host":
+            data[key] = lateness.renamed(value, rename)
         elif isinstance(value, dict | list):
-            _rename_in_rates(value, rename)
+            _rename_in_links(value, rename)
 
 
 def _rates_in_bytes(data: Any, path: Path) -> Iterator[str]:

@@ -25,7 +25,8 @@ FORWARD, REVERSE = "forward", "reverse"
 LAN = "lan"
 """The medium that the hosts of a `lan` share."""
 
-NUMBERS = [key for key in LinkKeys.model_fields if key not in ("rate", "netem", "queue", "cells")]
+TEXTS = ("rate", "netem", "queue", "cells", "host")
+NUMBERS = [key for key in LinkKeys.model_fields if key not in TEXTS]
 """The keys of links that are numbers."""
 
 NO_CELLS = "none"
@@ -61,10 +62,13 @@ class OneWay:
     numbers: dict[str, int]
     """Keys that the engine takes as they are, such as `overhead` and `ring`."""
     cells: str
+    host: str
+    """How late its host is; empty if it never is."""
     rate_at: Path
     """Path of the key that gives the rate; likewise the others."""
     netem_at: Path
     queue_at: Path
+    host_at: Path
     explicit_queue: bool
     medium: str | None = None
     """The medium that it shares."""
@@ -87,6 +91,8 @@ class OneWay:
                 return self.netem_at
             case ("ring",):
                 return (*self.place, "ring")
+            case ("host", *_):
+                return self.host_at
             case _:
                 return self.place
 
@@ -138,6 +144,7 @@ def _one_way(
     rate, rate_at = _given("rate", way, layers, index)
     netem, netem_at = _given("netem", way, layers, index)
     queue, queue_at = _given("queue", way, layers, index)
+    host, host_at = _given("host", way, layers, index)
     return OneWay(
         name,
         *ends,
@@ -146,9 +153,11 @@ def _one_way(
         queue or DEFAULT_QUEUE,
         {key: _given(key, way, layers, index)[0] or 0 for key in NUMBERS},
         _given("cells", way, layers, index)[0] or NO_CELLS,
+        host or "",
         rate_at,
         netem_at,
         queue_at,
+        host_at,
         queue is not None,
         medium,
         *_turns(way, layers),

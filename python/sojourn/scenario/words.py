@@ -194,6 +194,18 @@ Access = Annotated[
     _schema("How a shared medium is shared.", "csma", "csma slot 51200ns retries 16"),
 ]
 
+Lateness = Annotated[
+    str,
+    _checked("a host's lateness", "late exp(200us)", _core.parse_host),
+    _schema(
+        "How late the sending host serves its queue, in the words of `sojourn explain host`.",
+        "grain 1ms",
+        "late exp(200us)",
+        "late measured(cyclictest.txt)",
+        "stall exp(1ms) every exp(20ms)",
+    ),
+]
+
 
 def _or_own(parse: Callable[[str], object]) -> Callable[[str], object]:
     """A parser that leaves policies of the user's own to the resolver, who knows their files."""

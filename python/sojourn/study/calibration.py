@@ -121,6 +121,8 @@ def shape(plan: Json) -> Json:
 def _steady(link: Json) -> None:
     if link["changes"] or link["ring"] or link["medium"] is not None:
         raise Unlike("no cell has a link that changes, or a device's ring")
+    if "host" in link:
+        raise Unlike("no cell has a late host")
     if "cells" in link["params"]:
         raise Unlike("no cell has a line that cuts packets into cells")
 

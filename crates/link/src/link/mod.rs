@@ -594,12 +594,13 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
     /// If a packet or a byte was lost or made on the way: if the ledger differs from the backlog, the queue
     /// or the line.
     pub fn assert_conserved(&self) {
-        self.assert_conserved_with(Count::default());
+        self.assert_conserved_with(Count::default(), Count::default());
     }
 
-    /// As [`Link::assert_conserved`], where the device holds some packets in its ring.
-    fn assert_conserved_with(&self, ring: Count) {
-        let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() };
+    /// As [`Link::assert_conserved`], where the device holds some packets in its transmit `ring`, and some
+    /// that have come in its receive ring `rx`.
+    fn assert_conserved_with(&self, ring: Count, rx: Count) {
+        let queue = Count { packets: self.queue.packets() as u64, bytes: self.queue.bytes() } + rx;
         assert_eq!(queue, self.backlog.into(), "in the queue, by itself and by the link");
         assert_eq!(queue, self.ledger.queued(), "in the queue, by itself and by the ledger");
         let mut line = ring;

@@ -1,18 +1,19 @@
-//! A link whose transmitter has a ring before it, or shares its medium with others.
+//! A link whose transmitter has a ring before it, shares its medium with others, or whose host is late.
 
 use super::{Link, remainder};
 use crate::csma::{Backoff, Medium};
+use crate::host::{self, Host};
 use crate::observer::{Corrupt, Event, Observer};
 use crate::params::Params;
 use sojourn_measure::Count;
 use sojourn_queue::OtherDiscipline;
-use sojourn_queue::{Dequeue, Discipline, Packet, Queue, Return};
+use sojourn_queue::{Dequeue, Discipline, DropReason, Packet, Queue, Return};
 use sojourn_random::Key;
 use sojourn_units::{NEVER, Nanos};
 use std::collections::VecDeque;
 
-/// One direction of a link with a transmit ring, on a shared medium, or both; see the [crate] for its
-/// rules. Each call takes the medium, always the same; `None` is one of its own.
+/// One direction of a link with a transmit ring, on a shared medium, with a late host, or several of these;
+/// see the [crate] for its rules. Each call takes the medium, always the same; `None` is one of its own.
 ///
 /// Observers are `dyn`: that keeps this code apart from [`Link`]'s, which pays for none of it.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Station<P, Q = Queue<P>> {
     room: usize,
     /// When the queue, which shapes, lets the next packet into the ring.
     refill: Nanos,
+    /// If it is late.
+    host: Option<Box<Host<P>>>,
     backoff: Backoff,
     /// Until when the frame sent last occupies the medium.
     until: Nanos,
@@ -40,10 +43,18 @@ impl<P: Packet + Clone + Corrupt> Station<P> {
             ring: VecDeque::new(),
             room: ring as usize,
             refill: NEVER,
+            host: None,
             backoff: Backoff::new(key),
             until: 0,
             transmission: (0, (0, 0)),
         }
+    }
+
+    /// The station with a host that serves its queue so late.
+    #[must_use]
+    pub fn with_host(mut self, params: &host::Params) -> Self {
+        self.host = Host::new(params, self.link.key).map(Box::new);
+        self
     }
 
     /// As [`Link::change`].
@@ -77,11 +88,76 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     ) -> Return {
         self.run(now, medium.as_deref_mut(), observer);
         self.link.arrive(now, &packet, observer);
+        if self.is_stalled(now) {
+            return self.hold(now, packet, observer);
+        }
+        self.enqueue(now, packet, medium, observer)
+    }
+
+    fn enqueue(
+        &mut self,
+        at: Nanos,
+        packet: P,
+        medium: Option<&mut Medium>,
+        observer: &mut dyn Observer<P>,
+    ) -> Return {
         let verdict = self
             .link
-            .tap(now, observer, |queue, draws, tap| queue.enqueue(now, packet, draws, tap));
-        self.stir(now, medium, observer);
+            .tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
+        self.stir(at, medium, observer);
         verdict
+    }
+
+    /// Whether the host stalls.
+    fn is_stalled(&mut self, at: Nanos) -> bool {
+        self.host.as_mut().is_some_and(|host| host.is_stalled(at))
+    }
+
+    /// A packet comes during a stall: it waits in the receive ring.
+    fn hold(&mut self, at: Nanos, packet: P, observer: &mut dyn Observer<P>) -> Return {
+        let refused = self.host.as_mut().and_then(|host| host.keep(packet).err());
+        if let Some(packet) = refused {
+            self.link.backlog.remove(packet.len());
+            let event = Event::Dropped { reason: DropReason::Overflow, queued: false };
+            self.link.ledger.record(at, &packet, event, observer);
+        }
+        Return::Success
+    }
+
+    /// A stall is over: the host takes what has come, and looks at its queue.
+    fn go_on(
+        &mut self,
+        at: Nanos,
+        mut medium: Option<&mut Medium>,
+        observer: &mut dyn Observer<P>,
+    ) {
+        if let Some(host) = &mut self.host {
+            host.resumed();
+        }
+        if self.is_stalled(at) {
+            return;
+        }
+        while let Some(packet) = self.host.as_mut().and_then(|host| host.take()) {
+            self.enqueue(at, packet, medium.as_deref_mut(), observer);
+        }
+        self.stir(at, medium, observer);
+    }
+
+    /// When the host goes on after a stall, if something waits for that.
+    fn resume(&self) -> Nanos {
+        self.host.as_ref().map_or(NEVER, |host| host.resume())
+    }
+
+    /// When the host asks its queue again, which asked for `time`.
+    fn wake(&mut self, time: Nanos, at: Nanos) -> Nanos {
+        let fires = self.host.as_mut().map_or(time, |host| host.fires(time));
+        fires.max(at + 1)
+    }
+
+    fn in_rx(&self) -> Count {
+        let mut rx = Count::default();
+        self.host.iter().flat_map(|host| host.waiting()).for_each(|packet| rx.count(packet.len()));
+        rx
     }
 
     /// As [`Link::advance`].
@@ -118,7 +194,7 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     pub fn next_event(&self) -> Option<Nanos> {
         let queued = self.link.backlog.packets > 0;
         let due = if queued || !self.ring.is_empty() { self.link.due } else { NEVER };
-        let refill = if queued { self.refill } else { NEVER };
+        let refill = if queued { self.refill.min(self.resume()) } else { NEVER };
         let next = due.min(refill).min(self.link.line.head());
         (next != NEVER).then_some(next)
     }
@@ -126,7 +202,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     fn run(&mut self, now: Nanos, mut medium: Option<&mut Medium>, observer: &mut dyn Observer<P>) {
         self.link.set_clock(now);
         loop {
-            let acts = self.link.due.min(self.refill);
+            let resume = self.resume();
+            let acts = self.link.due.min(self.refill).min(resume);
             let at = self.link.line.head().min(acts);
             if at > now {
                 break;
@@ -137,7 +214,10 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
             }
             self.link.run_timers(at);
             if self.link.due <= at {
-                self.attempt(at, medium.as_deref_mut(), observer);
+                let asks = self.asks_after_transmission(at);
+                self.attempt(at, asks, medium.as_deref_mut(), observer);
+            } else if resume <= at {
+                self.go_on(at, medium.as_deref_mut(), observer);
             } else {
                 self.stir(at, medium.as_deref_mut(), observer);
             }
@@ -145,12 +225,18 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         self.link.run_timers(now);
     }
 
+    /// Whether the end of a transmission makes the host look at its queue. It does if the device had no room;
+    /// a shaper that waits for a late wake-up goes on waiting.
+    fn asks_after_transmission(&self, at: Nanos) -> bool {
+        self.host.is_none() || self.refill == NEVER || self.refill <= at
+    }
+
     /// Something may have come that the device can take.
     fn stir(&mut self, at: Nanos, medium: Option<&mut Medium>, observer: &mut dyn Observer<P>) {
         if self.link.transmitting || self.backoff.is_waiting() {
             self.fill(at, observer);
         } else {
-            self.attempt(at, medium, observer);
+            self.attempt(at, true, medium, observer);
         }
     }
 
@@ -159,7 +245,10 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         let next = self.link.tap(at, observer, |queue, draws, tap| queue.dequeue(at, draws, tap));
         match &next {
             Dequeue::Packet(packet) => self.link.depart(at, packet, observer),
-            Dequeue::Empty => debug_assert_eq!(self.link.backlog.packets, 0, "it is not empty"),
+            Dequeue::Empty => {
+                let waiting = self.in_rx().packets;
+                debug_assert_eq!(u64::from(self.link.backlog.packets), waiting, "it is not empty");
+            }
             Dequeue::NotBefore(time) => debug_assert!(*time > at, "it asks to wait until {time}"),
         }
         next
@@ -168,12 +257,15 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     /// Takes packets into the ring while there is room.
     fn fill(&mut self, at: Nanos, observer: &mut dyn Observer<P>) {
         self.refill = NEVER;
+        if self.is_stalled(at) {
+            return;
+        }
         while self.ring.len() < self.room {
             match self.dequeue(at, observer) {
                 Dequeue::Packet(packet) => self.ring.push_back(packet),
                 Dequeue::Empty => break,
                 Dequeue::NotBefore(time) => {
-                    self.refill = time.max(at + 1);
+                    self.refill = self.wake(time, at);
                     break;
                 }
             }
@@ -186,27 +278,34 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         if self.room > 0 {
             return self.ring.pop_front();
         }
+        if self.is_stalled(at) {
+            return None;
+        }
         match self.dequeue(at, observer) {
             Dequeue::Packet(packet) => Some(packet),
             Dequeue::Empty => None,
             Dequeue::NotBefore(time) => {
-                self.link.due = time.max(at + 1);
+                self.link.due = self.wake(time, at);
                 None
             }
         }
     }
 
-    /// The transmitter is free: it sends the next packet, if there is one and the medium is free too.
+    /// The transmitter is free: it sends the next packet, if there is one and the medium is free too. The
+    /// queue is asked for more if the host `asks`.
     fn attempt(
         &mut self,
         at: Nanos,
+        asks: bool,
         mut medium: Option<&mut Medium>,
         observer: &mut dyn Observer<P>,
     ) {
         self.link.transmitting = false;
         self.link.due = NEVER;
         loop {
-            self.fill(at, observer);
+            if asks {
+                self.fill(at, observer);
+            }
             let waits = !self.ring.is_empty() || self.room == 0 && self.link.backlog.packets > 0;
             if waits
                 && let Some(medium) = medium.as_deref_mut()
@@ -224,7 +323,9 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
             self.backoff.reset();
             if let Some(packet) = self.next_packet(at, observer) {
                 self.begin(at, packet, medium, observer);
-                self.fill(at, observer);
+                if asks {
+                    self.fill(at, observer);
+                }
             }
             return;
         }
@@ -288,6 +389,6 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
     /// # Panics
     /// As [`Link::assert_conserved`].
     pub fn assert_conserved(&self) {
-        self.link.assert_conserved_with(self.in_ring());
+        self.link.assert_conserved_with(self.in_ring(), self.in_rx());
     }
 }

@@ -37,6 +37,7 @@ impl Plan {
             check_wire(problems, || at!["links", i, "params"], *delay, impairments);
             check_changes(problems, i, link);
             check_trace(problems, i, link);
+            check_host(problems, i, link);
         }
         let changes = self.links.iter().map(|link| link.changes.len() as u64).sum();
         problems.at_most(at!["links"], "changes", changes, limits::CHANGES as u64);
@@ -90,8 +91,19 @@ fn check_trace(problems: &mut Problems, i: usize, link: &Link) {
     if link.params.rate.is_some() {
         problems.add(at(), "a link has a rate or follows a trace, not both");
     }
-    if link.medium.is_some() || link.ring > 0 {
-        problems.add(at(), "a link with a transmit ring or on a shared medium follows no trace");
+    if link.medium.is_some() || link.ring > 0 || link.host.is_some() {
+        let message = "a link with a transmit ring, a late host or on a shared medium follows no trace";
+        problems.add(at(), message);
+    }
+}
+
+fn check_host(problems: &mut Problems, i: usize, link: &Link) {
+    let Some(host) = &link.host else { return };
+    if let Err((key, why)) = host.check() {
+        problems.add(at!["links", i, "host", key], why);
+    }
+    if link.medium.is_some() {
+        problems.add(at!["links", i, "host"], "the hosts of a shared medium are never late");
     }
 }
 

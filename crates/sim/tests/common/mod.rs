@@ -78,6 +78,7 @@ impl Dumbbell {
                 to: Some(to),
                 medium: None,
                 ring: 0,
+                host: None,
                 params,
                 changes: Vec::new(),
             });
@@ -135,6 +136,7 @@ pub fn lan(clients: usize, servers: usize, delay: u64, text: &str) -> Plan {
             to: None,
             medium: Some(0),
             ring: 0,
+            host: None,
             changes: Vec::new(),
             params: line(2_000_000_000, delay, text),
         })

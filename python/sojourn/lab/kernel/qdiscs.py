@@ -128,6 +128,7 @@ def _beyond(link: Mapping[str, Any]) -> list[str]:
     found = {
         "a shared medium": link["medium"] is not None or link["to"] is None,
         "ring": link["ring"] > 0,
+        "a late host": "host" in link,
         "cells": "cells" in link["params"],
         "a trace": "trace" in link["params"],
         "changes on the way": bool(link.get("changes")),

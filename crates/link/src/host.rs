@@ -1,0 +1,231 @@
+//! A host that serves its queue late: timers with a grain, late wake-ups, stalls.
+//!
+//! A shaper asks its host for a wake-up when it may send again. A real host has timers with a grain, is
+//! woken late because its processor is busy, and stalls: for a while it does nothing at all. Tokens go on
+//! gathering meanwhile, up to the depth of the bucket; what they would have carried beyond it is lost.
+//!
+//! A wake-up that is asked for at a time fires at the next tick after it, and then later by a span that is
+//! drawn once for each time that is asked for. Packets that arrive meanwhile make the host look at its queue
+//! too, as `qdisc_run` does after each `enqueue`.
+//!
+//! During a stall the host neither queues nor sends. Packets that come wait in the device's receive ring,
+//! and are lost if that is full. The device goes on to send what is in its transmit ring. Afterwards the host
+//! takes what has come, packet by packet.
+//!
+//! # Invariants
+//! A wake-up never fires early, and no error adds up: each is late after the time that was asked for. A host
+//! that is never late draws nothing.
+
+use serde::{Deserialize, Serialize};
+use sojourn_random::{Key, Pauses, Rhythm, Span, Stream};
+use sojourn_units::declare::{Param, Parameters, integer, time};
+use sojourn_units::words::{self, Given, Kind, Table, Value, WordError};
+use sojourn_units::{EPOCH, MICROSECOND, NEVER, Nanos, SECOND, params};
+use std::collections::VecDeque;
+
+/// The words of `host`.
+pub const TABLE: Table = Table {
+    name: "host",
+    summary: "how late a host serves the queue of a link that it sends on",
+    source: "Linux: hrtimers and ticks, softirq, rings of devices",
+    words: Params::WORDS,
+};
+
+params! {
+    /// How late a host serves its queue; by default it is never late.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// Grain of its timers: a wake-up comes at the next multiple of this. 0 stands for high-resolution
+        /// timers; without them Linux has 1/HZ: 10ms, 4ms or 1ms.
+        grain: Nanos = time("0").check(|grain| match grain {
+            0..=SECOND => Ok(()),
+            _ => Err("must be at most 1s"),
+        }),
+        /// A wake-up comes so much later: a time, a distribution such as exp(200us), or measured(FILE).
+        late: Span = span("0"),
+        /// Length of a stall, during which the host does nothing: a time, a distribution, or measured(FILE).
+        /// Needs `every`.
+        stall: Span = span("0"),
+        /// From the start of a stall to the start of the next.
+        every: Option<Span> = optional_span(),
+        /// Packets that its receive ring holds during a stall; those beyond are dropped.
+        rx: u32 = integer(1, 1_000_000, "1000"),
+    }
+}
+
+/// A span of time, drawn from a distribution or measured.
+const fn span(default: &'static str) -> Param<Span> {
+    let from = |value: &Value| Span::parse(value.text());
+    Param::nested(Kind::Name, default, from, |span| span.format().map(Value::Text))
+}
+
+/// A span of time, or none, which is the default.
+const fn optional_span() -> Param<Option<Span>> {
+    let from = |value: &Value| Span::parse(value.text()).map(Some);
+    let to = |span: &Option<Span>| span.as_ref().and_then(Span::format).map(Value::Text);
+    Param::nested(Kind::Name, "", from, to).initially(|()| None)
+}
+
+impl Params {
+    /// Reads words such as `grain 1ms late exp(200us)`. Files are not read.
+    ///
+    /// # Errors
+    /// Where and why they cannot be read.
+    pub fn parse(text: &str) -> Result<Self, WordError> {
+        let given = words::read(&TABLE, &words::tokens(text), text.len())?;
+        let mut params = Self::default();
+        params.set(&given)?;
+        params.settle(&given)?;
+        Ok(params)
+    }
+
+    /// Whether stalls have a length and a distance.
+    fn settle(&self, given: &Given) -> Result<(), WordError> {
+        match (self.stall.is_zero(), &self.every) {
+            (false, None) => Err(given.error("stall", "`stall` needs `every`, such as exp(10ms)")),
+            (true, Some(_)) => Err(given.error("every", "`every` needs `stall`, such as exp(1ms)")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the host is never late.
+    pub fn is_punctual(&self) -> bool {
+        self.grain == 0 && self.late.is_zero() && self.every.is_none()
+    }
+
+    /// Says what is wrong with parameters that do not come from a text, if anything is: the key, and why.
+    ///
+    /// # Errors
+    /// Spans that cannot be drawn; stalls that leave no time to work.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.grain > SECOND {
+            return Err(("grain", "must be at most 1s".to_owned()));
+        }
+        if !(1..=1_000_000).contains(&self.rx) {
+            return Err(("rx", "must be from 1 to 1000000 packets".to_owned()));
+        }
+        self.late.check().map_err(|why| ("late", why))?;
+        self.stall.check().map_err(|why| ("stall", why))?;
+        let Some(every) = &self.every else {
+            let lacks = !self.stall.is_zero();
+            return if lacks { Err(("stall", "needs `every`".to_owned())) } else { Ok(()) };
+        };
+        every.check().map_err(|why| ("every", why))?;
+        if every.mean() < MICROSECOND as f64 {
+            return Err(("every", "must be at least 1us in the mean".to_owned()));
+        }
+        if self.stall.mean() >= every.mean() {
+            return Err(("stall", "must be shorter than `every` in the mean".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// How stalls follow each other.
+#[derive(Clone, Debug)]
+struct Stalls {
+    length: Span,
+    every: Span,
+}
+
+impl Rhythm for Stalls {
+    fn first(&self, draws: &mut Stream) -> Nanos {
+        EPOCH + self.every(draws)
+    }
+
+    fn every(&self, draws: &mut Stream) -> Nanos {
+        self.every.sample(draws).max(1)
+    }
+
+    fn length(&self, draws: &mut Stream) -> Nanos {
+        self.length.sample(draws)
+    }
+}
+
+/// A late host at work.
+#[derive(Clone, Debug)]
+pub struct Host<P> {
+    grain: Nanos,
+    late: Span,
+    draws: Stream,
+    stalls: Option<Pauses<Stalls>>,
+    /// The wake-up asked for last, and when it fires.
+    armed: (Nanos, Nanos),
+    /// The receive ring: packets that came during a stall.
+    rx: VecDeque<P>,
+    room: usize,
+    /// When the host goes on, if something waits for the end of a stall.
+    resume: Nanos,
+}
+
+impl<P> Host<P> {
+    /// A host for the link with this `key`; `None` if it is never late.
+    pub fn new(params: &Params, key: Key) -> Option<Self> {
+        let stalls = params.every.as_ref().map(|every| {
+            let stalls = Stalls { length: params.stall.clone(), every: every.clone() };
+            Pauses::new(stalls, key.stream("stalls"))
+        });
+        (!params.is_punctual()).then(|| Self {
+            grain: params.grain,
+            late: params.late.clone(),
+            draws: key.stream("late"),
+            stalls,
+            armed: (NEVER, NEVER),
+            rx: VecDeque::new(),
+            room: params.rx as usize,
+            resume: NEVER,
+        })
+    }
+
+    /// When the wake-up that a queue asks for at `asked` fires. A queue that asks for the same again keeps
+    /// its timer.
+    pub(crate) fn fires(&mut self, asked: Nanos) -> Nanos {
+        if self.armed.0 != asked {
+            let tick = match self.grain {
+                0 => asked,
+                grain => EPOCH + (asked - EPOCH).next_multiple_of(grain),
+            };
+            self.armed = (asked, tick + self.late.sample(&mut self.draws));
+        }
+        self.armed.1
+    }
+
+    /// Whether it stalls at `now`. If so, it goes on at the stall's end.
+    pub(crate) fn is_stalled(&mut self, now: Nanos) -> bool {
+        let end = self.stalls.as_mut().and_then(|stalls| stalls.ends(now));
+        if let Some(end) = end {
+            self.resume = end;
+        }
+        end.is_some()
+    }
+
+    /// When it goes on, if something waits for that.
+    pub(crate) fn resume(&self) -> Nanos {
+        self.resume
+    }
+
+    /// It goes on.
+    pub(crate) fn resumed(&mut self) {
+        self.resume = NEVER;
+    }
+
+    /// Keeps a packet that came during a stall, or gives it back.
+    pub(crate) fn keep(&mut self, packet: P) -> Result<(), P> {
+        if self.rx.len() == self.room {
+            return Err(packet);
+        }
+        self.rx.push_back(packet);
+        Ok(())
+    }
+
+    /// The next packet of the receive ring.
+    pub(crate) fn take(&mut self) -> Option<P> {
+        self.rx.pop_front()
+    }
+
+    /// Packets in the receive ring.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &P> {
+        self.rx.iter()
+    }
+}

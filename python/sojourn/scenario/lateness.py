@@ -1,0 +1,90 @@
+"""Lateness of hosts that was measured: `measured(FILE)`, as `cyclictest` writes histograms.
+
+A line of the file is a time in whole microseconds, and how often it was found: once where no number
+follows, their sum where several do, one for each processor. Lines that begin with `#` are comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from sojourn.scenario import files, limits
+
+Json = dict[str, Any]
+
+WORD = "host"
+SPANS = ("late", "stall", "every")
+"""Words whose values may be a file's."""
+LONGEST_US = 60_000_000
+MOST = 100_000
+"""Different times of one file, as the engine's."""
+LARGEST_COUNT = 10**12
+
+_FILE = re.compile(r'(?P<quote>"?)measured\((?P<file>[^()"]+)\)(?P=quote)')
+_NUMBER = re.compile(rb"[0-9]{1,13}")
+
+
+class LatenessProblem(Exception):
+    """Why a file of measured lateness cannot be used."""
+
+
+def loaded(told: Json, read: files.Read) -> Json:
+    """The host in the engine's form, its files read; raises `LatenessProblem`."""
+    return {key: _span(value, read) if key in SPANS else value for key, value in told.items()}
+
+
+def _span(value: Any, read: files.Read) -> Any:
+    if not isinstance(value, dict) or "file" not in value:
+        return value
+    name = value["file"]
+    try:
+        return {"measured": _counts(read(name, limits.MEASURED_BYTES))}
+    except OSError as error:
+        raise LatenessProblem(f"`{name}` cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise LatenessProblem(f"`{name}`: {error}") from None
+
+
+def place(text: str) -> tuple[int, int]:
+    """Where in the text of a host the first file's name stands."""
+    match = _FILE.search(text)
+    return match.span("file") if match else (0, len(text))
+
+
+def renamed(text: str, rename: Callable[[str], str]) -> str:
+    """The text of a host with other names for its files."""
+
+    def other(match: re.Match[str]) -> str:
+        span = f"measured({rename(match['file'])})"
+        return f'"{span}"' if re.search(r"\s", span) else span
+
+    return _FILE.sub(other, text)
+
+
+def _counts(data: bytes) -> list[list[int]]:
+    """Times in ns, in their order, and how often each was found."""
+    found: Counter[int] = Counter()
+    for number, line in enumerate(data.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith(b"#"):
+            continue
+        if not all(_NUMBER.fullmatch(word) for word in words):
+            text = line[:40].decode("utf-8", "replace")
+            raise ValueError(
+                f"line {number}: needs a time in whole microseconds, and counts; found `{text}`"
+            )
+        time, *counts = map(int, words)
+        if time > LONGEST_US:
+            raise ValueError(f"line {number}: {time} us is longer than a minute")
+        found[time * 1000] += sum(counts) if counts else 1
+        if found[time * 1000] > LARGEST_COUNT:
+            raise ValueError(f"line {number}: more than {LARGEST_COUNT} times {time} us")
+    kept = sorted((time, count) for time, count in found.items() if count)
+    if not kept:
+        raise ValueError("needs at least one time that was found")
+    if len(kept) > MOST:
+        raise ValueError(f"more than {MOST} different times")
+    return [list(pair) for pair in kept]
