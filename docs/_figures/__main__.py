@@ -1,9 +1,9 @@
 """Draws the reference's figures, one a component, from simulations: `make figures`.
 
-    python docs/_figures [hero | SECTION[-NAME] ...]
+    python docs/_figures [hero | burst | SECTION[-NAME] ...]
 
 Writes `docs/images/drawn/SECTION-NAME.png`, and what each shows into `captions.json` beside them;
-and `docs/images/hero.svg`, the first figure, with `hero-dark.svg` for dark pages.
+and `docs/images/hero.svg`, the first figure, with `hero-dark.svg` for dark pages; and `docs/images/burst.png` of the guide to bursts.
 Takes about a minute. Look at the figures that changed.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import balancers
 import buffers
+import burst
 import hero
 import queues
 import small
@@ -51,6 +52,9 @@ def main(wanted: list[str]) -> None:
     if not wanted or "hero" in wanted:
         hero.write(OUT.parent)
         print("hero")
+    if not wanted or "burst" in wanted:
+        _save(burst.draw(), OUT.parent / "burst.png")
+        print("burst")
     for section, module in SECTIONS.items():
         for name in module.NAMES:
             key = f"{section}-{name}"

@@ -76,9 +76,10 @@ fn a_host_that_is_never_late_changes_nothing() {
 fn a_bucket_must_hold_what_a_tick_brings() {
     // 112500 bytes a millisecond.
     for ring in [0, 256] {
-        near(goodput(&tbf(115_000), ring, "grain 1ms"), RATE as f64, 0.001);
+        // To within the tick at which the backlog ends.
+        near(goodput(&tbf(115_000), ring, "grain 1ms"), RATE as f64, 0.004);
     }
-    near(goodput(&htb(115_000), 256, "grain 1ms"), RATE as f64, 0.001);
+    near(goodput(&htb(115_000), 256, "grain 1ms"), RATE as f64, 0.004);
     let per_tick = (30_000 / LENGTH * LENGTH) as f64 / 112_500.0;
     near(goodput(&tbf(30_000), 256, "grain 1ms"), RATE as f64 * per_tick, 0.02);
     // Without a ring the end of each transmission asks for more.
@@ -111,6 +112,24 @@ fn htb_goes_below_zero_once_a_wakeup() {
         let sent = ((tokens / f64::from(LENGTH)).floor() + 1.0) * f64::from(LENGTH);
         let expected = (sent / (sent - tokens + late)).min(1.0) * RATE as f64;
         near(goodput(&htb(burst as u64), 256, "late 200us"), expected, 0.01);
+    }
+}
+
+/// Linux 7.3 with HZ 100 and `highres=off`, in virtual time: a veth device whose sender's socket is always
+/// full, measured over a second. Kbit/s of frames at 900 Mbit/s by `burst`: `tbf` 3634 (5000 bytes) and 89629
+/// (112500), `htb` 4845 and 90840, which are 3, 74, 4 and 75 packets a tick.
+#[test]
+fn a_tick_brings_as_many_packets_as_in_linux() {
+    for (queue, burst, packets) in
+        [(tbf as fn(u64) -> String, 5000, 3), (tbf, 112_500, 74), (htb, 5000, 4), (htb, 112_500, 75)]
+    {
+        let departures = backlog(&mut late(&queue(burst), 1000, "grain 10ms"), 1000);
+        let ticks = departures.chunk_by(|a, b| a == b).skip(1);
+        let full: Vec<_> = ticks.filter(|tick| tick[0] < departures[departures.len() - 1]).collect();
+        assert!(full.len() > 10, "{}", full.len());
+        for tick in full {
+            assert_eq!((tick.len(), tick[0] % (10 * MILLISECOND)), (packets, 0), "{burst}");
+        }
     }
 }
 

@@ -116,6 +116,18 @@ fn queue_text() -> impl Strategy<Value = String> {
     ]
 }
 
+fn host() -> impl Strategy<Value = Option<sojourn_link::host::Params>> {
+    let late = [
+        "grain 4ms",
+        "late exp(2ms)",
+        "stall exp(10ms) every exp(40ms) rx 20",
+        "grain 1ms late pareto2(100us,1.5) stall 1ms every 7ms",
+    ];
+    let parsed = prop::sample::select(late.to_vec())
+        .prop_map(|text| Some(sojourn_link::host::Params::parse(text).unwrap()));
+    prop_oneof![2 => Just(None), 1 => parsed]
+}
+
 fn groups() -> impl Strategy<Value = Vec<(String, u32)>> {
     let app = prop_oneof![
         Just("bulk"),
@@ -147,7 +159,7 @@ prop_compose! {
         there in impairments(),
         back in impairments(),
         [infinite, stop, shared, joint] in any::<[bool; 4]>(),
-        ring in prop_oneof![2 => Just(0u32), 1 => 1..50u32],
+        (ring, host) in (prop_oneof![2 => Just(0u32), 1 => 1..50u32], host()),
         (mut changes, back_changes) in (changes(), changes()),
         trace in trace(),
     ) -> Plan {
@@ -170,7 +182,8 @@ prop_compose! {
             plan.links[0].medium = Some(0);
             plan.links[1].medium = Some(0);
         } else {
-            if let Some(trace) = trace.filter(|_| ring == 0) {
+            plan.links[0].host = host;
+            if let Some(trace) = trace.filter(|_| ring == 0 && plan.links[0].host.is_none()) {
                 plan.links[0].params.rate = None;
                 plan.links[0].params.trace = Some(trace);
                 changes.retain(|change| change.rate.is_none());
