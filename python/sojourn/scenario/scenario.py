@@ -20,11 +20,11 @@ from sojourn.scenario import (
     capture,
     change,
     commands,
+    lateness,
     own,
     question,
     schema,
     source,
-    lateness,
     trace,
 )
 from sojourn.scenario.deploy import Deployment, deploy
