@@ -120,12 +120,16 @@ fn htb_goes_below_zero_once_a_wakeup() {
 /// (112500), `htb` 4845 and 90840, which are 3, 74, 4 and 75 packets a tick.
 #[test]
 fn a_tick_brings_as_many_packets_as_in_linux() {
-    for (queue, burst, packets) in
-        [(tbf as fn(u64) -> String, 5000, 3), (tbf, 112_500, 74), (htb, 5000, 4), (htb, 112_500, 75)]
-    {
+    for (queue, burst, packets) in [
+        (tbf as fn(u64) -> String, 5000, 3),
+        (tbf, 112_500, 74),
+        (htb, 5000, 4),
+        (htb, 112_500, 75),
+    ] {
         let departures = backlog(&mut late(&queue(burst), 1000, "grain 10ms"), 1000);
         let ticks = departures.chunk_by(|a, b| a == b).skip(1);
-        let full: Vec<_> = ticks.filter(|tick| tick[0] < departures[departures.len() - 1]).collect();
+        let full: Vec<_> =
+            ticks.filter(|tick| tick[0] < departures[departures.len() - 1]).collect();
         assert!(full.len() > 10, "{}", full.len());
         for tick in full {
             assert_eq!((tick.len(), tick[0] % (10 * MILLISECOND)), (packets, 0), "{burst}");

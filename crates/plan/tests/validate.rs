@@ -68,14 +68,15 @@ fn plan() -> Plan {
     }
 }
 
-fn host(text: &str) -> Option<sojourn_link::host::Params> {
-    Some(sojourn_link::host::Params::parse(text).unwrap())
+fn host(text: &str) -> sojourn_link::host::Params {
+    sojourn_link::host::Params::parse(text).unwrap()
 }
 
 #[test]
 fn a_plan_survives_json() {
     let mut plan = plan();
-    plan.links[0].host = host("grain 4ms late exp(20us) stall const(1ms) every pareto2(5ms,1.5)");
+    plan.links[0].host =
+        Some(host("grain 4ms late exp(20us) stall const(1ms) every pareto2(5ms,1.5)"));
     let text = serde_json::to_string(&plan).unwrap();
     let back: Plan = serde_json::from_str(&text).unwrap();
     assert_eq!(back, plan);
@@ -101,6 +102,31 @@ fn unknown_fields_are_refused() {
     let mut json = serde_json::to_value(plan()).unwrap();
     json["durration"] = 1.into();
     assert!(serde_json::from_value::<Plan>(json).is_err());
+}
+
+#[test]
+fn mistakes_of_hosts_are_named_with_their_places() {
+    each_is_refused(&[
+        (
+            |p| p.links[1].host = Some(host("late measured(a)")),
+            "links[1].host.late",
+            "has not been read",
+        ),
+        (
+            |p| p.links[1].host = Some(host("stall 3ms every 2ms")),
+            "links[1].host.stall",
+            "shorter than `every`",
+        ),
+        (
+            |p| {
+                p.media = vec![medium("air")];
+                p.links[1].medium = Some(0);
+                p.links[1].host = Some(host("grain 1ms"));
+            },
+            "links[1].host",
+            "never late",
+        ),
+    ]);
 }
 
 #[test]
@@ -131,21 +157,6 @@ fn each_mistake_is_named_with_its_place() {
         (|p| p.links[1].to = None, "links[1].to", "only a shared medium"),
         (|p| p.links[1].medium = Some(0), "links[1].medium", "there is no medium 0: there are 0"),
         (|p| p.links[1].ring = u32::MAX, "links[1].ring", "at most 1000000 packets"),
-        (|p| p.links[1].host = host("late measured(a)"), "links[1].host.late", "has not been read"),
-        (
-            |p| p.links[1].host = host("stall 3ms every 2ms"),
-            "links[1].host.stall",
-            "shorter than `every`",
-        ),
-        (
-            |p| {
-                p.media = vec![medium("air")];
-                p.links[1].medium = Some(0);
-                p.links[1].host = host("grain 1ms");
-            },
-            "links[1].host",
-            "never late",
-        ),
         (|p| p.media = vec![medium("up")], "links[0].name", "`up` is taken"),
         (|p| p.media = vec![medium("a"), medium("a")], "media[1].name", "`a` is taken"),
         (|p| p.media = vec![medium("ftp")], "groups[0].name", "`ftp` is taken"),

@@ -24,7 +24,16 @@ fn mesh(nodes: usize, delay: Nanos, loss: f64, factor: u32, requests: u64) -> Pl
             }
             let name = format!("{from}-{to}");
             let changes = Vec::new();
-            links.push(Link { name, from, to: Some(to), medium: None, ring: 0, host: None, params, changes });
+            links.push(Link {
+                name,
+                from,
+                to: Some(to),
+                medium: None,
+                ring: 0,
+                host: None,
+                params,
+                changes,
+            });
         }
     };
     for a in 0..nodes {

@@ -101,9 +101,8 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Station<P, Q> {
         medium: Option<&mut Medium>,
         observer: &mut dyn Observer<P>,
     ) -> Return {
-        let verdict = self
-            .link
-            .tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
+        let verdict =
+            self.link.tap(at, observer, |queue, draws, tap| queue.enqueue(at, packet, draws, tap));
         self.stir(at, medium, observer);
         verdict
     }

@@ -92,7 +92,8 @@ fn check_trace(problems: &mut Problems, i: usize, link: &Link) {
         problems.add(at(), "a link has a rate or follows a trace, not both");
     }
     if link.medium.is_some() || link.ring > 0 || link.host.is_some() {
-        let message = "a link with a transmit ring, a late host or on a shared medium follows no trace";
+        let message =
+            "a link with a transmit ring, a late host or on a shared medium follows no trace";
         problems.add(at(), message);
     }
 }
