@@ -372,6 +372,7 @@ def test_list_and_explain() -> None:
         "app",
         "netem",
         "medium",
+        "host",
         "buffer",
         "balancer",
         "profile",

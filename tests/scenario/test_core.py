@@ -117,6 +117,7 @@ def test_offsets_count_characters() -> None:
         (_core.parse_queue, "codel limit 300p"),
         (_core.parse_netem, "delay 5ms"),
         (_core.parse_medium, "csma slot 2us"),
+        (_core.parse_host, "grain 1ms late exp(20us)"),
         (_core.parse_tcp, "cubic"),
         (_core.parse_app, "bulk"),
         (_core.parse_buffer, "elastic target 50ms"),
@@ -141,10 +142,10 @@ def test_no_words_are_no_json() -> None:
 def test_it_describes_itself() -> None:
     known = json.loads(_core.describe())
     assert set(known) == {
-        *("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"),
+        *("queue", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"),
         *("profiles", "presets", "metrics", "views"),
     }
-    for kind in ("queue", "tcp", "app", "netem", "medium", "buffer", "balancer"):
+    for kind in ("queue", "tcp", "app", "netem", "medium", "host", "buffer", "balancer"):
         for table in known[kind]:
             assert table["name"]
             assert table["summary"]
