@@ -84,7 +84,7 @@ def test_a_file_that_says_nothing_is_refused(
     with pytest.raises(ScenarioError) as caught:
         Scenario.load(tmp_path / "shaper.toml").plan()
     assert message in str(caught.value)
-    assert "late.txt" in caught.value.problems[0].found
+    assert "late.txt" in (caught.value.problems[0].found or "")
 
 
 @pytest.mark.parametrize(
