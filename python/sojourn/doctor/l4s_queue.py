@@ -228,7 +228,8 @@ def _slower(facts: Facts, kind: str, rate: int) -> str:
         major = top.partition(":")[0]
         return f"sudo tc class replace {device} parent {major}: classid {top} htb rate {at}"
     if kind == "tbf":
-        return f"sudo tc qdisc replace {device} root tbf rate {at} burst 4kb latency 50ms"
+        burst = max(2 * FRAME, rate // 8000)  # a millisecond, as a kernel's timer may need it
+        return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
     return f"sudo tc qdisc change {device} root cake bandwidth {at}"
 
 
