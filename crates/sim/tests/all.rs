@@ -13,6 +13,7 @@ mod plans;
 mod random_plans;
 mod record;
 mod replay;
+mod responsiveness;
 mod scale;
 mod stepwise;
 mod store;
