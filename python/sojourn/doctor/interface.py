@@ -36,6 +36,8 @@ _CLASS = re.compile(
 
 Options = dict[str, Any]
 T = TypeVar("T")
+LOOPBACK = {"loopback": "loopback"}
+"""Kinds of devices that `ip` states by the type of link alone."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Facts:
 
     name: str
     kind: str = ""
-    """Of a virtual device: `veth`, `bridge`, ...; empty for others."""
+    """Of a virtual device: `veth`, `bridge`, `loopback`, ...; empty for others."""
     speed: int | None = None
     """In bit/s."""
     queues: int = 1
@@ -132,7 +134,8 @@ def read(name: str, root: Path = Path("/")) -> Facts:
     routes = ask("routes", lambda: _json("ip", "-d", "route", "show", "dev", name))
     return Facts(
         name=name,
-        kind=link.get("linkinfo", {}).get("info_kind", ""),
+        kind=link.get("linkinfo", {}).get("info_kind")
+        or LOOPBACK.get(str(link.get("link_type")), ""),
         queues=int(link.get("num_tx_queues", 1)),
         speed=ask("speed", lambda: _speed(name)),
         offloads=ask("offloads", lambda: _offloads(name)),

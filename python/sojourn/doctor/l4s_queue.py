@@ -21,7 +21,18 @@ THRESHOLDS = ("fq_codel", "fq", "codel")
 """Disciplines that have `ce_threshold`."""
 SHAPERS = ("htb", "hfsc", "netem")
 """Disciplines that hold others, and judge no packet themselves."""
-VIRTUAL = ("veth", "dummy", "bridge", "ifb", "tun", "wireguard", "vxlan", "macvlan", "ipvlan")
+VIRTUAL = (
+    "loopback",
+    "veth",
+    "dummy",
+    "bridge",
+    "ifb",
+    "tun",
+    "wireguard",
+    "vxlan",
+    "macvlan",
+    "ipvlan",
+)
 """Devices without a rate of their own."""
 
 WHY = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plans import store_in
 from sojourn.scenario import trace
+from sojourn.scenario.responsiveness import explained
 
 if TYPE_CHECKING:
     from sojourn.scenario.run import Run
@@ -28,6 +30,8 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
                 if abs(value) >= factor:
                     return f"{value / factor:.4g} {name}"
             return f"{value:.4g} bit/s"
+        case "1/min":
+            return f"{value:.0f}/min"
         case "B":
             return f"{value / 1024:.3g} KiB" if abs(value) >= 10240 else f"{value:.4g} B"
     if is_percent(metric):
@@ -50,9 +54,13 @@ def summarise(run: Run) -> str:
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
         lines += _row(run, f"{name}.", "balancer")
+    queues = {column: values for column, _, values in run.columns("queues")}
+    waits = dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", "flow")
+        if sentence := explained(group["name"], run.metrics, waits):
+            lines += textwrap.wrap(sentence, 94, initial_indent="  ", subsequent_indent="  ")
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
