@@ -69,7 +69,7 @@ pub struct Metric {
     /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`,
     /// a `server` and its receive buffers; `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
     pub of: &'static str,
-    /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
+    /// Its unit: `s`, `bit/s`, `B`, `1/min`, `1`; empty for texts.
     pub unit: &'static str,
     /// The direction in which it is better.
     pub better: Better,
@@ -521,7 +521,7 @@ mod tests {
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(metric.definition.ends_with('.'), "{}", metric.name);
-            assert!(["s", "bit/s", "B", "1", ""].contains(&metric.unit), "{}", metric.name);
+            assert!(["s", "bit/s", "B", "1/min", "1", ""].contains(&metric.unit), "{}", metric.name);
             assert!(!metric.label.is_empty() && !metric.label.ends_with('.'), "{}", metric.name);
         }
     }

@@ -1,5 +1,7 @@
 //! The test of responsiveness: what it finds on paths whose delays are known.
 
+#![allow(clippy::float_cmp, reason = "results that are the same are equal")]
+
 use crate::common::*;
 use sojourn_measure::Values;
 use sojourn_units::SECOND;
@@ -20,7 +22,8 @@ fn found(net: &Dumbbell, name: &str) -> f64 {
 fn a_path_without_queues_has_sixty_over_its_round_trip_time() {
     for direction in ["download", "upload", "both"] {
         for tls in [0, 1, 2] {
-            let words = format!("responsiveness direction {direction} initial 2 most 2 tls {tls}");
+            let words =
+                format!("responsiveness direction {direction} initial 2 most 2 tls {tls} once");
             let mut net = Dumbbell::new(1, 1_000_000_000, 20 * MS, "pfifo limit 1000p")
                 .group("test", 1, tcp("reno rwnd 64kb"), &words)
                 .seconds(0, 30);
@@ -69,7 +72,7 @@ fn a_full_buffer_costs_a_round_trip_its_time() {
 #[test]
 fn load_goes_where_it_is_told_to() {
     let busy = |direction: &str| {
-        let mut net = line("pfifo limit 100p", &format!("direction {direction} hold"));
+        let mut net = line("pfifo limit 100p", &format!("direction {direction}"));
         net.plan.links[1].params.queue = queue("pfifo limit 100p");
         let record = run(&net.plan, 1).unwrap();
         // The first two links: the bottleneck, and the way back.
@@ -93,6 +96,23 @@ fn the_warm_up_is_left_out() {
         line("pfifo limit 200p", "direction download most 1 interval 500ms").seconds(12, 40);
     let alone = found(&alone, "responsiveness_08_loaded");
     assert!((with / alone - 1.0).abs() < 0.25, "{with} {alone}");
+}
+
+/// Once it has a result, the load ends or goes on: the result is the same.
+#[test]
+fn the_load_may_go_on_after_the_result() {
+    let found = |words: &str, stop: Option<u64>| {
+        let mut net = line("fq_codel", &format!("direction download {words}"));
+        net.plan.groups[0].stop = stop.map(|at| at * SECOND);
+        let record = run(&net.plan, 1).unwrap();
+        let Values::Real(ends) = &record.flows.column("end").unwrap().values else { panic!() };
+        (metric(&record, "test.responsiveness_08"), metric(&record, "utilisation"), ends[0])
+    };
+    let (held, once, stopped) = (found("", None), found("once", None), found("", Some(35)));
+    assert_eq!((held.0, held.0), (once.0, stopped.0));
+    assert!(held.1 > 0.9 && once.1 < 0.7, "{} {}", held.1, once.1);
+    assert!(held.2.is_nan() && once.2 < 30.0);
+    assert!((stopped.2 - 35.0).abs() < 1e-9, "{}", stopped.2);
 }
 
 /// A test that is stopped too early says so: a result of few intervals, or none.

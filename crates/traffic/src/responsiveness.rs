@@ -91,8 +91,8 @@ params! {
         probes: u32 = integer(1, 1000, "100"),
         /// Share of the capacity that probes may take (PTC).
         share: f64 = share("5%"),
-        /// Whether load and probes go on after the result, to the flow's `stop` or the end of the run; the result is then the last one.
-        hold: bool = switch("once", "once"),
+        /// Whether the load goes on after the result, to the flow's `stop` or the end of the run, so that other metrics are those of a loaded path; `once`: it ends with the test.
+        hold: bool = switch("once", "hold"),
     }
 }
 

@@ -89,6 +89,8 @@ enum Phase {
     Idle(u32),
     /// Loads the path.
     Loaded,
+    /// Has its result, and loads the path on.
+    Held,
     /// Over: what is still under way is not counted.
     Over,
     /// A load-generating connection ended with an error: there is no result.
@@ -142,8 +144,9 @@ impl Responsiveness {
         if self.probe_at <= now && self.is_under_way() {
             self.probe(world, id);
         }
-        if self.is_under_way() {
-            let next = self.probe_at.min(self.evaluate_at).min(world.flows[id as usize].stop);
+        let stop = world.flows[id as usize].stop;
+        let next = self.probe_at.min(self.evaluate_at).min(stop);
+        if next != NEVER && !matches!(self.phase, Phase::Over | Phase::Aborted) {
             world.set_timer(id, next);
         }
     }
@@ -175,10 +178,11 @@ impl Responsiveness {
         self.delivered = total;
         if std::mem::take(&mut self.cut) {
             self.test.skip();
-        } else if self.test.evaluate(bytes)
-            && !self.params.hold
-            && world.now > EPOCH + world.plan.warmup
-        {
+        } else if self.test.evaluate(bytes) && world.now > EPOCH + world.plan.warmup {
+            if self.params.hold {
+                (self.phase, self.probe_at, self.evaluate_at) = (Phase::Held, NEVER, NEVER);
+                return;
+            }
             return self.finish(world, id, Phase::Over);
         }
         self.load(world, id, self.params.add);
