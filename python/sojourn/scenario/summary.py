@@ -10,6 +10,7 @@ from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plans import store_in
 from sojourn.scenario import trace
+from sojourn.scenario.engine import values_of
 from sojourn.scenario.responsiveness import explained
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def summarise(run: Run) -> str:
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
         lines += _row(run, f"{name}.", "balancer")
-    queues = {column: values for column, _, values in run.columns("queues")}
-    waits = dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
+    queues = {column[0]: column for column in run.record.table("queues")}
+    waits = dict(zip(*map(values_of, (queues["link"], queues["sojourn_mean"])), strict=True))
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", "flow")
