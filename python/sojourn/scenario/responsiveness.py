@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 CONFIDENCE = {1: "low", 2: "medium", 3: "high"}
+SIGN = ".responsiveness_08"
+"""What a test's result is called, behind its group's name."""
 NAMED = 0.05
 """Share of the delay that load adds, from which a link's queue is named."""
 
 
-def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, float]) -> str | None:
-    """A sentence on a group's result, or `None` if the group is no test of responsiveness.
+def groups_of(metrics: Iterable[str]) -> list[str]:
+    """The groups that are tests of responsiveness, from a run's columns."""
+    return [name.removesuffix(SIGN) for name in metrics if name.endswith(SIGN)]
+
+
+def explained(group: str, metrics: Mapping[str, float], waits: Mapping[str, float]) -> str:
+    """A sentence on the result of a test.
 
     `metrics` are those of the run, by column; `waits` is the mean queueing delay of each link in
     seconds.
     """
-    if f"{group}.responsiveness_08" not in metrics:
-        return None
-    trips = float(metrics[f"{group}.responsiveness_08"])
+    trips = float(metrics[group + SIGN])
     if not math.isfinite(trips):
         return (
             f"{group}: no result: the test was too short, a load-generating connection broke, or "

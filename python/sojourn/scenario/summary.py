@@ -11,7 +11,7 @@ from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plans import store_in
 from sojourn.scenario import trace
 from sojourn.scenario.engine import values_of
-from sojourn.scenario.responsiveness import explained
+from sojourn.scenario.responsiveness import explained, groups_of
 
 if TYPE_CHECKING:
     from sojourn.scenario.run import Run
@@ -55,19 +55,24 @@ def summarise(run: Run) -> str:
     for name, balancer in scenario.model.balancers.items():
         lines += ["", f"{name}: {balancer.policy}"]
         lines += _row(run, f"{name}.", "balancer")
-    queues = {column[0]: column for column in run.record.table("queues")}
-    waits = dict(zip(*map(values_of, (queues["link"], queues["sojourn_mean"])), strict=True))
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", "flow")
-        if sentence := explained(group["name"], run.metrics, waits):
-            lines += textwrap.wrap(sentence, 94, initial_indent="  ", subsequent_indent="  ")
+    for group in groups_of(run.metrics):
+        sentence = explained(group, run.metrics, _waits(run))
+        lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
         + (f", trace {run.trace_hash}" if run.trace_hash and plan["observe"]["trace_hash"] else ""),
     ]
     return "\n".join(lines)
+
+
+def _waits(run: Run) -> dict[str, float]:
+    """The mean queueing delay of each link in seconds."""
+    columns = {column[0]: column for column in run.record.table("queues")}
+    return dict(zip(*map(values_of, (columns["link"], columns["sojourn_mean"])), strict=True))
 
 
 def _store(run: Run, name: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sojourn.metrics import base, find, view
-from sojourn.scenario.responsiveness import explained
+from sojourn.scenario.responsiveness import explained, groups_of
 from sojourn.show import colours, labels
 from sojourn.show.data import series
 from sojourn.show.html import common, plots
@@ -88,12 +88,13 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
 
 def _responsiveness(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
     """What tests of responsiveness found."""
+    found = groups_of(summary.columns)
+    if not found:
+        return []
     metrics = dict(zip(summary.columns, summary.iloc[0], strict=True))
     queues = run.table("queues")
     waits = dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
-    groups = dict.fromkeys(run.table("flows")["group"])
-    told = [explained(str(group), metrics, waits) for group in groups]
-    return [Text(text) for text in told if text]
+    return [Text(explained(group, metrics, waits)) for group in found]
 
 
 def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:
