@@ -101,6 +101,8 @@ class Facts:
                 return "tbf", 8 * int(options["rate"])
             if root["kind"] == "cake" and isinstance(options.get("bandwidth"), int):
                 return "cake", 8 * int(options["bandwidth"])
+            if root["kind"] == "netem" and "rate" in options:
+                return "netem", 8 * int(options["rate"]["rate"])
             if root["kind"] == "htb" and tops:
                 return "htb", max(tops)
         return None

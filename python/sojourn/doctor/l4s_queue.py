@@ -109,11 +109,13 @@ def _bottleneck(facts: Facts) -> Iterator[Finding]:
 
 def _counts(facts: Facts) -> Iterator[Finding]:
     for leaf in facts.leaves:
-        packets, drops = int(leaf.get("packets", 0)), int(leaf.get("drops", 0))
-        marks = sum(int(leaf.get(word) or 0) for word in ("ecn_mark", "ce_mark", "marked"))
-        waits = int(leaf.get("overlimits", 0)) or int(leaf.get("requeues", 0))
+        packets, drops, marks = leaf.get("packets", 0), leaf.get("drops", 0), _marks(leaf)
+        longest = max(leaf.get("maxq", 0), leaf.get("qlen", 0))
+        waits = leaf.get("overlimits", 0) or leaf.get("requeues", 0) or longest > 1
         text = f"{leaf['kind']}: {packets} packets, {marks} marked, {drops} dropped"
-        if marks or drops or waits or int(leaf.get("qlen", 0)) > 1:
+        if "maxq" in leaf:
+            text += f", longest queue {longest}"
+        if marks or drops or waits:
             yield _found("counts", "yes", text)
         elif packets < ENOUGH:
             text += ": too few to tell; fill the path for ten seconds, then look again"
@@ -121,6 +123,14 @@ def _counts(facts: Facts) -> Iterator[Finding]:
         else:
             text += ": no queue formed here"
             yield _found("counts", "no", text, _shape(facts, None))
+
+
+def _marks(leaf: Options) -> int:
+    """Packets that a discipline has marked; names of the count differ."""
+    words = ("ecn_mark", "ecn-mark", "step-mark", "ce_mark")
+    tins = [tin.get("ecn_mark", 0) for tin in leaf.get("tins", ())]
+    counts = [int(leaf.get(word, 0)) for word in words]
+    return max(*counts, sum(map(int, tins)))
 
 
 def _discipline(facts: Facts) -> Iterator[Finding]:
@@ -140,9 +150,10 @@ def _judged(leaf: Options) -> tuple[State, str, str]:
     """How a discipline marks, and words for one that marks better."""
     kind, options = leaf["kind"], leaf.get("options", {})
     if kind == "dualpi2":
-        if options.get("coupling_factor") == 0:
+        if options.get("coupling") == 0:
             return "no", "dualpi2 without coupling: classic traffic starves", "dualpi2"
-        return "yes", "dualpi2", ""
+        step = options.get("step-thresh-us")
+        return "yes", "dualpi2" + (f", step at {step} µs" if step else ""), ""
     if kind in THRESHOLDS and "ce_threshold" in options:
         return "yes", f"{kind} with ce_threshold {options['ce_threshold']} µs", ""
     if kind == "fq_codel":
@@ -241,7 +252,9 @@ def _slower(facts: Facts, kind: str, rate: int) -> str:
     if kind == "tbf":
         burst = max(2 * FRAME, rate // 8000)  # a millisecond, as a kernel's timer may need it
         return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
-    return f"sudo tc qdisc change {device} root cake bandwidth {at}"
+    if kind == "cake":
+        return f"sudo tc qdisc change {device} root cake bandwidth {at}"
+    return _shape(facts, rate)
 
 
 def _rate(rate: int) -> str:
