@@ -521,7 +521,11 @@ mod tests {
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(metric.definition.ends_with('.'), "{}", metric.name);
-            assert!(["s", "bit/s", "B", "1/min", "1", ""].contains(&metric.unit), "{}", metric.name);
+            assert!(
+                ["s", "bit/s", "B", "1/min", "1", ""].contains(&metric.unit),
+                "{}",
+                metric.name
+            );
             assert!(!metric.label.is_empty() && !metric.label.ends_with('.'), "{}", metric.name);
         }
     }
