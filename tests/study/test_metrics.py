@@ -76,7 +76,8 @@ def test_metrics_of_applications_are_refused_without_them() -> None:
 
 def test_views_are_of_the_registry() -> None:
     assert metrics.view("compare")
-    assert set(metrics.views("felt")) == {"mos", "jitter", "page_mean", "fct_mean"}
+    felt = {"mos", "jitter", "page_mean", "fct_mean", "responsiveness_08"}
+    assert set(metrics.views("felt")) == felt
     assert dict(metrics.labelled("summary.link"))["sojourn_p95"] == "95 %"
     with pytest.raises(LookupError, match="no view"):
         metrics.views("nonsense")

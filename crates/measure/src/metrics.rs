@@ -69,7 +69,7 @@ pub struct Metric {
     /// Its subject: the `run`, a `link`, a shared `medium`, a `flow` (and groups of them), a `balancer`, a `store`,
     /// a `server` and its receive buffers; `series` only; the `monitor`'s series of flows; a `text` or number that identifies a row.
     pub of: &'static str,
-    /// Its unit: `s`, `bit/s`, `B`, `1`; empty for texts.
+    /// Its unit: `s`, `bit/s`, `B`, `1/min`, `1`; empty for texts.
     pub unit: &'static str,
     /// The direction in which it is better.
     pub better: Better,
@@ -133,6 +133,11 @@ const PAGE: Interest = interest(
 );
 const COMPLETION: Interest = interest(0.1, 0.01, "our choice; the share is that of pages");
 const LATENCY: Interest = interest(0.05, 0.0001, OURS);
+const TRIPS: Interest = interest(
+    0.1,
+    0.0,
+    "our choice: of 3000 round trips a minute it is 2 ms a round trip, the smallest difference of a delay",
+);
 const REQUESTS: Interest =
     interest(0.01, 1.0, "our choice: the share that `compare` demands of a store");
 
@@ -340,6 +345,22 @@ pub const METRICS: &[Metric] = metrics! {
         "pages" "1" "pages loaded" "Web pages loaded." { sum: true, apps: &["web"] }
         "objects" "1" "objects loaded" "Web objects loaded." { sum: true, apps: &["web"] }
     }
+    "flow" Higher Interactive TRIPS {
+        "responsiveness_08" "1/min" "responsiveness" "Responsiveness under working conditions in round trips per minute, after draft-ietf-ippm-responsiveness-08: the mean of those of foreign and of self probes." { apps: &["responsiveness"] }
+        "responsiveness_08_foreign" "1/min" "responsiveness on new connections" "Round trips per minute of foreign probes: 60 s over the mean of TCP's handshake, a round trip of TLS's, and an HTTP request, each a trimmed mean." { apps: &["responsiveness"] }
+        "responsiveness_08_loaded" "1/min" "responsiveness on loaded connections" "Round trips per minute of self probes: 60 s over the trimmed mean of an HTTP request on a connection that carries load." { apps: &["responsiveness"] }
+        "responsiveness_08_idle" "1/min" "responsiveness without the test's load" "Round trips per minute of foreign probes before the test's load begins." { apps: &["responsiveness"] }
+    }
+    "flow" Neutral Nobody COUNT {
+        "responsiveness_08_confidence" "1" "confidence in the responsiveness" "Confidence in the responsiveness: 3 is high, the averages were stable; 2 is medium, they were not; 1 is low, there were too few." { apps: &["responsiveness"] }
+    }
+    "flow" Lower Interactive DELAY {
+        "probe_tcp" "s" "TCP handshake of foreign probes" "Trimmed mean of the time of TCP's handshake of foreign probes." { apps: &["responsiveness"] }
+        "probe_tls" "s" "TLS round trip of foreign probes" "Trimmed mean of the time of a round trip of the TLS handshake of foreign probes." { apps: &["responsiveness"] }
+        "probe_http" "s" "HTTP request of foreign probes" "Trimmed mean of the time of an HTTP request and its answer of foreign probes." { apps: &["responsiveness"] }
+        "probe_loaded" "s" "HTTP request on a loaded connection" "Trimmed mean of the time of an HTTP request and its answer on a connection that carries load." { apps: &["responsiveness"] }
+        "probe_added" "s" "delay that load adds to a round trip" "Time of a round trip by the responsiveness (60 s over it), less that of a foreign probe before the load began: the delay in queues that the load fills." { apps: &["responsiveness"] }
+    }
     "flow" Neutral Nobody ANY {
         "start" "s" "start of the flow" "When the flow began." { form: Form::Row }
         "end" "s" "end of the flow" "When the flow ended; not a number if it did not." { form: Form::Row }
@@ -500,7 +521,11 @@ mod tests {
         for (i, metric) in METRICS.iter().enumerate() {
             assert!(METRICS[..i].iter().all(|m| m.name != metric.name), "{}", metric.name);
             assert!(metric.definition.ends_with('.'), "{}", metric.name);
-            assert!(["s", "bit/s", "B", "1", ""].contains(&metric.unit), "{}", metric.name);
+            assert!(
+                ["s", "bit/s", "B", "1/min", "1", ""].contains(&metric.unit),
+                "{}",
+                metric.name
+            );
             assert!(!metric.label.is_empty() && !metric.label.ends_with('.'), "{}", metric.name);
         }
     }

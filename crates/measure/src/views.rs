@@ -57,6 +57,9 @@ pub const VIEWS: &[View] = views! {
         "page_mean" as "page load"
         "page_p95" as "95 %"
         "mos" as "MOS"
+        "responsiveness_08" as "responsiveness"
+        "responsiveness_08_foreign" as "of new connections"
+        "responsiveness_08_loaded" as "of loaded ones"
     }
     "summary.balancer" {
         "choices" as "choices"
@@ -113,6 +116,7 @@ pub const VIEWS: &[View] = views! {
         "mos" as "MOS"
         "page_mean" as "page load, mean"
         "fct_mean" as "completion, mean"
+        "responsiveness_08" as "responsiveness"
     }
     "live.store" {
         "latency_mean" as "latency, mean"
@@ -131,19 +135,21 @@ pub const VIEWS: &[View] = views! {
     "compare.group" if "jitter" { "delay_p95" "jitter" "packet_loss" }
     "compare.group" if "page_mean" { "page_p95" "page_mean" }
     "compare.group" if "fct_mean" { "fct_mean" "fct_p95" }
+    "compare.group" if "responsiveness_08" { "responsiveness_08" "probe_added" }
     "compare.series" { "last_sojourn" "throughput" }
     // The metric that a group's users notice first comes first; a group is of the first kind that fits.
     // `compare` asks by default about the first kind that a scenario has.
     "felt" if "mos" { "mos" "delay_p99" }
     "felt" if "page_mean" { "page_p95" }
     "felt" if "fct_mean" { "fct_p95" }
+    "felt" if "responsiveness_08" { "responsiveness_08" }
     "felt" if "jitter" { "delay_p99" }
     "study" {
         "sojourn_mean" "sojourn_p95" "sojourn_p99" "sojourn_sd" "goodput" "utilisation" "loss"
         "udp_loss" "consecutive_loss_mean" "jain"
     }
     "study.store" { "latency_mean" "latency_p99" "timed_out" }
-    "study.group" { "mos" "page_p95" "fct_mean" "fct_p95" }
+    "study.group" { "mos" "page_p95" "fct_mean" "fct_p95" "responsiveness_08" }
     "headline" { "sojourn_p95" "goodput" }
     "headline.store" { "latency_mean" "latency_p99" "acknowledged" "timed_out" "unavailable" }
     "suite" { "sojourn_p95" "utilisation" "loss" "goodput" }

@@ -52,9 +52,11 @@ impl Group {
         })
     }
 
-    /// A pair with the client first: the receiver of Web traffic, the sender of all other.
+    /// A pair with the client first: the receiver of Web traffic and of tests of responsiveness, the
+    /// sender of all other.
     pub fn client_first(&self, (from, to): (usize, usize)) -> (usize, usize) {
-        if matches!(self.app, App::Web(_)) { (to, from) } else { (from, to) }
+        let receives = matches!(self.app, App::Web(_) | App::Responsiveness(_));
+        if receives { (to, from) } else { (from, to) }
     }
 
     /// The servers of a Web session of `client`, each once: those that a pair names for it.

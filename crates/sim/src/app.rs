@@ -38,6 +38,8 @@ pub struct Report {
     pub delays: Moments,
     /// Web pages loaded.
     pub pages: u64,
+    /// Metrics of its group, which are means over the group's flows; not numbers are left out.
+    pub means: Vec<(&'static str, f64)>,
     /// Rows of the summary with their names.
     pub rows: Vec<(String, Row)>,
     /// Distributions of times: place, metric, values.
@@ -52,6 +54,7 @@ impl Default for Report {
             mos: f64::NAN,
             delays: Moments::default(),
             pages: 0,
+            means: Vec::new(),
             rows: Vec::new(),
             distributions: Vec::new(),
         }

@@ -5,8 +5,8 @@ use crate::captures::Captures;
 use crate::engine::Engine;
 use crate::flow_report::{count_up, flow_line};
 use crate::world::World;
-use sojourn_measure::Table;
-use sojourn_network::{Counted, Record, Span, append, append_times, flow_report, table};
+use sojourn_measure::{Table, Welford};
+use sojourn_network::{Counted, Record, Row, Span, append, append_times, flow_report, table};
 use sojourn_units::EPOCH;
 
 /// Makes the record, which ends the run.
@@ -47,6 +47,16 @@ fn span<'a>(world: &'a World) -> Span<'a> {
     Span { since: world.since, now: world.now, media: &world.media_before }
 }
 
+/// Adds the means over a group's flows of what their application found.
+fn add_means(row: &mut Row, flows: &[Report]) {
+    let Some(any) = flows.first() else { return };
+    for (i, &(name, _)) in any.means.iter().enumerate() {
+        let mut mean = Welford::default();
+        flows.iter().map(|flow| flow.means[i].1).filter(|x| !x.is_nan()).for_each(|x| mean.add(x));
+        row.real(name, mean.mean());
+    }
+}
+
 fn summary(world: &World, events: u64, flows: &[Counted], reports: &[Report]) -> Table {
     let (now, took) = (world.now, world.now - world.since);
     let mut summary = Table::default();
@@ -54,11 +64,12 @@ fn summary(world: &World, events: u64, flows: &[Counted], reports: &[Report]) ->
     let total = flow_report::total_row(&world.groups, flows, events, packets, now, took);
     append(&mut summary, None, total);
     append(&mut summary, None, world.net.bottleneck_row(world.plan, &span(world)));
-    let mut rest = flows;
+    let mut first = 0;
     for (group, probe) in world.plan.groups.iter().zip(&world.groups) {
-        let (own, others) = rest.split_at(group.count as usize);
-        rest = others;
-        let row = flow_report::group_row(group, probe, own, now, took);
+        let own = first..first + group.count as usize;
+        first = own.end;
+        let mut row = flow_report::group_row(group, probe, &flows[own.clone()], now, took);
+        add_means(&mut row, &reports[own]);
         append(&mut summary, Some(&group.name), row);
     }
     for (balancer, controller) in world.plan.balancers.iter().zip(&world.controllers) {

@@ -14,6 +14,7 @@ mod plans;
 mod random_plans;
 mod record;
 mod replay;
+mod responsiveness;
 mod scale;
 mod stepwise;
 mod store;

@@ -530,6 +530,8 @@ fn plans_that_do_not_fit_are_refused() {
     refused(|plan| plan.balancers[0].servers[1].port = 99, "there is no link 99");
     refused(|plan| plan.balancers[0].name = "server0".into(), "`server0` is taken");
     refused(|plan| plan.groups[0].app = app("web"), "has the first server in its pairs");
+    let says = "groups[0].balancer: no balancer chooses the servers of `responsiveness`";
+    refused(|plan| plan.groups[0].app = app("responsiveness"), says);
     refused(|plan| plan.balancers[0].probes.every = 0, "must be 1ms to 60s apart");
     refused(|plan| plan.balancers[0].probes.misses = 0, "must be 1 to 100");
     let fault = |server, at, until| Fault { server, at, until };

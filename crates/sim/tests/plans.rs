@@ -134,6 +134,8 @@ fn groups() -> impl Strategy<Value = Vec<(String, u32)>> {
         Just("transfer size pareto2(30kb,1.5) forever think exp(100ms)"),
         Just("transfer size 1 repeat 3"),
         Just("web pages 2 interpage exp(200ms) objects exp(3) interobject exp(20ms)"),
+        Just("responsiveness interval 100ms mad 2 probes 200"),
+        Just("responsiveness interval 50ms mad 2 tolerance 50% once"),
         Just("cbr rate 2mbit jitter 50%"),
         Just("packets interval exp(2ms) size uniform(60,1514)"),
         Just("voip talk exp(1s) silence exp(1s)"),

@@ -150,6 +150,8 @@ mod tests {
         "web preset ns2-large once",
         "web preset red-pd gapfrom start packet 1460 pages 3",
         "web preset mice-elephants intersession exp(100ms)",
+        "responsiveness",
+        "responsiveness direction upload tls 0 interval 200ms mad 3 trim 0.9 probes 20 once",
     ];
 
     #[test]

@@ -13,6 +13,7 @@
 //! | `client` | a name for `cbr` or `packets` with certain words | as these |
 //! | a user's own | [`external::External`], a [`PacketSource`] too | as these |
 //! | `command` | none | real hosts run its programs |
+//! | `responsiveness` | [`responsiveness::Test`] | `record(timing, took, idle)` and `evaluate(bytes)` make the result; `gap()` says how often to probe |
 //! | `web` | [`web::Session`] | `poll(now)` gives requests until `None`; `complete(now, object)` reports one and may give a finished page; `next_event()` says when to poll |
 //!
 //! Every source takes its own [`Key`](sojourn_random::Key), from which it makes a stream for each
@@ -36,6 +37,7 @@ macro_rules! applications {
             web::Web,
             command::Command,
             external::External,
+            responsiveness::Responsiveness,
         }
     };
 }

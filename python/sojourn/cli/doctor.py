@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 COLOURS = {"yes": "green", "partly": "yellow", "unknown": "yellow", "no": "red"}
 SHOWN = {"unknown": "?"}
+L4S = "l4s"
+"""The word before the name of an interface."""
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +32,8 @@ def doctor(
         list[str] | None,
         typer.Argument(
             metavar="[WHAT]...",
-            help=f"What you want to do: {', '.join(GROUPS)}. All by default.",
+            help=f"What you want to do: {', '.join(GROUPS)}; all by default. Or `l4s INTERFACE`: "
+            "what spoils L4S experiments there, and what to do about it.",
         ),
     ] = None,
     measure: Annotated[
@@ -48,14 +51,17 @@ def doctor(
     Nothing on the machine is changed, and nothing is left running. Ends with status 1 if
     something that was named (or, if nothing was, to simulate) cannot be done here.
     """
+    if what and what[0] == L4S:
+        _interface(what[1:], measure=measure, as_json=as_json)
+        return
     from sojourn.cli.wire import trials
     from sojourn.doctor.examination import examine
     from sojourn.doctor.network import SECONDS
 
     for name in what or ():
         if name not in GROUPS:
-            near = _core.nearest(name, list(GROUPS))
-            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}"
+            near = _core.nearest(name, [*GROUPS, L4S])
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(GROUPS)}, {L4S}"
             exits.fail(f"unknown word `{name}`: {hint}", as_json=as_json)
     report = examine(measure=trials(SECONDS) if measure else None)
     wanted = what or list(GROUPS)
@@ -66,6 +72,28 @@ def doctor(
     else:
         show(report, [report.group(name) for name in GROUPS if name in wanted])
     if any(report.group(name).verdict == "no" for name in what or ["simulate"]):
+        raise typer.Exit(exits.FINDINGS)
+
+
+def _interface(names: list[str], *, measure: bool, as_json: bool) -> None:
+    """Examines an interface for L4S."""
+    from sojourn.doctor import interface, l4s
+
+    if measure:
+        exits.fail(f"--measure does not go with `{L4S}`: its findings are read", as_json=as_json)
+    there = interface.names()
+    if len(names) != 1:
+        exits.fail(f"`{L4S}` takes one interface: {', '.join(there)}", as_json=as_json)
+    if names[0] not in there:
+        near = _core.nearest(names[0], there)
+        hint = f"did you mean `{near}`?" if near else f"there are {', '.join(there)}"
+        exits.fail(f"no interface `{names[0]}`: {hint}", as_json=as_json)
+    report = l4s.examine(names[0])
+    if as_json:
+        output.print_data(report.as_dict())
+    else:
+        show(report, list(report.groups))
+    if report.groups[0].verdict == "no":
         raise typer.Exit(exits.FINDINGS)
 
 
@@ -116,6 +144,8 @@ def rows(finding: Finding, names: int, width: int) -> list[object]:
         )
     ]
     made += [Text(" " * indent + line) for line in more]
+    why = textwrap.wrap(finding.why, room, break_on_hyphens=False)
+    made += [Text(" " * indent + line, "dim") for line in why]
     if finding.remedy:
         # Never broken: it is to be copied.
         made.append(Text.assemble(" " * indent, (f"→ {finding.remedy}", "cyan")))

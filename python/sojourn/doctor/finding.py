@@ -34,6 +34,8 @@ class Finding:
     """The command that adds it, or what else would."""
     needed: bool = True
     """Whether without it nothing of its group works."""
+    why: str = ""
+    """Why it matters, where that does not go without saying."""
 
 
 @dataclass(frozen=True)

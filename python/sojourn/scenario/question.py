@@ -234,7 +234,10 @@ def expect(
         which = ", ".join(f"{g}.{name}" for g in having[:6])
         if not having:
             apps = " and ".join(entry.apps)
-            raise QuestionError(f"{metric}: only {apps} flows have that, and there are none")
+            raise QuestionError(
+                f"{metric}: only {apps} flows have that, and there are none: add [[flows]] with "
+                f'app = "{entry.apps[0]}"'
+            )
         if owner and owner not in having:
             raise QuestionError(f"{metric}: `{owner}` has no {name}; there is {which}")
         if not owner and len(having) > 1:

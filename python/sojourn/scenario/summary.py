@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.metrics import is_percent, labelled, registry
 from sojourn.plans import store_in
 from sojourn.scenario import trace
+from sojourn.scenario.engine import values_of
+from sojourn.scenario.responsiveness import explained, groups_of
 
 if TYPE_CHECKING:
     from sojourn.scenario.run import Run
@@ -28,6 +31,8 @@ def format_value(value: float, unit: str, metric: str = "") -> str:
                 if abs(value) >= factor:
                     return f"{value / factor:.4g} {name}"
             return f"{value:.4g} bit/s"
+        case "1/min":
+            return f"{value:.0f}/min"
         case "B":
             return f"{value / 1024:.3g} KiB" if abs(value) >= 10240 else f"{value:.4g} B"
     if is_percent(metric):
@@ -53,12 +58,21 @@ def summarise(run: Run) -> str:
     for group in plan["groups"]:
         lines += ["", f"{group['name']}:"]
         lines += _row(run, f"{group['name']}.", "flow")
+    for group in groups_of(run.metrics):
+        sentence = explained(group, run.metrics, _waits(run))
+        lines += ["", *textwrap.wrap(sentence, 94)]
     lines += [
         "",
         f"{run.events:,} events in {run.seconds:.2f} s".replace(",", " ")
         + (f", trace {run.trace_hash}" if run.trace_hash and plan["observe"]["trace_hash"] else ""),
     ]
     return "\n".join(lines)
+
+
+def _waits(run: Run) -> dict[str, float]:
+    """The mean queueing delay of each link in seconds."""
+    columns = {column[0]: column for column in run.record.table("queues")}
+    return dict(zip(*map(values_of, (columns["link"], columns["sojourn_mean"])), strict=True))
 
 
 def _store(run: Run, name: str) -> list[str]:

@@ -201,6 +201,9 @@ impl Plan {
             problems.add(at("dscp"), "has six bits: at most 63");
         }
         self.check_transport(problems, i);
+        if matches!(group.app, App::Responsiveness(_)) && group.balancer.is_some() {
+            problems.add(at("balancer"), "no balancer chooses the servers of `responsiveness`");
+        }
         if matches!(group.app, App::Command(_)) {
             if group.dscp != 0 {
                 problems.add(at("dscp"), "the programs of `command` mark their packets themselves");

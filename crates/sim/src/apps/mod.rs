@@ -2,6 +2,7 @@
 
 mod bulk;
 mod datagrams;
+mod responsiveness;
 pub mod store;
 mod stream;
 mod transfer;
@@ -70,6 +71,7 @@ macro_rules! apps {
 apps! {
     Bulk: bulk::Bulk,
     Datagrams: datagrams::Datagrams,
+    Responsiveness: responsiveness::Responsiveness,
     Store: store::Store,
     Stream: stream::Stream,
     Transfer: transfer::Transfer,

@@ -159,7 +159,8 @@ impl Connections {
         });
         // Flows with one connection at a time: their number is known, and room for it is not to be
         // found by doubling.
-        let single = plan.groups.iter().filter(|g| is_tcp(g) && !matches!(g.app, App::Web(_)));
+        let several = |app: &App| matches!(app, App::Web(_) | App::Responsiveness(_));
+        let single = plan.groups.iter().filter(|g| is_tcp(g) && !several(&g.app));
         let pairs: usize = single.map(|g| g.count as usize).sum();
         Self {
             ends: Vec::with_capacity(2 * pairs),

@@ -181,7 +181,9 @@ impl World<'_> {
         end.follow_window(now);
         let flow = &mut self.flows[flow as usize];
         let group = &mut self.groups[flow.group as usize];
-        if segment.len > 0 && end.forward {
+        // What the other end answers on a flow's connection is none of the flow's data.
+        let data = end.forward && !slot.is_multiple_of(2);
+        if segment.len > 0 && data {
             let delay = now - body.sent_at;
             if let Some(histogram) = &mut group.packet_delay {
                 flow.packet_delays.add(delay);
@@ -204,7 +206,7 @@ impl World<'_> {
                 group.srtt.record(srtt);
             }
         }
-        if end.forward {
+        if data {
             group.bytes += delivered - end.delivered;
         }
         end.delivered = delivered;

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sojourn.metrics import base, find, view
+from sojourn.scenario.responsiveness import explained, groups_of
 from sojourn.show import colours, labels
 from sojourn.show.data import series
 from sojourn.show.html import common, plots
@@ -28,6 +29,7 @@ def page(results: Results) -> Page:
     place = results.bottleneck
     lead: list[Block] = [
         Text(_sentence(summary, place or "the bottleneck"), "answer"),
+        *_responsiveness(run, summary),
         common.statistics_text(1, ""),
         *common.limits(results),
     ]
@@ -82,6 +84,17 @@ def _sentence(summary: pd.DataFrame, place: str) -> str:
         f"{text('utilisation')} of the link's capacity was used, and the goodput was "
         f"{text('goodput')}."
     )
+
+
+def _responsiveness(run: StoredRun, summary: pd.DataFrame) -> list[Block]:
+    """What tests of responsiveness found."""
+    found = groups_of(summary.columns)
+    if not found:
+        return []
+    metrics = dict(zip(summary.columns, summary.iloc[0], strict=True))
+    queues = run.table("queues")
+    waits = dict(zip(queues["link"], queues["sojourn_mean"], strict=True))
+    return [Text(explained(group, metrics, waits)) for group in found]
 
 
 def _table(frame: pd.DataFrame, wanted: tuple[str, ...], caption: str) -> Table:

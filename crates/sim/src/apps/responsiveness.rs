@@ -1,0 +1,483 @@
+//! Responsiveness: load-generating connections, and probes beside them and on them.
+//!
+//! The flow's sender is the server, its receiver the client. First the client sends foreign probes on the
+//! path as it is; when they are complete the load begins. A load-generating connection is opened by the
+//! end that sends the load. A probe on it is data of the same connection: in the direction of the load it
+//! follows all that was sent before, and nothing that was not, as with a server that keeps no unsent data
+//! in its socket (`TCP_NOTSENT_LOWAT`).
+
+use crate::app::{App, Declared, Event, Report};
+use crate::world::{Change, Handle, NEVER, World};
+use sojourn_measure::Imbalance;
+use sojourn_network::{Node, Place};
+use sojourn_plan::PlanError;
+use sojourn_random::Stream;
+use sojourn_tcp::State;
+use sojourn_traffic::responsiveness::{Params, Test, Timing, exchange, sizes};
+use sojourn_units::{EPOCH, Nanos};
+use std::collections::VecDeque;
+
+/// Foreign probes on the path without load.
+const IDLE_PROBES: u32 = 10;
+/// Intervals after which the load begins although not all of them are complete.
+const IDLE_INTERVALS: u32 = 10;
+/// Foreign probes under way at once, and self probes on one connection; no more are sent.
+const MOST_OPEN: usize = 1000;
+
+/// A message on a connection, and the number of bytes of its direction at its end.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    /// When the request was made.
+    asked: Nanos,
+    end: u64,
+}
+
+/// A load-generating connection.
+#[derive(Clone, Debug)]
+struct Load {
+    /// 0 for download, 1 for upload.
+    way: usize,
+    /// The slot of its opener's end, which sends the load.
+    slot: u32,
+    /// Whether it still has its slots.
+    open: bool,
+    /// Requests on their way to the server, and answers on their way to the client.
+    requests: VecDeque<Message>,
+    answers: VecDeque<Message>,
+    /// Ends of the last request and of the last answer.
+    asked: u64,
+    answered: u64,
+    /// Load delivered.
+    delivered: u64,
+}
+
+impl Load {
+    fn client(&self) -> u32 {
+        self.slot + u32::from(self.way == 0)
+    }
+
+    fn server(&self) -> u32 {
+        self.slot + u32::from(self.way == 1)
+    }
+}
+
+/// A probe on a connection of its own.
+#[derive(Clone, Copy, Debug)]
+struct Foreign {
+    /// Whether there was no load yet.
+    idle: bool,
+    /// Exchanges begun: those of TLS, then HTTP's; 0 while TCP's handshake is under way.
+    stage: u32,
+    /// When the present one began.
+    since: Nanos,
+    /// Bytes that the server, and that the client will have received by its end.
+    asked: u64,
+    answered: u64,
+    /// The server's answer, while it is to come.
+    due: u64,
+    /// What TCP's handshake took, and all of TLS's.
+    tcp: Nanos,
+    tls: Nanos,
+}
+
+/// What the test does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not begun.
+    Waiting,
+    /// Probes the path without load, for so many intervals.
+    Idle(u32),
+    /// Loads the path.
+    Loaded,
+    /// Has its result, and loads the path on.
+    Held,
+    /// Over: what is still under way is not counted.
+    Over,
+    /// A load-generating connection ended with an error: there is no result.
+    Aborted,
+}
+
+/// A test of responsiveness.
+#[derive(Clone, Debug)]
+pub struct Responsiveness {
+    params: Params,
+    test: Test,
+    draws: Stream,
+    /// Server and client, and the paths to the client and to the server.
+    ends: (Node, Node, Place, Place),
+    phase: Phase,
+    loads: Vec<Load>,
+    /// Probes under way, in slots that are used again.
+    foreign: Vec<Option<Foreign>>,
+    /// When the next probe is sent, and when the interval ends.
+    probe_at: Nanos,
+    evaluate_at: Nanos,
+    /// Probes sent.
+    sent: u32,
+    /// Bytes delivered up to the last evaluation.
+    delivered: [u64; 2],
+    /// Whether the interval is not to be evaluated: the warm-up ended in it.
+    cut: bool,
+}
+
+impl Responsiveness {
+    /// The first or the next part of the test is due.
+    fn advance(&mut self, world: &mut World, id: u32) {
+        let now = world.now;
+        if now >= world.flows[id as usize].stop {
+            return self.finish(world, id, Phase::Over);
+        }
+        if self.phase == Phase::Waiting {
+            let flow = &world.flows[id as usize];
+            self.ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+            world.groups[flow.group as usize].begin(now);
+            self.phase = Phase::Idle(0);
+            (self.probe_at, self.evaluate_at) = (now, now + self.params.interval);
+        }
+        if self.evaluate_at <= now {
+            self.evaluate_at = now + self.params.interval;
+            match self.phase {
+                Phase::Idle(passed) => self.rest(world, id, passed + 1),
+                _ => self.evaluate(world, id),
+            }
+        }
+        if self.probe_at <= now && self.is_under_way() {
+            self.probe(world, id);
+        }
+        let stop = world.flows[id as usize].stop;
+        let next = self.probe_at.min(self.evaluate_at).min(stop);
+        if next != NEVER && !matches!(self.phase, Phase::Over | Phase::Aborted) {
+            world.set_timer(id, next);
+        }
+    }
+
+    fn is_under_way(&self) -> bool {
+        matches!(self.phase, Phase::Idle(_) | Phase::Loaded)
+    }
+
+    /// An interval without load is over.
+    fn rest(&mut self, world: &mut World, id: u32, passed: u32) {
+        let waits = self.foreign.iter().any(Option::is_some);
+        if waits && passed < IDLE_INTERVALS {
+            self.phase = Phase::Idle(passed);
+            return;
+        }
+        self.phase = Phase::Loaded;
+        self.cut = false;
+        self.probe_at = NEVER;
+        self.load(world, id, self.params.initial);
+    }
+
+    /// An interval with load is over.
+    fn evaluate(&mut self, world: &mut World, id: u32) {
+        let mut total = [0; 2];
+        for load in &self.loads {
+            total[load.way] += load.delivered;
+        }
+        let bytes = [0, 1].map(|way| total[way] - self.delivered[way]);
+        self.delivered = total;
+        if std::mem::take(&mut self.cut) {
+            self.test.skip();
+        } else if self.test.evaluate(bytes) && world.now > EPOCH + world.plan.warmup {
+            if self.params.hold {
+                (self.phase, self.probe_at, self.evaluate_at) = (Phase::Held, NEVER, NEVER);
+                return;
+            }
+            return self.finish(world, id, Phase::Over);
+        }
+        self.load(world, id, self.params.add);
+        if let Some(gap) = self.test.gap() {
+            // A gap that was chosen for a lower rate is not waited for.
+            self.probe_at = self.probe_at.min(world.now.saturating_add(gap));
+        }
+    }
+
+    /// Opens so many more connections in each direction, within the limit.
+    fn load(&mut self, world: &mut World, id: u32, more: u32) {
+        let (server, client, down, up) = self.ends;
+        for way in (0..2).filter(|&way| self.test.loads(way)) {
+            let open = self.loads.iter().filter(|load| load.way == way).count() as u32;
+            for _ in 0..more.min(self.params.most.saturating_sub(open)) {
+                let ends =
+                    if way == 0 { (server, client, down, up) } else { (client, server, up, down) };
+                let tag = self.loads.len() as u32;
+                let slot = world.open(id, (tag, true, true), ends);
+                world.connections.end(slot).write_unlimited();
+                let gone = world.flush(slot);
+                assert!(gone.is_none(), "a new connection waits for an answer");
+                self.loads.push(Load {
+                    way,
+                    slot,
+                    open: true,
+                    requests: VecDeque::new(),
+                    answers: VecDeque::new(),
+                    asked: 0,
+                    answered: 0,
+                    delivered: 0,
+                });
+            }
+        }
+    }
+
+    /// Sends the next probe, and sets the time of the one after it.
+    fn probe(&mut self, world: &mut World, id: u32) {
+        let now = world.now;
+        let gap = match self.phase {
+            Phase::Idle(_) => self.params.interval / u64::from(2 * IDLE_PROBES),
+            _ => self.test.gap().unwrap_or(NEVER),
+        };
+        self.probe_at = now.saturating_add(gap);
+        let idle = self.phase != Phase::Loaded;
+        if idle && self.sent + 1 >= IDLE_PROBES {
+            self.probe_at = NEVER;
+        }
+        self.sent = self.sent.wrapping_add(1);
+        if idle || self.sent.is_multiple_of(2) {
+            self.probe_apart(world, id, idle);
+        } else {
+            self.probe_load(world, id);
+        }
+    }
+
+    /// Opens a connection for a foreign probe.
+    fn probe_apart(&mut self, world: &mut World, id: u32, idle: bool) {
+        let free = self.foreign.iter().position(Option::is_none);
+        let tag = free.unwrap_or(self.foreign.len());
+        if tag >= MOST_OPEN {
+            return;
+        }
+        if tag == self.foreign.len() {
+            self.foreign.push(None);
+        }
+        self.foreign[tag] = Some(Foreign {
+            idle,
+            stage: 0,
+            since: world.now,
+            asked: 0,
+            answered: 0,
+            due: 0,
+            tcp: 0,
+            tls: 0,
+        });
+        let (server, client, down, up) = self.ends;
+        let slot = world.open(id, (tag as u32, false, true), (client, server, up, down));
+        let gone = world.flush(slot);
+        assert!(gone.is_none(), "a new connection waits for an answer");
+    }
+
+    /// Sends a self probe on one of the connections that carry load.
+    fn probe_load(&mut self, world: &mut World, id: u32) {
+        let mut active = |load: &Load| {
+            let room = load.requests.len() + load.answers.len() < MOST_OPEN;
+            room && load.open && world.connections.end(load.client()).state() == State::Established
+        };
+        let found: Vec<usize> = (0..self.loads.len()).filter(|&i| active(&self.loads[i])).collect();
+        if found.is_empty() {
+            return;
+        }
+        let load = &mut self.loads[found[self.draws.below(found.len() as u64) as usize]];
+        let client = load.client();
+        load.asked = write(world, client, load.way == 1, load.asked, sizes::REQUEST);
+        load.requests.push_back(Message { asked: world.now, end: load.asked });
+        if world.flush(client).is_some() {
+            load.open = false;
+            self.finish(world, id, Phase::Aborted);
+        }
+    }
+
+    /// An end of a load-generating connection has received more.
+    fn follow_load(&mut self, world: &mut World, connection: Handle, delivered: u64) {
+        let load = &mut self.loads[connection.tag as usize];
+        if connection.slot != load.slot {
+            load.delivered = delivered;
+        }
+        if connection.slot == load.server() {
+            while let Some(request) = due(&mut load.requests, delivered) {
+                let server = load.server();
+                load.answered = write(world, server, load.way == 0, load.answered, sizes::ANSWER);
+                load.answers.push_back(Message { asked: request.asked, end: load.answered });
+            }
+        } else {
+            while let Some(answer) = due(&mut load.answers, delivered) {
+                if self.phase == Phase::Loaded {
+                    self.test.record(Timing::Loaded, world.now - answer.asked, false);
+                }
+            }
+        }
+    }
+
+    /// An end of a foreign probe's connection has received something.
+    fn follow_apart(&mut self, world: &mut World, connection: Handle, delivered: u64) {
+        let Some(probe) = &mut self.foreign[connection.tag as usize] else { return };
+        let tcp = world.connections.end(connection.slot);
+        if !connection.slot.is_multiple_of(2) {
+            if probe.due > 0 && delivered >= probe.asked {
+                tcp.write(std::mem::take(&mut probe.due));
+            }
+            return;
+        }
+        let now = world.now;
+        let exchanges = self.params.tls + 1;
+        if probe.stage == 0 {
+            if tcp.state() != State::Established {
+                return;
+            }
+            probe.tcp = now - probe.since;
+        } else if probe.stage > exchanges || delivered < probe.answered {
+            return;
+        } else if probe.stage < exchanges {
+            probe.tls += now - probe.since;
+        } else {
+            tcp.close();
+            let (probe, http) = (*probe, now - probe.since);
+            self.complete(&probe, http);
+            self.foreign[connection.tag as usize] = Some(Foreign { stage: exchanges + 1, ..probe });
+            return;
+        }
+        let (request, answer) = exchange(probe.stage, self.params.tls);
+        probe.stage += 1;
+        probe.since = now;
+        probe.asked += request;
+        probe.answered += answer;
+        probe.due = answer;
+        tcp.write(request);
+    }
+
+    /// A foreign probe has its answer.
+    fn complete(&mut self, probe: &Foreign, http: Nanos) {
+        // One that was sent before the load, and ends under it, tells of neither.
+        if !self.is_under_way() || probe.idle == (self.phase == Phase::Loaded) {
+            return;
+        }
+        self.test.record(Timing::Tcp, probe.tcp, probe.idle);
+        if self.params.tls > 0 {
+            let trip = probe.tls / u64::from(self.params.tls);
+            self.test.record(Timing::Tls, trip, probe.idle);
+        }
+        self.test.record(Timing::Http, http, probe.idle);
+    }
+
+    /// The test is over: its load ends.
+    fn finish(&mut self, world: &mut World, id: u32, last: Phase) {
+        world.clear_timer(id);
+        if matches!(self.phase, Phase::Over | Phase::Aborted) {
+            return;
+        }
+        let begun = self.phase != Phase::Waiting;
+        self.phase = last;
+        for load in self.loads.iter_mut().filter(|load| load.open) {
+            for slot in [load.slot, load.slot + 1] {
+                if load.open {
+                    world.connections.end(slot).close();
+                    load.open = world.flush(slot).is_none();
+                }
+            }
+        }
+        if begun {
+            world.end_flow(id);
+        }
+    }
+}
+
+/// Writes a message at an end, whose last one ended after so many bytes. Returns where this one ends. On an
+/// end that always has data, it is the next of them to be sent.
+fn write(world: &mut World, slot: u32, unlimited: bool, last: u64, bytes: u64) -> u64 {
+    let tcp = world.connections.end(slot);
+    if unlimited {
+        return last.max(tcp.bytes_acked() + tcp.bytes_outstanding()) + bytes;
+    }
+    tcp.write(bytes);
+    last + bytes
+}
+
+/// Takes the first message if it has come wholly.
+fn due(messages: &mut VecDeque<Message>, delivered: u64) -> Option<Message> {
+    let first = *messages.front().filter(|message| message.end <= delivered)?;
+    messages.pop_front();
+    Some(first)
+}
+
+impl App for Responsiveness {
+    fn try_new(declared: Declared, world: &mut World, id: u32) -> Result<Option<Self>, PlanError> {
+        let Declared::Flow(group, planned) = declared else { return Ok(None) };
+        let sojourn_traffic::App::Responsiveness(params) = &group.app else { return Ok(None) };
+        let flow = &world.flows[id as usize];
+        let ends = (flow.nodes.0, flow.nodes.1, flow.places.0, flow.places.1);
+        world.start_timer(id, flow.start);
+        Ok(Some(Self {
+            params: *params,
+            test: Test::new(params),
+            draws: planned.key.stream("connection"),
+            ends,
+            phase: Phase::Waiting,
+            loads: Vec::new(),
+            foreign: Vec::new(),
+            probe_at: NEVER,
+            evaluate_at: NEVER,
+            sent: 0,
+            delivered: [0; 2],
+            cut: false,
+        }))
+    }
+
+    fn on_timer(&mut self, world: &mut World, id: u32) {
+        world.clear_timer(id);
+        self.advance(world, id);
+    }
+
+    fn on_event(&mut self, world: &mut World, id: u32, event: Event) {
+        let Event::Connection(connection, change) = event else { return };
+        match change {
+            Change::Progress { delivered, .. } if connection.forward => {
+                self.follow_load(world, connection, delivered);
+            }
+            Change::Progress { delivered, .. } => self.follow_apart(world, connection, delivered),
+            Change::Closed | Change::Lost if connection.forward => {
+                self.loads[connection.tag as usize].open = false;
+                if self.phase == Phase::Loaded {
+                    self.finish(world, id, Phase::Aborted);
+                }
+            }
+            Change::Closed | Change::Lost => self.foreign[connection.tag as usize] = None,
+            Change::Complete | Change::Settled => {}
+        }
+    }
+
+    fn restart(&mut self) {
+        self.test.restart();
+        self.cut = true;
+    }
+
+    fn audit(&self, _world: &World, _id: u32) -> Result<(), Imbalance> {
+        Ok(())
+    }
+
+    fn report(&self, _world: &World, _id: u32) -> Report {
+        let aborted = self.phase == Phase::Aborted;
+        let outcome = self.test.outcome().filter(|_| !aborted);
+        let idle = self.test.idle();
+        let [tcp, tls, http, own] = outcome.map_or([f64::NAN; 4], |outcome| outcome.means);
+        let found = |of: fn(sojourn_traffic::responsiveness::Responsiveness) -> f64| {
+            outcome.map_or(f64::NAN, |outcome| of(outcome.responsiveness))
+        };
+        let total = found(|r| r.total);
+        Report {
+            means: vec![
+                ("responsiveness_08", total),
+                ("responsiveness_08_foreign", found(|r| r.foreign)),
+                ("responsiveness_08_loaded", found(|r| r.loaded)),
+                ("responsiveness_08_idle", 60.0 / idle),
+                (
+                    "responsiveness_08_confidence",
+                    outcome.map_or(f64::NAN, |o| f64::from(o.confidence as u8)),
+                ),
+                ("probe_tcp", tcp),
+                ("probe_tls", tls),
+                ("probe_http", http),
+                ("probe_loaded", own),
+                ("probe_added", 60.0 / total - idle),
+            ],
+            ..Report::default()
+        }
+    }
+}

@@ -1,0 +1,213 @@
+"""An interface as the kernel, its driver and `tc` state it. It is read only; root is not needed."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sojourn import _core
+from sojourn.lab.errors import Unavailable
+from sojourn.lab.machine import needs
+from sojourn.lab.sandbox.inside import network
+
+SECONDS = 4.0
+"""What one program may take."""
+UNKNOWN_SPEED = 0xFFFF_FFFF
+"""`SPEED_UNKNOWN` of `<linux/ethtool.h>`."""
+SYSCTLS = (
+    "tcp_ecn",
+    "tcp_ecn_option",
+    "tcp_ecn_fallback",
+    "tcp_congestion_control",
+    "tcp_available_congestion_control",
+)
+OFFLOADS = ("tso", "gso", "gro", "lro")
+"""Those that merge packets, in ethtool's short words."""
+_CLASS = re.compile(
+    r"^class htb (\S+) (?:root|parent (\S+)).*? rate (\S+) ceil (\S+)", re.MULTILINE
+)
+
+Options = dict[str, Any]
+T = TypeVar("T")
+LOOPBACK = {"loopback": "loopback"}
+"""Kinds of devices that `ip` states by the type of link alone."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of an interface. What could not be read is `None`, and `unread` says why."""
+
+    name: str
+    kind: str = ""
+    """Of a virtual device: `veth`, `bridge`, `loopback`, ...; empty for others."""
+    speed: int | None = None
+    """In bit/s."""
+    queues: int = 1
+    """Transmit queues."""
+    offloads: Mapping[str, Mapping[str, Mapping[str, bool]]] | None = None
+    """By ethtool's short word, the features that it stands for: `active`, `changeable`."""
+    ring: int | None = None
+    """Packets of the transmit ring."""
+    limits: tuple[int, ...] | None = None
+    """BQL's present limit of each transmit queue, in bytes; 0 while a driver does not use it."""
+    qdiscs: tuple[Options, ...] | None = None
+    """As `tc -j -s -d qdisc show` states them."""
+    classes: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
+    """Classes of `htb`: parent, rate and ceiling in bit/s."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    """Those of `SYSCTLS` that there are, without `net.ipv4.`."""
+    routes: tuple[Options, ...] | None = None
+    """As `ip -j -d route show` states them."""
+    unread: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By field: why it could not be read, and what would help."""
+
+    @property
+    def egress(self) -> list[Options]:
+        """The disciplines of packets that leave."""
+        return [q for q in self.qdiscs or () if q["kind"] not in ("ingress", "clsact")]
+
+    @property
+    def roots(self) -> list[Options]:
+        """Those at the device itself."""
+        return [q for q in self.egress if q.get("root")]
+
+    @property
+    def leaves(self) -> list[Options]:
+        """Those in which no other is; of several of a kind, as below `mq`, the busiest one."""
+        majors = {q["parent"].partition(":")[0] for q in self.egress if "parent" in q}
+        busiest: dict[str, Options] = {}
+        for leaf in self.egress:
+            if leaf["handle"].partition(":")[0] in majors or leaf["kind"] == "mq":
+                continue
+            known = busiest.get(leaf["kind"])
+            if known is None or leaf.get("packets", 0) > known.get("packets", 0):
+                busiest[leaf["kind"]] = leaf
+        return list(busiest.values())
+
+    @property
+    def shaper(self) -> tuple[str, int] | None:
+        """The root's shaper and its rate in bit/s, if it has one."""
+        tops = [ceil for parent, _, ceil in self.classes.values() if not parent]
+        for root in self.roots:
+            options = root.get("options", {})
+            if root["kind"] == "tbf":
+                return "tbf", 8 * int(options["rate"])
+            if root["kind"] == "cake" and isinstance(options.get("bandwidth"), int):
+                return "cake", 8 * int(options["bandwidth"])
+            if root["kind"] == "netem" and "rate" in options:
+                return "netem", 8 * int(options["rate"]["rate"])
+            if root["kind"] == "htb" and tops:
+                return "htb", max(tops)
+        return None
+
+
+def names() -> list[str]:
+    """The interfaces of this network namespace."""
+    return [name for _, name in socket.if_nameindex()]
+
+
+def read(name: str, root: Path = Path("/")) -> Facts:
+    """Reads all of it."""
+    unread: dict[str, tuple[str, str]] = {}
+
+    def ask(what: str, how: Callable[[], T]) -> T | None:
+        try:
+            return how()
+        except Unavailable as error:
+            unread[what] = (error.message, error.advice)
+        except ImportError:
+            unread[what] = ("pyroute2 is not installed", "pip install 'sojourn[lab]'")
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            unread[what] = (str(error) or type(error).__name__, "")
+        except Exception as error:  # noqa: BLE001 - pyroute2's own errors share no class
+            unread[what] = (f"the driver does not state it ({type(error).__name__})", "")
+        return None
+
+    link = ask("link", lambda: _json("ip", "-d", "link", "show", "dev", name)[0]) or {}
+    classes = ask("classes", lambda: htb_classes(_run("tc", "-d", "class", "show", "dev", name)))
+    qdiscs = ask("qdiscs", lambda: _json("tc", "-s", "-d", "qdisc", "show", "dev", name))
+    routes = ask("routes", lambda: _json("ip", "-d", "route", "show", "dev", name))
+    return Facts(
+        name=name,
+        kind=link.get("linkinfo", {}).get("info_kind")
+        or LOOPBACK.get(str(link.get("link_type")), ""),
+        queues=int(link.get("num_tx_queues", 1)),
+        speed=ask("speed", lambda: _speed(name)),
+        offloads=ask("offloads", lambda: _offloads(name)),
+        ring=ask("ring", lambda: _ring(name)),
+        limits=ask("limits", lambda: _limits(name, root)),
+        qdiscs=None if qdiscs is None else tuple(qdiscs),
+        classes=classes or {},
+        sysctls=_sysctls(root),
+        routes=None if routes is None else tuple(routes),
+        unread=unread,
+    )
+
+
+def htb_classes(text: str) -> dict[str, tuple[str, int, int]]:
+    """Classes of `htb` from `tc class show`: older releases print text also when asked for JSON."""
+    found = {}
+    for line in _CLASS.finditer(text):
+        handle, parent, *rates = line.groups()
+        rate, ceil = (_core.parse_quantity("rate", rate.lower()) for rate in rates)
+        found[handle] = (parent or "", rate, ceil)
+    return found
+
+
+def _run(program: str, *arguments: str) -> str:
+    path = needs.find_program(program)
+    done = subprocess.run(  # noqa: S603 - our own words, and the name of an interface that there is
+        [path, *arguments], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    if done.returncode:
+        raise ValueError(f"{program}: {done.stderr.strip() or f'status {done.returncode}'}")
+    return done.stdout
+
+
+def _json(program: str, *arguments: str) -> list[Options]:
+    found: list[Options] = json.loads(_run(program, "-j", *arguments) or "[]")
+    return found
+
+
+def _offloads(name: str) -> dict[str, dict[str, dict[str, bool]]]:
+    features = network.states(name)
+    return {word: network.of_word(features, word) for word in OFFLOADS}
+
+
+def _speed(name: str) -> int | None:
+    with closing(network.ioctl_ethtool().IoctlEthtool(name)) as device:
+        speed = int(device.get_link_settings().speed)
+    return None if speed in (0, UNKNOWN_SPEED) else speed * 1_000_000
+
+
+def _ring(name: str) -> int:
+    with closing(network.ioctl_ethtool().IoctlEthtool(name)) as device:
+        return int(device.get_rings().tx)
+
+
+def _limits(name: str, root: Path) -> tuple[int, ...]:
+    device = root / "sys/class/net" / name
+    try:
+        index = int((device / "ifindex").read_text(encoding="ascii"))
+    except FileNotFoundError:
+        index = -1
+    if index != socket.if_nametoindex(name):
+        raise ValueError("/sys shows another network namespace; `ip netns exec` mounts its own")
+    queues = device.glob("queues/tx-*/byte_queue_limits/limit")
+    return tuple(int(path.read_text(encoding="ascii")) for path in sorted(queues))
+
+
+def _sysctls(root: Path) -> dict[str, str]:
+    found = {}
+    for name in SYSCTLS:
+        with suppress(OSError):
+            path = root / "proc/sys/net/ipv4" / name
+            found[name] = path.read_text(encoding="ascii").strip()
+    return found

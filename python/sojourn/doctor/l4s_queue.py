@@ -1,0 +1,265 @@
+"""Where the queue of an interface forms, and how it marks: the part of `doctor l4s` on queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sojourn import _core
+from sojourn.doctor.finding import Finding, State
+from sojourn.doctor.interface import Facts, Options
+
+FRAME = 1514
+"""Bytes of a full frame."""
+ENOUGH = 1000
+"""Packets after which a queue that never formed tells something."""
+LONG = 0.001
+"""Seconds in a transmit ring that count beside the 1 ms at which L4S marks (RFC 9332)."""
+MARGIN = 95
+"""A shaper's rate in percent of the line's, so that the queue forms at the shaper."""
+FIFOS = ("pfifo_fast", "pfifo", "bfifo", "noqueue", "pfifo_head_drop")
+THRESHOLDS = ("fq_codel", "fq", "codel")
+"""Disciplines that have `ce_threshold`."""
+SHAPERS = ("htb", "hfsc", "netem")
+"""Disciplines that hold others, and judge no packet themselves."""
+VIRTUAL = (
+    "loopback",
+    "veth",
+    "dummy",
+    "bridge",
+    "ifb",
+    "tun",
+    "wireguard",
+    "vxlan",
+    "macvlan",
+    "ipvlan",
+)
+"""Devices without a rate of their own."""
+
+WHY = {
+    "bottleneck": (
+        "An AQM marks only where the queue forms, and it forms before the slowest link of the "
+        "path. If that is not this queue, nothing is marked here, and the delay is elsewhere."
+    ),
+    "counts": (
+        "A queue that never grows marks nothing, whatever its parameters: the bottleneck is "
+        "elsewhere."
+    ),
+    "discipline": (
+        "L4S needs marks for ECT(1) from about 1 ms of queue on, apart from classic traffic "
+        "(RFC 9332). Marks by RFC 3168 come later and mean more: a scalable sender then keeps a "
+        "longer queue."
+    ),
+    "transmit queues": (
+        "Each transmit queue has an AQM of its own, and a flow's hash selects one: flows in "
+        "different queues share none, and dualpi2 couples nothing between them."
+    ),
+    "netem": (
+        "Packets that netem holds wait in the sender's own device: TCP counts them against its "
+        "limit of unsent data, and an AQM beside it takes the delay for a queue, or sees none."
+    ),
+    "pacing": (
+        "Prague paces its packets. `fq` paces them one by one. Without it TCP uses timers of its "
+        "own, and a late timer sends a burst that a step threshold marks."
+    ),
+    "transmit ring": (
+        "Packets in the driver's ring have left the queue: no AQM sees them, and their wait adds "
+        "to its own."
+    ),
+}
+
+
+def unread(facts: Facts, what: str, name: str, why: str) -> Finding:
+    """A finding of something that could not be read."""
+    found, remedy = facts.unread.get(what, ("not stated", ""))
+    text = f"could not be read: {found}"
+    return Finding(name, "unknown", text, remedy, needed=False, why=why)
+
+
+def _found(
+    name: str, state: State, found: str, remedy: str = "", *, needed: bool = False
+) -> Finding:
+    return Finding(name, state, found, remedy, needed, WHY[name])
+
+
+def _bottleneck(facts: Facts) -> Iterator[Finding]:
+    name = "bottleneck"
+    if facts.qdiscs is None:
+        yield unread(facts, "qdiscs", name, WHY[name])
+        return
+    speed = facts.speed
+    if facts.shaper is not None:
+        kind, rate = facts.shaper
+        text = f"{kind} sends at {_rate(rate)}"
+        if speed is not None and rate >= speed:
+            text += f", the link at {_rate(speed)}: the queue forms in the driver"
+            yield _found(name, "no", text, _slower(facts, kind, _below(speed)), needed=True)
+        else:
+            text += ": the queue forms here, unless another link of the path is slower"
+            yield _found(name, "yes", text, needed=True)
+    elif facts.kind in VIRTUAL:
+        text = f"no shaper, and a {facts.kind} device sends at once: no queue forms here"
+        yield _found(name, "no", text, _shape(facts, None))
+    elif speed is None:
+        text = "no shaper, and the driver does not state the link's rate: not known"
+        yield _found(name, "unknown", text, _shape(facts, None))
+    else:
+        text = f"no shaper: here only if this link ({_rate(speed)}) is the slowest of the path"
+        yield _found(name, "unknown", text, _shape(facts, _below(speed)))
+
+
+def _counts(facts: Facts) -> Iterator[Finding]:
+    for leaf in facts.leaves:
+        packets, drops, marks = leaf.get("packets", 0), leaf.get("drops", 0), _marks(leaf)
+        longest = max(leaf.get("maxq", 0), leaf.get("qlen", 0))
+        waits = leaf.get("overlimits", 0) or leaf.get("requeues", 0) or longest > 1
+        text = f"{leaf['kind']}: {packets} packets, {marks} marked, {drops} dropped"
+        if "maxq" in leaf:
+            text += f", longest queue {longest}"
+        if marks or drops or waits:
+            yield _found("counts", "yes", text)
+        elif packets < ENOUGH:
+            text += ": too few to tell; fill the path for ten seconds, then look again"
+            yield _found("counts", "unknown", text, f"tc -s qdisc show dev {facts.name}")
+        else:
+            text += ": no queue formed here"
+            yield _found("counts", "no", text, _shape(facts, None))
+
+
+def _marks(leaf: Options) -> int:
+    """Packets that a discipline has marked; names of the count differ."""
+    words = ("ecn_mark", "ecn-mark", "step-mark", "ce_mark")
+    tins = [tin.get("ecn_mark", 0) for tin in leaf.get("tins", ())]
+    counts = [int(leaf.get(word, 0)) for word in words]
+    return max(*counts, sum(map(int, tins)))
+
+
+def _discipline(facts: Facts) -> Iterator[Finding]:
+    for leaf in facts.leaves:
+        state, text, words = _judged(leaf)
+        if leaf["kind"] in SHAPERS:
+            text, remedy = f"{leaf['kind']} has no AQM in it", _shape(facts, _own_rate(facts))
+        elif leaf["kind"] in ("cake", "tbf") and facts.shaper:
+            remedy = _shape(facts, _own_rate(facts))
+        else:
+            parent = f"parent {leaf['parent']}" if "parent" in leaf else "root"
+            remedy = f"sudo tc qdisc replace dev {facts.name} {parent} {words}"
+        yield _found("discipline", state, text, "" if state == "yes" else remedy)
+
+
+def _judged(leaf: Options) -> tuple[State, str, str]:
+    """How a discipline marks, and words for one that marks better."""
+    kind, options = leaf["kind"], leaf.get("options", {})
+    if kind == "dualpi2":
+        if options.get("coupling") == 0:
+            return "no", "dualpi2 without coupling: classic traffic starves", "dualpi2"
+        step = options.get("step-thresh-us")
+        return "yes", "dualpi2" + (f", step at {step} µs" if step else ""), ""
+    if kind in THRESHOLDS and "ce_threshold" in options:
+        return "yes", f"{kind} with ce_threshold {options['ce_threshold']} µs", ""
+    if kind == "fq_codel":
+        words = "fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3"
+        return "no", "fq_codel without ce_threshold marks ECT(1) by RFC 3168", words
+    if kind in (*FIFOS, "fq", "tbf"):
+        return "no", f"{kind} marks nothing: it is no L4S bottleneck", "dualpi2"
+    return "no", f"{kind} marks ECT(1) by RFC 3168, if at all", "dualpi2"
+
+
+def _queues(facts: Facts) -> Iterator[Finding]:
+    children = [q for q in facts.egress if "parent" in q]
+    if any(q["kind"] == "mq" for q in facts.roots) and len(children) > 1:
+        text = f"mq: {len(children)} queues, each with a {children[0]['kind']} of its own"
+        yield _found("transmit queues", "no", text, f"sudo ethtool -L {facts.name} combined 1")
+
+
+def _netem(facts: Facts) -> Iterator[Finding]:
+    if any(q["kind"] == "netem" for q in facts.egress):
+        remedy = (
+            f"sudo tc qdisc del dev {facts.name} root, and netem on a node behind the bottleneck"
+        )
+        yield _found("netem", "no", "netem on this device", remedy)
+
+
+def _pacing(facts: Facts) -> Iterator[Finding]:
+    name = "pacing"
+    if facts.qdiscs is None:
+        yield unread(facts, "qdiscs", name, WHY[name])
+    elif any(q["kind"] == "fq" for q in facts.egress):
+        yield _found(name, "yes", "fq paces what this machine sends")
+    else:
+        text = "no fq: it matters if this machine sends, and not if it forwards"
+        yield _found(name, "no", text, f"sudo tc qdisc replace dev {facts.name} root fq")
+
+
+def _ring(facts: Facts) -> Iterator[Finding]:
+    name = "transmit ring"
+    shaper, speed = facts.shaper, facts.speed
+    held = max(facts.limits or (), default=0)
+    if shaper is not None and speed is not None and shaper[1] < speed:
+        yield _found(name, "yes", "stays empty: the shaper is slower than the link")
+    elif facts.kind in VIRTUAL:
+        yield _found(name, "yes", f"a {facts.kind} device has none")
+    elif held:
+        text = f"byte queue limits hold {held} bytes a queue{_time(facts, held)}"
+        limit = f"/sys/class/net/{facts.name}/queues/tx-*/byte_queue_limits/limit_max"
+        if speed is not None and held * 8 / speed > LONG:
+            yield _found(name, "no", text, f"echo {2 * FRAME} | sudo tee {limit}")
+        else:
+            yield _found(name, "yes", text)
+    elif facts.ring is None:
+        yield unread(facts, "ring", name, WHY[name])
+    elif facts.limits is None:
+        reason = facts.unread["limits"][0]
+        text = f"{facts.ring} packets; byte queue limits could not be read: {reason}"
+        yield _found(name, "unknown", text)
+    else:
+        octets = facts.ring * FRAME
+        text = f"{facts.ring} packets{_time(facts, octets)}, and no byte queue limits in use"
+        if speed is not None and octets * 8 / speed <= LONG:
+            yield _found(name, "yes", text)
+        else:
+            yield _found(name, "no", text, f"sudo ethtool -G {facts.name} tx 64, or a shaper")
+
+
+RULES = (_bottleneck, _counts, _discipline, _queues, _netem, _pacing, _ring)
+
+
+def _own_rate(facts: Facts) -> int | None:
+    return None if facts.shaper is None else facts.shaper[1]
+
+
+def _below(speed: int) -> int:
+    return speed * MARGIN // 100
+
+
+def _shape(facts: Facts, rate: int | None) -> str:
+    """Commands for a shaper with dualpi2 in it; without a rate for the user to put one in."""
+    at = "RATE" if rate is None else _rate(rate)
+    device = f"dev {facts.name}"
+    commands = (
+        f"sudo tc qdisc replace {device} root handle 1: htb default 1 && "
+        f"sudo tc class replace {device} parent 1: classid 1:1 htb rate {at} && "
+        f"sudo tc qdisc replace {device} parent 1:1 dualpi2"
+    )
+    return commands if rate is not None else f"{commands}  # RATE: below the slowest link's"
+
+
+def _slower(facts: Facts, kind: str, rate: int) -> str:
+    device, at = f"dev {facts.name}", _rate(rate)
+    if kind == "htb":
+        top = next(handle for handle, (parent, _, _) in facts.classes.items() if not parent)
+        major = top.partition(":")[0]
+        return f"sudo tc class replace {device} parent {major}: classid {top} htb rate {at}"
+    if kind == "tbf":
+        burst = max(2 * FRAME, rate // 8000)  # a millisecond, as a kernel's timer may need it
+        return f"sudo tc qdisc replace {device} root tbf rate {at} burst {burst}b latency 50ms"
+    if kind == "cake":
+        return f"sudo tc qdisc change {device} root cake bandwidth {at}"
+    return _shape(facts, rate)
+
+
+def _rate(rate: int) -> str:
+    return _core.format_quantity("rate", rate)
+
+
+def _time(facts: Facts, octets: int) -> str:
+    return "" if facts.speed is None else f" ({octets * 8e3 / facts.speed:.2g} ms)"
