@@ -134,9 +134,9 @@ def _steps(outcome: Outcome) -> Figure:
                 axes.plot(
                     mean.index, mean, color=style.colour(at), ls=style.line(at), label=control
                 )
-            axes.set_yscale("log")
             axes.set_title(f"50 Mbit/s to {to.removesuffix('mbit')} Mbit/s")
             axes.set_xlabel("Time (s)")
+            style.logarithmic(axes, "y")
         panels[0].set_ylabel("Smoothed round-trip time (ms)")
         style.legend_above(figure, panels[0], 2)
     return figure

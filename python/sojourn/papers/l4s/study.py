@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from sojourn import _core
 from sojourn.papers.bench import Bench, runs_of
 from sojourn.papers.l4s import claims, scenarios
 from sojourn.papers.l4s.scenarios import CUBIC, ECN, PRAGUE
@@ -15,8 +16,8 @@ from sojourn.papers.paper import Cells, Frames, Part
 from sojourn.stats import Claim
 from sojourn.study import Table
 
-ABOVE = 0.025
-"""A round-trip time this far above the path's, in seconds, is a spike."""
+ABOVE, PACKETS = 0.025, 4
+"""A round-trip time this far above the path's is a spike: seconds, and packets at the new rate."""
 STEP = 30.0
 """When the rate steps down, in seconds."""
 STEP_RTT, BURST_RTT = 80, 20
@@ -56,11 +57,11 @@ class Size:
 
 
 QUICK = Size(
-    seeds=5, rates=(20, 100), rtts=(10, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
+    seeds=8, rates=(20, 100), rtts=(10, 100), mixed=(50, 20), fair=(120, 60), shared=(60, 15),
     after=60,
 )  # fmt: skip
 FULL = Size(
-    seeds=10, rates=(20, 50, 100, 200), rtts=(5, 10, 25, 50, 100), mixed=(100, 40),
+    seeds=20, rates=(20, 50, 100, 200), rtts=(5, 10, 25, 50, 100), mixed=(100, 40),
     fair=(180, 120), shared=(60, 15), after=90,
 )  # fmt: skip
 
@@ -148,6 +149,12 @@ def steps(size: Size) -> Cells:
     ]
 
 
+def spiking(to: str) -> float:
+    """Returns from which round-trip time in seconds on there is a spike, at this rate."""
+    rate = _core.parse_quantity("rate", to)
+    return STEP_RTT / 1e3 + ABOVE + 8 * scenarios.FRAME * PACKETS / rate
+
+
 def _steps(table: Table) -> Frames:
     rows, drawn = [], []
     for levels, run in runs_of(table):
@@ -159,7 +166,7 @@ def _steps(table: Table) -> Frames:
         told = {**levels, "seed": run.seed}
         rows.append({
             **told,
-            "s2_spike": grain * int((later["srtt"] > STEP_RTT / 1e3 + ABOVE).sum()),
+            "s2_spike": grain * int((later["srtt"] > spiking(levels["to"])).sum()),
             "s2_greatest": later["srtt"].max(),
         })  # fmt: skip
         drawn.append(series.assign(**told))
