@@ -41,6 +41,14 @@ def test_every_claim_quotes_its_source_and_says_how_it_is_judged() -> None:
         assert claim.text.count('"') >= 2, claim.id
 
 
+def test_the_reading_has_no_mix_of_many_flows() -> None:
+    made = claims.few(GRID)
+    assert [c.finding for c in made] == ["rfc-mean-delay", "rfc-tail-delay", "rfc-no-losses"]
+    flows = {m: sum(n for *_, n in groups) for m, groups in scenarios.MIXES.items()}
+    assert {flows[m] for m in claims.FEW_MIXES} == {1, 2}
+    assert {cell["mix"] for c in made for cell in c.cells} == set(claims.FEW_MIXES)
+
+
 def test_what_the_sources_measured_supports_their_sentences() -> None:
     """Where they give numbers, each sentence is true of them: the verdicts then."""
     own = published.frames()

@@ -15,6 +15,7 @@ never outside one; with it, too, the spike is longer than the source's 30 s.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sojourn.papers.l4s import scenarios
 from sojourn.stats import AllIn, Claim, Difference, Every, MeanIn, Ratio, Region
@@ -136,6 +137,20 @@ def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
             ),
         ),
     )  # fmt: skip
+
+
+FEW = "few flows"
+"""The reading of RFC 9332 in which no flow has less than a few packets in flight."""
+FEW_MIXES = ("1 Prague", *PAIRS)
+
+
+def few(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
+    """Its sentences on delay and losses with one L4S flow; made after the verdicts on all mixes."""
+    return tuple(
+        replace(c, id=f"{c.id}-{FEW}", reading=FEW, cells=_cells(FEW_MIXES, grid))
+        for c in rfc(grid)
+        if isinstance(c, AllIn) and c.cells == _cells(L4S, grid)
+    )
 
 
 def _fair(queue: str, pair: str, rtts: str) -> Cell:

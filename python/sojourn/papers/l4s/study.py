@@ -66,14 +66,14 @@ FULL = Size(
 )  # fmt: skip
 
 
-def mixed(size: Size) -> Cells:
+def mixed(size: Size, mixes: Sequence[str] = tuple(scenarios.MIXES)) -> Cells:
     """RFC 9332: every mix at every rate and round-trip time."""
     return [
         (
             {"mix": mix, "rate": rate, "rtt": rtt},
             scenarios.mixed(mix, rate * 1_000_000, rtt, *size.mixed),
         )
-        for mix in scenarios.MIXES
+        for mix in mixes
         for rate, rtt in size.grid
     ]
 
@@ -261,17 +261,19 @@ def measure(bench: Bench) -> dict[str, Any]:
 
     def make(
         name: str, title: str, cells: Cells, judged: Sequence[Claim],
-        frames: Callable[[Table], Frames], tables: Sequence[str] = (),
+        frames: Callable[[Table], Frames], tables: Sequence[str] = (), reading: str = "",
     ) -> None:  # fmt: skip
         seeds: Any = size.seed_list
         bench.make(
             Part(
                 name=name, title=title, cells=cells, seeds=seeds, claims=judged, frames=frames,
-                tables=tables,
+                tables=tables, reading=reading,
             )
         )  # fmt: skip
 
     make("rfc9332", "RFC 9332", mixed(size), claims.rfc(size.grid), _mixed)
+    make("few", "RFC 9332, few flows", mixed(size, claims.FEW_MIXES), claims.few(size.grid), _mixed,
+         reading=claims.FEW)  # fmt: skip
     make("rtt", "scenario 1, RTT fairness", fair(size), claims.S1,
          share("first", "second", "s1_share"))  # fmt: skip
     make("step", "scenario 2, rate step", steps(size), claims.S2, _steps, ("series",))
