@@ -59,6 +59,7 @@ FIGURES = {
         "explanations",
     ),
     "redopt-online": ("courses", "means"),
+    "l4s": ("delays", "rtt", "rfc3168", "partial", "step"),
 }
 
 
@@ -80,6 +81,8 @@ def how(name: str, outcome: Any) -> str:
             return f"Simulated: iperfs of {size.seconds:g} s, {size.seeds} seeds."
         case "redopt-online":
             return f"Simulated: three phases of {size.phase:g} s, {size.seeds} seeds."
+        case "l4s":
+            return f"Simulated: two flows at a time for the most part, {size.seeds} seeds."
         case "rrda":
             return f"Simulated: runs of {size.seconds:g} s, {size.seeds} seeds."
         case _:

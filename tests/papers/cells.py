@@ -192,6 +192,22 @@ def redopt_online() -> Iterator[Cell]:
         yield Cell("courses", dict(factors), scenario)
 
 
+def l4s() -> Iterator[Cell]:
+    """Returns the cells of L4S, judged, in shorter runs."""
+    from sojourn.papers.l4s import study
+
+    size = replace(study.QUICK, mixed=(20, 5), fair=(30, 10), shared=(20, 5), after=10)
+    parts: dict[str, Cells] = {
+        "rfc9332": study.mixed(size), "rtt": study.fair(size), "step": study.steps(size),
+        "bursts": study.bursts(size), "rates": study.varying(), "shared": study.shared(size),
+        "partial": study.partial(size), "multiple": study.multiple(size),
+        "environments": study.environments(size),
+    }  # fmt: skip
+    for part, cells in parts.items():
+        for factors, scenario in cells:
+            yield Cell(part, dict(factors), scenario)
+
+
 STUDIES: dict[str, Callable[[], Iterator[Cell]]] = {
     "taildrop": taildrop,
     "daqm": daqm,
@@ -199,6 +215,7 @@ STUDIES: dict[str, Callable[[], Iterator[Cell]]] = {
     "rrda": rrda,
     "edge-store": edge_store,
     "redopt-online": redopt_online,
+    "l4s": l4s,
 }
 
 

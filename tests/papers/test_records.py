@@ -31,7 +31,9 @@ def test_all_studies_are_listed_with_verdicts_age_and_time() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_real_part_names_its_runs_by_linux_or_says_why_there_are_none(name: str) -> None:
     real = load(name).real
-    assert real is not None
+    if real is None:
+        assert name == "l4s", "its senders are in no kernel that we build"
+        return
     assert (real.linux is None) == bool(real.no_linux)
     virtual = {"linux", "linux-wire"} & set(real.engines)
     assert bool(virtual) == (real.linux is not None)

@@ -1,4 +1,4 @@
-"""`sojourn study run`, `sojourn study suite`, `sojourn study contrast`."""
+"""`sojourn study run`, `suite`, `contrast` and `coexistence`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     family.command("run")(run)
     family.command("suite")(suite)
     family.command("contrast")(contrast)
+    family.command("coexistence")(coexistence)
     app.add_typer(family, name="study")
 
 
@@ -211,6 +212,64 @@ def contrast(
 
     for c in found:
         print_contrasts(c, output.console())
+
+
+@exits.command
+def coexistence(
+    rivals: Annotated[
+        list[str] | None,
+        typer.Option("--control", metavar="NAME", help="Only this control. Repeat for more."),
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue",
+            metavar='"QUEUE"',
+            help="Only this one: a queue of the matrix, or one in tc's words. Repeat for more.",
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All pairs of controls, not only those with CUBIC.")
+    ] = False,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each cell.")] = 10,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder; results/coexistence by default."),
+    ] = None,
+    *,
+    made: options.Simulated,
+    as_json: options.AsJson = False,
+) -> None:
+    """See which congestion controls share a link, behind eight queues: one picture.
+
+    Each control meets CUBIC at four round-trip times and an unequal pair, at 40 Mbit/s. Minutes on
+    two cores; what the folder holds already is not run again.
+    """
+    from sojourn import show
+    from sojourn.suites import coexistence as suite
+
+    folder = out or Path("results") / (suite.NAME + "-full" * full)
+    with (
+        made.cluster.connected() as cluster,
+        bars.study_progress("coexistence") as report,
+    ):
+        found = suite.run(seeds, folder, full, rivals or (), queues, made.workers, report, cluster)
+    with bars.counting("drawing", "figures") as tell:
+        written = show.report(folder, progress=tell)
+    if as_json:
+        output.print_data({
+            "folder": str(folder),
+            "seeds": found.seeds,
+            "level": found.level,
+            "rows": found.rows(),
+            "written": [str(path) for path in written],
+        })  # fmt: skip
+        return
+    from sojourn.show.coexistence import print_matrix
+
+    print_matrix(found, output.console())
+    typer.echo(found.answer())
+    output.echo_written(written)
 
 
 def rows_of(c: Contrasts) -> dict[str, Any]:

@@ -13,13 +13,15 @@ from types import MappingProxyType
 from matplotlib.figure import Figure
 
 from sojourn.metrics import view
+from sojourn.show import coexistence as matrix
 from sojourn.show import figures, style
-from sojourn.show.html import across, comparison, run, study
+from sojourn.show.html import across, coexistence, comparison, run, study
 from sojourn.show.html.blocks import Page
 from sojourn.show.html.render import write
 from sojourn.show.html.study import axes
 from sojourn.study import disk
 from sojourn.study.across import AcrossEngines
+from sojourn.study.coexistence import KIND, Coexistence
 from sojourn.study.comparison import Comparison
 from sojourn.study.errors import ResultsError, StudyError
 from sojourn.study.names import in_words
@@ -39,6 +41,8 @@ def page_of(results: Results) -> Page:
         if len(results.manifest.engines) > 1:
             return across.page(AcrossEngines(results.table(), **question))
         return comparison.page(Comparison(results.table(), **question))
+    if results.kind == KIND:
+        return coexistence.page(Coexistence(results.table()))
     if not results.factors and len(results.runs()) == 1:
         return run.page(results)
     return study.page(results)
@@ -47,6 +51,8 @@ def page_of(results: Results) -> Page:
 def figures_of(results: Results) -> dict[str, Figure]:
     """Return the figures that suit what a folder holds, by name."""
     table = results.table()
+    if results.kind == KIND:
+        return matrix.drawings(Coexistence(table))
     found: dict[str, Figure] = {}
     first = table.factors[0] if table.factors else ""
 

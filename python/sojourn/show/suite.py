@@ -61,13 +61,13 @@ def print_suite(outcome: Outcome, console: Console) -> None:
         return f"{delay(p95)}/{100 * utilisation:.0f}" + ("*" if queue in winners[short] else " ")
 
     names = short_names(outcome.queues)
-    heads = {queue: _folded(names[queue]) for queue in outcome.queues}
+    heads = {queue: folded(names[queue]) for queue in outcome.queues}
     widths = {
         queue: max(len(x) for x in [*heads[queue], *(cell(short, queue) for short in shorts)])
         for queue in outcome.queues
     }
     first = max(map(len, [*shorts, "scenario"]))
-    for at, group in enumerate(_groups(widths, console.width - first - 3)):
+    for at, group in enumerate(grouped(widths, console.width - first - 3)):
         view = tables.table(outcome.suite.title if at == 0 else None)
         view.add_column("scenario", no_wrap=True)
         for queue in group:
@@ -93,13 +93,13 @@ WIDEST_HEAD = 16
 """Longer names of queues stand in several lines."""
 
 
-def _folded(name: str) -> list[str]:
-    """A queue's name in lines that are not too wide."""
+def folded(name: str) -> list[str]:
+    """Return a queue's name in lines that are not too wide."""
     return textwrap.wrap(name, WIDEST_HEAD) or [name]
 
 
-def _groups(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Queues in groups whose columns fit into this room, one at least."""
+def grouped(widths: Mapping[str, int], room: int) -> list[list[str]]:
+    """Return queues in groups whose columns fit into this room, one at least."""
     groups: list[list[str]] = []
     left = 0
     for queue, width in widths.items():

@@ -1,0 +1,397 @@
+"""The sources' own sentences as claims, fixed before the runs that judge them.
+
+A sentence is quoted as it stands, with its place; `HOW` says how it is judged. *Roughly the same*
+and *equal* rates are within a factor of two (a share between a third and two thirds), *dominate* is
+four to one, *much longer* and *around* are a factor of two, *very nearly equal* is a share between
+45 and 55 %. No losses is fewer than one packet in a million.
+
+Looks were taken before: the coexistence matrix with seeds 1 to 3, which has other rates and queue
+settings, runs of ten seconds with seed 1 of `environment` and `step`, and after the claims were
+frozen the quick study with seeds 1001 and 1002. No region was changed after them. After the last
+the length of a spike got the time of four packets, without which the round-trip time at 1 Mbit/s is
+never outside one; with it, too, the spike is longer than the source's 30 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sojourn.papers.l4s import scenarios
+from sojourn.stats import AllIn, Claim, Difference, Every, MeanIn, Ratio, Region
+from sojourn.stats.cells import Cell
+
+FROZEN = "2026-11-24"
+"""When the claims were written down."""
+FIRST_SEED = 4001
+"""Of the runs that judge them; no run before had it or a later one."""
+
+_SAME = Region(1 / 3, 2 / 3)
+_FAIR = Region(0.45, 0.55)
+_DOMINATES = Region(low=0.8)
+PAIRS = ("1 Prague, 1 CUBIC", "1 Prague, 1 Reno")
+L4S = tuple(
+    mix for mix, groups in scenarios.MIXES.items() if any(name == "l4s" for name, *_ in groups)
+)
+EQUAL = ("10/10", "20/20", "80/80")
+
+
+def _cells(mixes: Iterable[str], grid: Sequence[tuple[int, int]]) -> tuple[Cell, ...]:
+    return tuple({"mix": m, "rate": rate, "rtt": rtt} for m in mixes for rate, rtt in grid)
+
+
+def _each(metric: str, cells: Iterable[Cell], region: Region) -> tuple[Claim, ...]:
+    """One part a cell, so that the page names each."""
+    return tuple(
+        MeanIn(
+            id="", text=", ".join(f"{v}" for v in cell.values()), metric=metric, cell=cell,
+            region=region,
+        )
+        for cell in cells
+    )  # fmt: skip
+
+
+def rfc(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
+    """RFC 9332, at these rates (in Mbit/s) and round-trip times (in ms)."""
+    return (
+        Every(
+            id="rfc-same-throughput",
+            text='RFC 9332, 1.4: "a flow will get roughly the same throughput whichever it uses"',
+            claims=_each("rfc_share", _cells(PAIRS, grid), _SAME),
+        ),
+        AllIn(
+            id="rfc-mean-delay",
+            text='RFC 9332, 1.4: "the AQM kept the average queuing delay below 1 ms"',
+            published="below 1 ms", metric="rfc_delay", cells=_cells(L4S, grid),
+            region=Region(high=1e-3),
+        ),
+        AllIn(
+            id="rfc-tail-delay",
+            text='RFC 9332, 1.4: "with the 99th percentile being no worse than 2 ms"',
+            published="at most 2 ms", metric="rfc_delay_p99", cells=_cells(L4S, grid),
+            region=Region(high=2e-3),
+        ),
+        AllIn(
+            id="rfc-no-losses",
+            text='RFC 9332, 1.4: "No losses at all were introduced by the L4S AQM."',
+            published="none", metric="rfc_loss", cells=_cells(L4S, grid), region=Region(high=1e-6),
+        ),
+        AllIn(
+            id="rfc-heavy-load",
+            text='RFC 9332, 1.4: "The L4S queue can be filled with a heavy load of '
+            'capacity-seeking flows (Prague, BBRv2, etc.) and still achieve low delay."',
+            metric="rfc_delay_p99", cells=_cells(["20 Prague"], grid), region=Region(high=2e-3),
+        ),
+        AllIn(
+            id="rfc-without-classic",
+            text='RFC 9332, 1.4: "It gives low latency to L4S traffic whether or not there is '
+            'Classic traffic."',
+            metric="rfc_delay", cells=_cells(["1 Prague", PAIRS[0]], grid),
+            region=Region(high=1e-3),
+        ),
+        Every(
+            id="rfc-no-priority",
+            text='RFC 9332, 1.4: "it does not have bandwidth priority over the Classic queue"',
+            claims=_each("rfc_share", _cells(["10 Prague, 10 CUBIC"], grid), _SAME),
+        ),
+        AllIn(
+            id="rfc-full-capacity",
+            text='RFC 9332, 1.4: "both queues can feed into the full capacity of a link"',
+            metric="rfc_utilisation", cells=_cells(["1 Prague", PAIRS[0], "20 CUBIC"], grid),
+            region=Region(low=0.95),
+        ),
+        Every(
+            id="rfc-classic-tail",
+            text='RFC 9332, 1.4: "The tail latency of traffic served by the Classic AQM is '
+            "sometimes a little better, sometimes a little worse, when a proportion of the traffic "
+            'is L4S."',
+            claims=tuple(
+                Ratio(
+                    id="", text=f"{rate} Mbit/s, {rtt} ms", metric="rfc_classic_p99",
+                    a={"mix": "10 Prague, 10 CUBIC", "rate": rate, "rtt": rtt},
+                    b={"mix": "20 CUBIC", "rate": rate, "rtt": rtt}, region=Region(0.5, 2),
+                )
+                for rate, rtt in grid
+            ),
+        ),
+        Every(
+            id="rfc-no-starvation",
+            text='RFC 9332, 2.5.1: "priority MUST be bounded in order not to starve Classic '
+            'traffic"',
+            claims=_each(
+                "rfc_share", _cells(["20 Prague, 1 CUBIC"], grid), Region(high=2 / 3)
+            ),
+        ),
+        Every(
+            id="rfc-same-window",
+            text='RFC 9332, 2.5.1: "their congestion window will be roughly the same as that of a '
+            'Standards Track TCP Reno congestion control"',
+            claims=_each("rfc_window", _cells(["1 Prague, 1 Reno"], grid), _SAME),
+        ),
+        Every(
+            id="rfc-half-millisecond",
+            text='RFC 9332, 1.1: "500 microseconds with L4S for the same traffic mix"',
+            published="500 µs",
+            claims=_each(
+                "rfc_delay", _cells(["10 Prague, 10 CUBIC"], grid), Region(0.25e-3, 1e-3)
+            ),
+        ),
+    )  # fmt: skip
+
+
+FEW = "few flows"
+"""The reading of RFC 9332 in which no flow has less than a few packets in flight."""
+FEW_MIXES = ("1 Prague", *PAIRS)
+
+
+def few(grid: Sequence[tuple[int, int]]) -> tuple[Claim, ...]:
+    """Its sentences on delay and losses with one L4S flow; made after the verdicts on all mixes."""
+    return tuple(
+        replace(c, id=f"{c.id}-{FEW}", reading=FEW, cells=_cells(FEW_MIXES, grid))
+        for c in rfc(grid)
+        if isinstance(c, AllIn) and c.cells == _cells(L4S, grid)
+    )
+
+
+def _fair(queue: str, pair: str, rtts: str) -> Cell:
+    return {"queue": queue, "pair": pair, "rtts": rtts}
+
+
+S1 = (
+    Every(
+        id="s1-advantage",
+        text='Heist and Morton, Network Bias: "DualPI2 consistently gives TCP Prague flows a '
+        'throughput advantage over conventional CUBIC flows"',
+        published="2.6, 2.1 and 1.7 to one at 10, 20 and 80 ms",
+        claims=_each(
+            "s1_share", (_fair("dualpi2", "Prague, CUBIC", r) for r in EQUAL), Region(low=0.55)
+        ),
+    ),
+    MeanIn(
+        id="s1-two-to-one",
+        text='Heist and Morton, Network Bias: "a large throughput advantage over CUBIC, in more '
+        'than a 2:1 ratio"',
+        published="31.85 and 15.51 Mbit/s", metric="s1_share",
+        cell=_fair("dualpi2", "Prague, CUBIC", "20/20"), region=Region(low=2 / 3),
+    ),
+    Every(
+        id="s1-plain-queue",
+        text='Heist and Morton, Network Bias: with no AQM "TCP Prague behaves approximately like '
+        'NewReno and, as expected, is outperformed by CUBIC"',
+        published="5.88 and 41.63 Mbit/s at 20 ms",
+        claims=_each(
+            "s1_share", (_fair("pfifo", "Prague, CUBIC", r) for r in EQUAL), Region(high=0.45)
+        ),
+    ),
+    Every(
+        id="s1-fair-queue",
+        text='Heist and Morton, Network Bias: "CUBIC and TCP Prague are given very nearly equal '
+        'access to the link", and so "when the current state-of-the-art fq_codel and CAKE qdiscs '
+        'are used"',
+        published="24.03 and 23.32 Mbit/s at 20 ms with fq_codel",
+        claims=_each("s1_share", (_fair("fq_codel", "Prague, CUBIC", r) for r in EQUAL), _FAIR),
+    ),
+    Every(
+        id="s1-short-wins",
+        text='Heist and Morton, RTT Unfairness: "when the bottleneck is managed by DualPI2, the '
+        'shorter-RTT flow has a big throughput advantage in every case"',
+        published="4.87 and 41.67 Mbit/s with CUBIC at 160, Prague at 10 ms",
+        claims=_each(
+            "s1_share", (_fair("dualpi2", p, "160/10") for p in scenarios.S1_PAIRS),
+            Region(high=1 / 3),
+        ),
+    ),
+    MeanIn(
+        id="s1-beyond-16",
+        text='Heist and Morton, RTT Unfairness: "the ratio of throughput actually exceeds the '
+        'nominal 16:1 ratio of path RTTs"',
+        published="1.56 and 45.46 Mbit/s", metric="s1_share",
+        cell=_fair("dualpi2", "Prague, Prague", "160/10"), region=Region(high=1 / 17),
+    ),
+    Difference(
+        id="s1-rtt-unfairness",
+        text='Heist and Morton, Key Findings, 4: "TCP Prague and DualPI2 exhibit a greater level '
+        'of RTT unfairness than the presently used CUBIC and pfifo."',
+        published="shares of 3 and 36 % at 160 ms", metric="s1_share",
+        a=_fair("dualpi2", "Prague, Prague", "160/10"), b=_fair("pfifo", "CUBIC, CUBIC", "160/10"),
+        region=Region(high=-0.05),
+    ),
+)  # fmt: skip
+
+
+def _step(control: str, to: str) -> Cell:
+    return {"control": control, "to": to}
+
+
+S2 = (
+    Ratio(
+        id="s2-longer-spike",
+        text='Heist and Morton, Intra-Flow Latency Spikes: "the induced latency spike has a much '
+        'longer duration for TCP Prague than CUBIC"',
+        metric="s2_spike", a=_step("Prague", "25mbit"), b=_step("CUBIC", "25mbit"),
+        region=Region(low=2),
+    ),
+    MeanIn(
+        id="s2-five-seconds",
+        text='Heist and Morton, Intra-Flow Latency Spikes: "we can see that the spike lasts around '
+        '5 seconds"',
+        published="5 s", metric="s2_spike", cell=_step("Prague", "25mbit"),
+        region=Region(2.5, 10),
+    ),
+    MeanIn(
+        id="s2-greatest",
+        text='Heist and Morton, Intra-Flow Latency Spikes: "shows the maximum TCP RTT to be '
+        '4346ms"',
+        published="4.346 s", metric="s2_greatest", cell=_step("Prague", "1mbit"),
+        region=Region(4.346 / 2, 2 * 4.346),
+    ),
+    MeanIn(
+        id="s2-thirty-seconds",
+        text='Heist and Morton, Intra-Flow Latency Spikes: "the spike lasts for over 30 seconds"',
+        published="over 30 s", metric="s2_spike", cell=_step("Prague", "1mbit"),
+        region=Region(low=30),
+    ),
+)  # fmt: skip
+S2_BURSTS = (
+    Ratio(
+        id="s2-half-utilisation",
+        text='Heist and Morton, Underutilization with Bursty Links: "a tradeoff of about a 50% '
+        'reduction in link utilization"',
+        published="about half", metric="s2_utilisation",
+        a={"sender": "Prague, dualpi2"}, b={"sender": "CUBIC, fq_codel"}, region=Region(0.3, 0.7),
+    ),
+)  # fmt: skip
+S3 = (
+    Ratio(
+        id="s3-spikes",
+        text='Heist and Morton, Key Findings, 7: "L4S transports experience intra-flow latency '
+        'spikes at RFC3168 bottlenecks, particularly with the widely deployed fq_codel."',
+        metric="s3_excess", a={"control": "Prague"}, b={"control": "CUBIC"}, each="rtt",
+        region=Region(low=2),
+    ),
+)  # fmt: skip
+TUNNELLED = ("cubic-noecn", "reno-noecn")
+S6 = (
+    Every(
+        id="s5-tunnel",
+        text='Heist and Morton, Tunneled Non-L4S Flows: "L4S flows dominate non-L4S flows in the '
+        'same tunnel"',
+        claims=_each(
+            "s5_share", ({"queue": "fq_codel(1q)", "rival": r} for r in TUNNELLED), _DOMINATES
+        ),
+    ),
+    Every(
+        id="s6-dominate",
+        text='Heist and Morton, Key Findings, 1: "L4S flows dominate non-L4S flows, whether ECN '
+        'enabled or not, when they occupy a shared RFC3168 signaling queue."',
+        published="20 : 1 to 60 : 1 in 24 cells",
+        claims=_each(
+            "s6_share",
+            (
+                {"queue": q, "rival": r}
+                for q in scenarios.S6_QUEUES
+                for r in scenarios.S6_RIVALS
+            ),
+            _DOMINATES,
+        ),
+    ),
+)  # fmt: skip
+
+
+def _met(queue: str, rival: str, region: Region) -> MeanIn:
+    return MeanIn(
+        id="", text=f"{queue}, {rival}", metric="partial_share",
+        cell={"queue": queue, "rival": rival}, region=region,
+    )  # fmt: skip
+
+
+_LITTLE, _MUCH = Region(high=0.2), Region(low=0.8)
+PARTIAL = (
+    Every(
+        id="2407-some-scenarios",
+        text='arXiv 2407.00464, abstract: "TCP Prague, has less favorable throughput or fairness '
+        'properties than TCP Cubic or BBR in some coexistence scenarios"',
+        published="0.4 of 96 Mbit/s in a FIFO with ECN beside CUBIC without; 88 of 95 in CoDel",
+        claims=(_met("FIFO+ECN", "CUBIC", _LITTLE), _met("CoDel", "CUBIC", _MUCH)),
+    ),
+    Every(
+        id="2411-harm",
+        text='arXiv 2411.10952, abstract: "it cannot be assured that it will not harm or be harmed '
+        'by another flow sharing the bottleneck link"',
+        published="88 of 95 Mbit/s beside CUBIC in CoDel; 9 of 94 beside BBRv1 in PIE that drops",
+        claims=(_met("CoDel", "CUBIC, ECN", _MUCH), _met("PIE, drops", "BBRv1", _LITTLE)),
+    ),
+    Every(
+        id="2411-bbr3",
+        text='arXiv 2411.10952, abstract: "the approach of BBRv3 [...] does not solve the '
+        'coexistence problem"',
+        published="4 of 94 Mbit/s beside BBRv3 in DualPI2; 20 of 94 in CoDel that drops",
+        claims=(
+            _met("DualPI2", "BBRv3, ECN", Region(high=1 / 3)),
+            _met("CoDel, drops", "BBRv3, ECN", Region(high=1 / 3)),
+        ),
+    ),
+)  # fmt: skip
+MULTIPLE = (
+    MeanIn(
+        id="2411-multiple",
+        text='arXiv 2411.10952, abstract: "the harm is not necessarily mitigated when a scalable '
+        'flow shares a bottleneck with multiple classic flows"',
+        metric="multiple_share", cell={"rivals": 10}, region=Region(low=0.3),
+    ),
+)  # fmt: skip
+ENVIRONMENTS = (
+    Ratio(
+        id="2603-dynamics",
+        text='arXiv 2603.04381, abstract: "identical DualPI2 parameterization does not guarantee '
+        'identical dynamics"',
+        metric="environment_delay", a={"where": "Mahimahi"}, b={"where": "link"}, each="product",
+        region=Region(low=1.1),
+    ),
+)  # fmt: skip
+
+HOW = {
+    "rfc-same-throughput": "Prague's share beside one CUBIC or Reno is a third to two thirds, "
+    "everywhere.",
+    "rfc-mean-delay": "Of L4S packets, beyond propagation and transmission, in every mix.",
+    "rfc-tail-delay": "The same packets.",
+    "rfc-no-losses": "Fewer than one L4S packet in a million, in every mix.",
+    "rfc-heavy-load": "99th percentile of twenty Prague flows at most 2 ms.",
+    "rfc-without-classic": "Mean below 1 ms, alone and beside CUBIC.",
+    "rfc-no-priority": "Ten flows of each: the share of Prague's is a third to two thirds.",
+    "rfc-full-capacity": "Utilisation of 95 % at least: one Prague, one of each, twenty CUBIC.",
+    "rfc-classic-tail": "99th percentile of the Classic packets of ten of each over that of twenty "
+    "CUBIC: a half to two.",
+    "rfc-no-starvation": "One CUBIC has at least half of what each of twenty Prague flows has.",
+    "rfc-same-window": "Windows of one Prague and one Reno: a third to two thirds of both.",
+    "rfc-half-millisecond": "Mean with ten flows of each: 0.25 to 1 ms.",
+    "s1-advantage": "Prague's share is 55 % at least, at 10, 20 and 80 ms.",
+    "s1-two-to-one": "Two thirds at least, at 20 ms.",
+    "s1-plain-queue": "Prague's share in pfifo is 45 % at most, at 10, 20 and 80 ms.",
+    "s1-fair-queue": "45 to 55 % with fq_codel, at 10, 20 and 80 ms; the authors' own AQM is not "
+    "ours to run.",
+    "s1-short-wins": "The flow of 160 ms has a third at most, whoever it is.",
+    "s1-beyond-16": "Two Prague flows: that of 160 ms has a seventeenth at most.",
+    "s1-rtt-unfairness": "Share of the flow of 160 ms beside 10 ms: two Prague in DualPI2 less two "
+    "CUBIC in pfifo, -5 points at most.",
+    "s2-longer-spike": "Seconds with a round-trip time that is 25 ms and four packets above the "
+    "path's after 50 becomes 25 Mbit/s, fq_codel, 80 ms: twice at least.",
+    "s2-five-seconds": "The same for Prague: 2.5 to 10 s.",
+    "s2-greatest": "Greatest smoothed round-trip time after 50 becomes 1 Mbit/s: within a factor "
+    "of two.",
+    "s2-thirty-seconds": "The same step: 30 s at least.",
+    "s2-half-utilisation": "Goodput of Prague in DualPI2 over CUBIC in fq_codel behind bursts of "
+    "4 ms, 20 ms: 0.3 to 0.7.",
+    "s3-spikes": "99th percentile of the round-trip time above the path's: Prague's is twice "
+    "CUBIC's, at 20 and 80 ms.",
+    "s5-tunnel": "fq_codel with one bucket, which the authors use for it: four to one.",
+    "s6-dominate": "Prague's share is 80 % at least in each of 24 cells.",
+    "2407-some-scenarios": "In two of its scenarios: 20 % at most, and 80 % at least.",
+    "2411-harm": "Harms: 80 % at least; is harmed: 20 % at most.",
+    "2411-bbr3": "Prague's share beside BBRv3 with ECN is a third at most in both queues.",
+    "2411-multiple": "One Prague beside ten CUBIC in CoDel: 30 % at least, where 9 % is equal.",
+    "2603-dynamics": "Mean delay of L4S packets by a link that sends at the milliseconds of a "
+    "trace, as Mahimahi's does: a tenth above that by a link of the same rate, at 12 Mbit/s, 20 ms "
+    "and at 48 Mbit/s, 80 ms.",
+}
+"""By claim, how its sentence is judged."""

@@ -1,0 +1,111 @@
+"""The report on a coexistence matrix."""
+
+from __future__ import annotations
+
+from sojourn.show import coexistence, style
+from sojourn.show.html import common
+from sojourn.show.html.blocks import Block, Cell, Drawing, Page, Section, Table, Text
+from sojourn.stats import Interval
+from sojourn.study import quantities
+from sojourn.study.coexistence import QUANTITIES, Coexistence, Encounter
+from sojourn.study.errors import StudyError
+
+BADGES = {"harms more": "bad", "as itself": "good", "harms less": "good", "not decided": "open"}
+
+
+def page(matrix: Coexistence) -> Page:
+    """Return the whole report."""
+    results = matrix.results
+    if results is None:
+        raise StudyError("a report is made from a results folder, which this matrix has not")
+    m = results.manifest
+    lead: list[Block] = [
+        Text(f"Who shares a link with {' and '.join(matrix.incumbents)}?", "question"),
+        *(Text(line, "answer") for line in matrix.answer().splitlines()),
+    ]
+    if results.missing:
+        lead.append(Text(f"{len(results.missing)} runs are still missing.", "warning"))
+    parts = [
+        f"{len(matrix.encounters)} encounters",
+        f"{matrix.seeds} seeds",
+        common.simulated(results),
+    ]
+    command = "sojourn study coexistence" + " --full" * (len(matrix.incumbents) > 1)
+    sections = [
+        Section("matrix", "The matrix", [_drawing(matrix, x) for x in matrix.incumbents]),
+        Section("cells", "Every cell", [*_tables(matrix), _explained(matrix)]),
+        common.scenario_section(results),
+        common.repeat_section(
+            results, [command, f"sojourn report {common.quoted(str(results.folder))}"]
+        ),
+    ]
+    return Page(
+        title="Coexistence of congestion controls",
+        subtitle=", ".join(p for p in parts if p),
+        lead=lead,
+        sections=sections,
+        made=m.updated,
+        version=m.version,
+    )
+
+
+def _drawing(matrix: Coexistence, incumbent: str) -> Drawing:
+    title = f"Beside {incumbent}"
+    told = f"Shares beside {incumbent} by rival, queue and round-trip time; the numbers are below."
+    return Drawing(style.svg(coexistence.drawing(matrix, incumbent)), title, alt=told)
+
+
+def _tables(matrix: Coexistence) -> list[Block]:
+    heads = [
+        ("queue", ""), ("rtt", ""), ("share", "%"), ("harm", "%"), ("harm beyond its own", "%"),
+        ("verdict", ""), ("delay of rival", "ms"), ("delay of incumbent", "ms"), ("marks", "%"),
+        ("losses of rival", "%"), ("losses of incumbent", "%"), ("utilisation", "%"),
+    ]  # fmt: skip
+    blocks: list[Block] = []
+    for incumbent in matrix.incumbents:
+        for rival in matrix.rivals(incumbent):
+            rows = [
+                _row(e)
+                for e in matrix.encounters.values()
+                if (e.incumbent, e.rival) == (incumbent, rival)
+            ]
+            blocks.append(Table(heads, rows, f"{rival} beside {incumbent}"))
+    return blocks
+
+
+def _row(e: Encounter) -> list[Cell]:
+    def cell(name: str, factor: float = 100, digits: int = 1) -> Cell:
+        return Cell(_told(e.values[name], factor, digits), numeric=True)
+
+    return [
+        Cell(e.queue),
+        Cell(e.rtt),
+        cell("share"),
+        cell("harm"),
+        Cell(_told(e.excess.interval, 100, 1), numeric=True),
+        Cell(e.verdict, badge=BADGES[e.verdict]),
+        cell("rival_delay", 1e3, 2),
+        cell("incumbent_delay", 1e3, 2),
+        cell("marks", digits=3),
+        cell("rival_loss", digits=3),
+        cell("incumbent_loss", digits=3),
+        cell("utilisation"),
+    ]
+
+
+def _told(value: Interval, factor: float, digits: int) -> str:
+    if not value.n:
+        return quantities.NOTHING
+    half = f" \N{PLUS-MINUS SIGN} {factor * value.half_width:.{digits}f}" if value.n > 1 else ""
+    return f"{factor * value.estimate:.{digits}f}{half}"
+
+
+def _explained(matrix: Coexistence) -> Text:
+    listed = "; ".join(f"{name.replace('_', ' ')}: {what}" for name, what in QUANTITIES.items())
+    return Text(
+        f"{listed}. Half widths of intervals that hold together over {len(matrix.encounters)} "
+        f"encounters (Bonferroni, {100 * matrix.level:.4g} % each). Harm is that of Ware and "
+        "others (HotNets 2019); beyond its own: less that of the incumbent to itself, "
+        "paired by seed. A rival harms more if that is above a tenth, as a whole interval.",
+        "note",
+    )

@@ -1,0 +1,237 @@
+"""What two flows do to each other: shares, harm, delays, marks and losses of a matrix of pairs.
+
+Harm is that of Ware, Mukerjee, Seshan and Sherry (HotNets 2019): the part of its goodput alone that
+an incumbent loses beside a rival. A rival is acceptable by their threshold if it does no more harm
+than the incumbent does to itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sojourn.stats import Gap, Interval, gaps, mean_interval
+from sojourn.study.errors import ResultsError
+from sojourn.study.results import Results
+from sojourn.study.table import Table
+
+KIND = "coexistence"
+"""Of the study, in its manifest."""
+ALONE = "none"
+"""The rival of an incumbent that has the link alone."""
+SMALLEST = 0.1
+"""The smallest difference of harm that is of interest: a tenth of what the incumbent has alone."""
+METRICS = (
+    "utilisation",
+    "mark_share",
+    "incumbent.goodput",
+    "rival.goodput",
+    "incumbent.delay_mean",
+    "rival.delay_mean",
+    "incumbent.packet_loss",
+    "rival.packet_loss",
+)
+"""What is kept of each run."""
+FACTORS = ("incumbent", "rival", "queue", "rtt")
+QUANTITIES = {
+    "share": "share of the goodput that the rival has",
+    "harm": "part of its goodput alone that the incumbent loses",
+    "incumbent_delay": "mean one-way delay of the incumbent beyond propagation, s",
+    "rival_delay": "the same of the rival, s",
+    "marks": "share of packets that the queue marked",
+    "incumbent_loss": "share of the incumbent's packets that were lost",
+    "rival_loss": "the same of the rival",
+    "utilisation": "of the bottleneck",
+}
+"""What is known of every pair, with simultaneous intervals."""
+Verdict = Literal["harms more", "harms less", "as itself", "not decided"]
+_VERDICTS: dict[str, Verdict] = {
+    "above": "harms more",
+    "below": "harms less",
+    "within": "as itself",
+}
+Values = npt.NDArray[np.float64]
+Key = tuple[str, str, str, str]
+"""Incumbent, rival, queue, round-trip times."""
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """An incumbent beside a rival, behind one queue."""
+
+    incumbent: str
+    rival: str
+    queue: str
+    rtt: str
+    values: dict[str, Interval]
+    """By the names of `QUANTITIES`."""
+    excess: Gap
+    """Harm less that of the incumbent to itself, paired by seed."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the rival does more harm than the incumbent does to itself."""
+        return _VERDICTS.get(self.excess.where, "not decided")
+
+
+def round_trips(rtt: str) -> tuple[float, float]:
+    """Return the rival's and the incumbent's round-trip time in seconds: `20/80 ms`, `20 ms`."""
+    first, _, second = rtt.removesuffix(" ms").partition("/")
+    return float(first) / 1e3, float(second or first) / 1e3
+
+
+class Coexistence:
+    """The matrix of a table whose factors are `FACTORS`.
+
+    The intervals of one quantity hold together over all encounters (Bonferroni).
+    """
+
+    def __init__(self, table: Table, alpha: float = 0.05) -> None:
+        self.table = table
+        self.alpha = alpha
+        frame = table.frame
+        groups = frame.groupby(list(FACTORS), sort=False)
+        self._runs: dict[Key, pd.DataFrame] = {
+            tuple(map(str, key)): rows.set_index("seed").sort_index()  # type: ignore[misc]
+            for key, rows in groups
+        }
+        keys = [key for key in self._runs if key[1] != ALONE]
+        harms = {key: self._harm(key) for key in keys}
+        own = [harms.get((a, a, queue, rtt)) for a, _, queue, rtt in keys]
+        pairs = [
+            _aligned(harms[key], mine if mine is not None else harms[key] * math.nan)
+            for key, mine in zip(keys, own, strict=True)
+        ]
+        self.level = 1 - alpha / max(1, len(keys))
+        self.encounters: dict[Key, Encounter] = {
+            key: Encounter(*key, self._values(key, harms[key]), gap)
+            for key, gap in zip(keys, gaps(pairs, lambda _: SMALLEST, alpha), strict=True)
+        }
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Coexistence:
+        """Return the matrix whose results are in a folder."""
+        results = Results.open(folder)
+        if results.kind != KIND:
+            raise ResultsError(results.folder, f"holds a {results.kind}, not a {KIND} matrix")
+        return cls(results.table())
+
+    def _harm(self, key: Key) -> pd.Series[float]:
+        incumbent, _, queue, rtt = key
+        beside = self._runs[key]["incumbent.goodput"]
+        alone = self._runs.get((incumbent, ALONE, queue, rtt))
+        if alone is None:
+            return beside * math.nan
+        return (1 - beside / alone["incumbent.goodput"]).reindex(beside.index)
+
+    def _values(self, key: Key, harm: pd.Series[float]) -> dict[str, Interval]:
+        rows = self._runs[key]
+        mine, theirs = rows["incumbent.goodput"], rows["rival.goodput"]
+        rival, incumbent = round_trips(key[3])
+        found = {
+            "share": theirs / (mine + theirs),
+            "harm": harm,
+            "incumbent_delay": rows["incumbent.delay_mean"] - incumbent / 2,
+            "rival_delay": rows["rival.delay_mean"] - rival / 2,
+            "marks": rows["mark_share"],
+            "incumbent_loss": rows["incumbent.packet_loss"],
+            "rival_loss": rows["rival.packet_loss"],
+            "utilisation": rows["utilisation"],
+        }
+        return {name: _interval(found[name], self.level) for name in QUANTITIES}
+
+    def of(self, incumbent: str, rival: str, queue: str, rtt: str) -> Encounter | None:
+        """Return an encounter, if it is in the matrix; a pair stands in either order."""
+        return self.encounters.get((incumbent, rival, queue, rtt))
+
+    def levels(self, factor: int) -> list[str]:
+        """Return the levels of a factor, by its place in `FACTORS`, in the order of the runs."""
+        return list(dict.fromkeys(key[factor] for key in self.encounters))
+
+    @property
+    def incumbents(self) -> list[str]:
+        """What rivals are compared with: CUBIC, or every control."""
+        return self.levels(0)
+
+    def rivals(self, incumbent: str) -> list[str]:
+        """Return who meets an incumbent."""
+        return list(dict.fromkeys(b for a, b, _, _ in self.encounters if a == incumbent))
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues."""
+        return self.levels(2)
+
+    @property
+    def rtts(self) -> list[str]:
+        """The round-trip times."""
+        return self.levels(3)
+
+    @property
+    def seeds(self) -> int:
+        """Runs of an encounter."""
+        return len(self.table.seeds)
+
+    @property
+    def results(self) -> Results | None:
+        """The folder."""
+        return self.table.results
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row an encounter: each quantity with its simultaneous interval, and the verdict."""
+        return pd.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each encounter, as JSON can hold it."""
+        found = []
+        for e in self.encounters.values():
+            row: dict[str, Any] = dict(
+                zip(FACTORS, (e.incumbent, e.rival, e.queue, e.rtt), strict=True)
+            )
+            for name, value in {**e.values, "excess_harm": e.excess.interval}.items():
+                row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
+            found.append({**row, "verdict": e.verdict})
+        return found
+
+    def answer(self) -> str:
+        """Return a sentence for each rival: where it harms more than the incumbent itself."""
+        lines = []
+        for incumbent in self.incumbents:
+            for rival in self.rivals(incumbent):
+                if rival == incumbent:
+                    continue
+                met = [
+                    e
+                    for e in self.encounters.values()
+                    if (e.incumbent, e.rival) == (incumbent, rival)
+                ]
+                worse = [e for e in met if e.verdict == "harms more"]
+                where = ", ".join(dict.fromkeys(e.queue for e in worse))
+                lines.append(
+                    f"{rival} does more harm to {incumbent} than {incumbent} to itself in "
+                    f"{len(worse)} of {len(met)} cells{f': {where}' if worse else ''}."
+                )
+        return "\n".join(lines)
+
+
+def _aligned(a: pd.Series[float], b: pd.Series[float]) -> tuple[Values, Values]:
+    """The values of the seeds that both have."""
+    both = a.index.intersection(b.index)
+    x, y = (np.asarray(one.loc[both], dtype=np.float64) for one in (a, b))
+    return x, y
+
+
+def _interval(values: pd.Series[float], level: float) -> Interval:
+    known = values.to_numpy(dtype=float)
+    known = known[np.isfinite(known)]
+    if known.size == 0:
+        return Interval(math.nan, math.nan, math.nan, level, 0)
+    return mean_interval(known, level)

@@ -1,0 +1,148 @@
+"""The coexistence matrix: each congestion control beside CUBIC, behind eight queues.
+
+Two long flows share 40 Mbit/s: an *incumbent*, which is CUBIC, and a *rival*. A run without a
+rival tells what the incumbent has alone, which harm is measured against (Ware, Mukerjee, Seshan
+and Sherry, HotNets 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core, study
+from sojourn.scenario import Scenario
+from sojourn.study.coexistence import ALONE, KIND, METRICS, Coexistence
+from sojourn.suites.disciplines import FULL_FRAME, adaptive_red, buffered
+
+if TYPE_CHECKING:
+    from sojourn.study.cluster import Place
+    from sojourn.study.progress import Report
+
+RATE = 40_000_000
+"""Of the bottleneck, in bit/s."""
+BUFFER = 330
+"""Packets, 100 ms at this rate, of the queues whose usual limit is a device's."""
+WARMUP, MEASURED = 30, 60
+"""Seconds. CUBIC's window needs some of its periods before rates are steady at 80 ms."""
+NAME = "coexistence"
+
+CONTROLS = {
+    "cubic": "cubic",
+    "reno": "reno",
+    "bbr": "bbr",
+    "bbr3": "bbr3 ecn l4s",
+    "dctcp": "dctcp",
+    "prague": "prague ecn accecn",
+}
+"""As hosts have them: CUBIC, Reno and BBR do not ask for ECN; the others are made for marks."""
+QUEUES = {
+    "pfifo": f"pfifo limit {BUFFER}p",
+    "red": f"{adaptive_red(RATE, BUFFER * FULL_FRAME)} ecn",
+    "pie": "pie ecn",
+    "codel": "codel ecn",
+    "fq_codel": "fq_codel",
+    "cake": "cake unlimited",
+    "fq_codel L4S": "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x01",
+    "dualpi2": "dualpi2",
+}
+"""A plain queue; three with one queue for all, whose marks mean what RFC 3168 says; two with a
+queue for each flow; and the two ways to support L4S, by marks for its packets alone, or by a
+coupled second queue."""
+ROUND_TRIPS = {
+    "10 ms": (10, 10),
+    "20 ms": (20, 20),
+    "40 ms": (40, 40),
+    "80 ms": (80, 80),
+    "20/80 ms": (20, 80),
+}
+"""Of the rival and of the incumbent, in milliseconds, without queues."""
+
+_BASE = {
+    "name": "coexistence",
+    "warmup": f"{WARMUP}s",
+    "duration": f"{WARMUP + MEASURED}s",
+    "links": {
+        "bottleneck": {
+            "from": "west",
+            "to": "east",
+            "rate": f"{RATE}bit",
+            "queue": QUEUES["pfifo"],
+        },
+    },
+}
+
+
+def scenario(
+    queue: str, incumbent: str, rival: str | None, round_trips: tuple[float, float]
+) -> Scenario:
+    """Two flows, or one without a rival; controls are in the words of `tcp`."""
+    links: dict[str, Any] = {"bottleneck": {**_BASE["links"]["bottleneck"], "queue": queue}}  # type: ignore[index]
+    flows = []
+    for name, tcp, rtt in (
+        ("rival", rival, round_trips[0]),
+        ("incumbent", incumbent, round_trips[1]),
+    ):
+        if tcp is None:
+            continue
+        links[f"access-{name}"] = {
+            "from": f"host-{name}",
+            "to": "west",
+            "rate": "1gbit",
+            "netem": f"delay {rtt / 2:g}ms",
+        }
+        flows.append({
+            "name": name, "from": f"host-{name}", "to": "east", "app": "bulk", "tcp": tcp,
+            "start": "uniform 0s 1s",
+        })  # fmt: skip
+    return Scenario.from_dict({**_BASE, "links": links, "flows": flows})
+
+
+def pairs(full: bool = False, rivals: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Incumbents and rivals: every control beside CUBIC, or with `full` all pairs."""
+    for name in rivals:
+        if name not in CONTROLS:
+            near = _core.nearest(name, list(CONTROLS))
+            hint = f": did you mean `{near}`?" if near else f"; there are {', '.join(CONTROLS)}"
+            raise study.StudyError(f"the matrix has no control `{name}`{hint}")
+    every = combinations_with_replacement(CONTROLS, 2) if full else (("cubic", x) for x in CONTROLS)
+    wanted = {"cubic", *rivals} if rivals else set(CONTROLS)
+    return [(a, b) for a, b in every if {a, b} <= wanted]
+
+
+def cells(
+    met: Sequence[tuple[str, str]], queues: Sequence[str] | None = None
+) -> Iterator[tuple[dict[str, str], Scenario]]:
+    """Every pair behind every queue at every round-trip time, and incumbents alone and doubled.
+
+    What harm is compared with, the incumbent beside itself, is run even if nobody asked for it.
+    """
+    incumbents = dict.fromkeys(a for a, _ in met)
+    wanted = dict.fromkeys([*((a, x) for a in incumbents for x in (ALONE, a)), *met])
+    chosen = list(QUEUES) if queues is None else queues
+    for queue in chosen:
+        text = QUEUES.get(queue) or buffered(queue, RATE, BUFFER)
+        for rtt, both in ROUND_TRIPS.items():
+            for incumbent, rival in wanted:
+                levels = {"incumbent": incumbent, "rival": rival, "queue": queue, "rtt": rtt}
+                other = None if rival == ALONE else CONTROLS[rival]
+                yield levels, scenario(text, CONTROLS[incumbent], other, both)
+
+
+def run(
+    seeds: int = 10,
+    out: Path | None = None,
+    full: bool = False,
+    rivals: Sequence[str] = (),
+    queues: Sequence[str] | None = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+    on: Place | None = None,
+) -> Coexistence:
+    """Make the runs that `out` does not hold yet, and return the matrix."""
+    met = pairs(full, rivals)
+    made = study.Study.of_cells(NAME, cells(met, queues), kind=KIND).keep(METRICS, ())
+    table = made.seeds(seeds).run(out=out, workers=workers, progress=progress, on=on)
+    return Coexistence(table)
