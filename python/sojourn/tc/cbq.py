@@ -17,16 +17,15 @@ TOLD = (
 
 def replaced(device: Device, notices: list[Notice]) -> None:
     """Makes a device's CBQ an HTB."""
-    for at, one in enumerate(device.disciplines):
+    for one in list(device.seats.values()):
         if one.kind != "cbq":
             continue
         notices.append(one.place.note(TOLD))
         line = _given(one.words).get("bandwidth")
-        device.disciplines[at] = Discipline("htb", one.parent, one.handle, [], one.place, one.stab)
-        device.classes = [
-            _class(c, line) if c.kind == "cbq" and c.name.major == (one.handle or 1) else c
-            for c in device.classes
-        ]
+        device.put(Discipline("htb", one.parent, one.handle, [], one.place, one.stab))
+        for name, inner in device.classes.items():
+            if inner.kind == "cbq" and name.major == (one.handle or 1):
+                device.classes[name] = _class(inner, line)
 
 
 def _given(words: list[str]) -> dict[str, str]:

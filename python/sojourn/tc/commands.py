@@ -123,55 +123,35 @@ class Table:
         if parent in (None, ROOT) and handle in (None, 0):
             device.clear()
             return
-        for one in [d for d in device.disciplines if handle in (None, 0, d.handle)]:
-            if parent in (None, one.parent):
-                self._take_out(device, one)
-
-    def _take_out(self, device: Device, one: Discipline) -> None:
-        """Removes a discipline with all that is in it."""
-        device.disciplines.remove(one)
-        if one.handle:
-            inner = [d for d in device.disciplines if d.parent.major == one.handle]
-            device.classes = [c for c in device.classes if c.name.major != one.handle]
-            device.filters = [f for f in device.filters if f.parent.major != one.handle]
-            for below in inner:
-                self._take_out(device, below)
+        one = device.handles.get(handle) if handle else None
+        if one is None and parent is not None:
+            one = device.seats.get(device.seat(parent))
+        if one is not None:
+            device.take_out(one)
 
     def _put(self, verb: str, device: Device, new: Discipline) -> None:
-        old = next((d for d in device.disciplines if _same_seat(device, d, new)), None)
+        seat = device.seat(new.parent)
+        old = device.seats.get(seat)
         if new.parent != ROOT and new.handle and not _is_below(device, new.parent, new.handle):
             raise Refused(f"`{new.handle:x}:` would be in itself")
         if old is None:
-            taken = next(
-                (d for d in device.disciplines if new.handle and d.handle == new.handle), None
-            )
-            if taken is not None:
+            if new.handle and new.handle in device.handles:
                 raise Refused(f"two disciplines of `{device.name}` are `{new.handle:x}:`")
             if verb == "change":
-                self.reading.notices.append(
-                    new.place.note(
-                        "changes what these files do not set up: other words are defaults"
-                    )
-                )
-            device.disciplines.append(new)
+                told = "changes what these files do not set up: other words are defaults"
+                self.reading.notices.append(new.place.note(told))
+            device.put(new)
             return
-        if (
-            verb == "add"
-            and not old.shown
-            and not (old.handle is None and old.parent == new.parent != ROOT)
-        ):
-            raise Refused(
-                f"a discipline is here already, from line {old.place.line}: Linux refuses this",
-                new.kind,
-            )
+        # A class has a discipline from the beginning, which the first `add` replaces.
+        if verb == "add" and not old.shown:
+            told = f"a discipline is here already, from line {old.place.line}: Linux refuses this"
+            raise Refused(told, new.kind)
         keeps = new.kind == old.kind and new.handle in (None, old.handle)
-        new.handle = new.handle or (old.handle if keeps else None)
-        place = device.disciplines.index(old)
-        if not keeps:
-            self._take_out(device, old)
-            device.disciplines.append(new)
+        if keeps:
+            new.handle = old.handle
         else:
-            device.disciplines[place] = new
+            device.take_out(old)
+        device.put(new)
 
     # Classes
 
@@ -194,9 +174,9 @@ class Table:
         if name.major == 0 and parent is not None and parent != ROOT:
             name = Name(parent.major, name.minor)
         if verb == "delete":
-            device.classes = [c for c in device.classes if c.name != name]
+            device.classes.pop(name, None)
             return
-        old = next((c for c in device.classes if c.name == name), None)
+        old = device.classes.get(name)
         if old is not None and verb == "add":
             raise Refused(
                 f"`{name}` is here already, from line {old.place.line}: Linux refuses this"
@@ -207,11 +187,7 @@ class Table:
         kind = given.values.get("kind") or (old.kind if old is not None else "")
         if not kind:
             raise Refused("no discipline is named, such as `htb`")
-        new = Class(kind, name, parent, given.rest, place)
-        if old is None:
-            device.classes.append(new)
-        else:
-            device.classes[device.classes.index(old)] = new
+        device.classes[name] = Class(kind, name, parent, given.rest, place)
 
     # Filters
 
@@ -336,25 +312,13 @@ def _prio(text: str | None) -> int | None:
         raise Refused(f"`{text}` is no priority of a filter", text) from None
 
 
-def _same_seat(device: Device, one: Discipline, new: Discipline) -> bool:
-    if one.parent == new.parent:
-        return True
-    # TBF and netem have one seat, whatever the minor number says.
-    holder = next(
-        (d for d in device.disciplines if d.handle and d.handle == new.parent.major), None
-    )
-    single = holder is not None and holder.kind in ("tbf", "netem")
-    return single and one.parent.major == new.parent.major
-
-
 def _is_below(device: Device, parent: Name, handle: int) -> bool:
     """Whether what has this number may stand there: not within itself."""
-    by_handle = {d.handle: d for d in device.disciplines if d.handle}
     seen = 0
-    while parent != ROOT and seen <= len(by_handle):
+    while parent != ROOT and seen <= len(device.handles):
         if parent.major == handle:
             return False
-        above = by_handle.get(parent.major)
+        above = device.handles.get(parent.major)
         if above is None:
             return True
         parent, seen = above.parent, seen + 1

@@ -130,9 +130,7 @@ class Dumps:
         words, notice = shown_words(kind, words)
         if notice:
             self.reading.notices.append(place.note(notice))
-        device.disciplines.append(
-            Discipline(kind, parent or ROOT, handle or None, words, place, stab, shown=True)
-        )
+        device.put(Discipline(kind, parent or ROOT, handle or None, words, place, stab, shown=True))
 
     # Classes
 
@@ -218,7 +216,7 @@ class Dumps:
         """Gives classes and filters, which are printed without their device, to devices."""
         for one, name in self._classes:
             if (device := self._owner(one.name.major, name, one.place)) is not None:
-                device.classes.append(one)
+                device.classes[one.name] = one
         seen: list[tuple[object, ...]] = []
         for found, name in self._filters:
             major = found.parent.major
@@ -255,7 +253,7 @@ class Dumps:
             return self.reading.devices[name]
         able = [
             device for device in self.reading.devices.values()
-            if any(d.handle == major for d in device.disciplines)
+            if major in device.handles
         ]  # fmt: skip
         if len(able) > 1 and self._chosen:
             able = [device for device in able if device.name in self._chosen]

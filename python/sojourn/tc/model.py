@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from sojourn.scenario.errors import Problem
 
+SEATED = ("tbf", "netem")
+"""Disciplines that have one other in them."""
 INGRESS = 0xFFFF
 """Major number of what stands at a device's entrance."""
 
@@ -143,8 +145,11 @@ class Device:
     """A device as the files leave it."""
 
     name: str
-    disciplines: list[Discipline] = field(default_factory=list)
-    classes: list[Class] = field(default_factory=list)
+    seats: dict[Name, Discipline] = field(default_factory=dict)
+    """Disciplines by where they are."""
+    handles: dict[int, Discipline] = field(default_factory=dict)
+    """Disciplines that have a number, by it."""
+    classes: dict[Name, Class] = field(default_factory=dict)
     filters: list[Filter] = field(default_factory=list)
     ingress: Place | None = None
     """Where its entrance gets filters."""
@@ -152,7 +157,7 @@ class Device:
     @property
     def root(self) -> Discipline | None:
         """What holds its packets."""
-        return next((one for one in self.disciplines if one.parent == ROOT), None)
+        return self.seats.get(ROOT)
 
     @property
     def is_configured(self) -> bool:
@@ -170,9 +175,45 @@ class Device:
         inner = (f.redirect for f in self.filters if f.parent.major == INGRESS)
         return list(dict.fromkeys(name for name in inner if name))
 
+    def seat(self, parent: Name) -> Name:
+        """Where a discipline with this parent is: TBF and netem have one seat each."""
+        holder = self.handles.get(parent.major)
+        is_single = parent != ROOT and holder is not None and holder.kind in SEATED
+        return Name(parent.major) if is_single else parent
+
+    def put(self, one: Discipline) -> None:
+        """Puts a discipline at its place."""
+        self.seats[self.seat(one.parent)] = one
+        if one.handle:
+            self.handles[one.handle] = one
+
+    def take_out(self, one: Discipline) -> None:
+        """Removes a discipline with all that is in it."""
+        waiting = [one]
+        while waiting:
+            gone = waiting.pop()
+            self.seats = {name: d for name, d in self.seats.items() if d is not gone}
+            if gone.handle:
+                self.handles.pop(gone.handle, None)
+                waiting += [d for d in self.seats.values() if d.parent.major == gone.handle]
+                major = gone.handle
+                self.classes = {n: c for n, c in self.classes.items() if n.major != major}
+                self.filters = [f for f in self.filters if f.parent.major != major]
+
+    def copy(self) -> Device:
+        """The same, to be changed apart."""
+        return Device(
+            self.name,
+            dict(self.seats),
+            dict(self.handles),
+            dict(self.classes),
+            list(self.filters),
+            self.ingress,
+        )
+
     def clear(self) -> None:
         """Takes away all but the entrance."""
-        self.disciplines, self.classes = [], []
+        self.seats, self.handles, self.classes = {}, {}, {}
         self.filters = [f for f in self.filters if f.parent.major == INGRESS]
 
     def clear_ingress(self) -> None:

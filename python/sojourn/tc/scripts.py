@@ -13,7 +13,7 @@ from sojourn import _core
 from sojourn.tc.commands import PRINTS, Table, object_of
 from sojourn.tc.model import Place, Reading
 from sojourn.tc.shell.run import WHICH_IS, Run, Shell
-from sojourn.tc.shell.syntax import ShellSyntaxError, parse
+from sojourn.tc.shell.syntax import List, ShellSyntaxError, parse
 from sojourn.tc.shell.values import TooMuch
 
 FAULTS = 100
@@ -58,29 +58,29 @@ class Scripts:
         """Reads one file."""
         self._shell.sources.pop(file.rpartition("/")[2], None)
         self._file, self._lines = file, lines_of(text)
-        lines = list(self._lines)
-        for _ in range(FAULTS):
-            try:
-                parse("\n".join(lines))
-                break
-            except ShellSyntaxError as fault:
-                number = min(max(fault.line, 1), len(lines))
-                while number > 1 and not lines[number - 1].strip():
-                    number -= 1
-                if not lines[number - 1].strip():
-                    break
-                self._reading.problems.append(
-                    self._place(number).problem(f"this is no shell command: {fault}")
-                )
-                lines[number - 1] = ""
         try:
-            self._shell.run("\n".join(lines))
+            self._shell.run(self._parsed())
         except (ShellSyntaxError, TooMuch) as why:
             self._reading.problems.append(self._place(self._shell.line).problem(str(why)))
         for name, line in self._shell.absent.items():
             self._reading.absent.setdefault(name, self._place(line))
         self._shell.absent.clear()
         self._flush()
+
+    def _parsed(self) -> List:
+        """The script without the lines that are no shell's, of which each is told."""
+        lines = list(self._lines)
+        for _ in range(FAULTS):
+            try:
+                return parse("\n".join(lines))
+            except ShellSyntaxError as fault:
+                number = min(max(fault.line, 1), len(lines))
+                while number > 1 and not lines[number - 1].strip():
+                    number -= 1
+                told = f"this is no shell command: {fault}"
+                self._reading.problems.append(self._place(number).problem(told))
+                lines[number - 1] = ""
+        return List()
 
     def end(self) -> None:
         """Says what concerns all of the scripts."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 
 from sojourn import _core
+from sojourn.scenario import limits
 from sojourn.scenario.errors import Problem
 from sojourn.tc import cbq, filters
 from sojourn.tc.dumps import CLASSFUL
 from sojourn.tc.model import (
-    INGRESS,
     ROOT,
+    SEATED,
     Class,
     Device,
     Discipline,
@@ -30,8 +31,6 @@ DEFAULT = ("htb", "hfsc")
 """Disciplines that send to a default class what a filter sends to none."""
 IMPLICIT = ("prio", "ets")
 """Disciplines whose classes are there without a command."""
-SEATED = ("tbf", "netem")
-"""Disciplines that have one other in them."""
 AUTOMATIC = 0xC000
 """The order that Linux gives to a filter without one; each later one comes before it."""
 
@@ -67,10 +66,35 @@ class _Builder:
         self.built = Built()
         self._parts: list[_Part] = []
         self._strangers: dict[str, Place] = {}
+        self._told: set[Notice] = set()
+        self._index()
+
+    def _index(self) -> None:
+        """Sorts what is in the device by the number of the discipline that it is in."""
+        self._seated: dict[int, list[Discipline]] = {}
+        for one in self._device.seats.values():
+            if one.parent != ROOT:
+                self._seated.setdefault(one.parent.major, []).append(one)
+        self._by_major: dict[int, list[Class]] = {}
+        for inner in self._device.classes.values():
+            self._by_major.setdefault(inner.name.major, []).append(inner)
+        self._parents = {inner.parent for inner in self._device.classes.values()}
+        self._filtered: dict[int, list[tuple[int, Filter]]] = {}
+        for number, found in enumerate(self._device.filters):
+            major = -1 if found.parent == ROOT else found.parent.major
+            self._filtered.setdefault(major, []).append((number, found))
+
+    def _in(self, handle: int | None) -> list[Discipline]:
+        """The disciplines that are in the classes of one."""
+        return self._seated.get(handle, []) if handle else []
+
+    def _classes_of(self, handle: int | None) -> list[Class]:
+        return self._by_major.get(handle, []) if handle else []
 
     def note(self, place: Place, message: str) -> None:
         found = place.note(message)
-        if found not in self.built.notices:
+        if found not in self._told:
+            self._told.add(found)
             self.built.notices.append(found)
 
     def fault(self, place: Place, message: str, found: str | None = None) -> None:
@@ -130,7 +154,7 @@ class _Builder:
 
     def _below(self, holder: Discipline) -> list[Discipline]:
         found = [
-            d for d in self._device.disciplines
+            d for d in self._device.seats.values()
             if d.parent != ROOT and d is not holder and d.parent.major == (holder.handle or 0)
         ]  # fmt: skip
         return sorted(found, key=lambda d: d.parent.minor)
@@ -139,11 +163,10 @@ class _Builder:
         """A discipline with all that is in it, without its number."""
         classes = [
             (c.kind, c.name.minor, c.parent.minor, c.words)
-            for c in self._device.classes
+            for c in self._classes_of(one.handle)
             if one.handle and c.name.major == one.handle
         ]
-        inner = [(d.parent.minor, self._shape(d)) for d in self._device.disciplines
-                 if one.handle and d.parent.major == one.handle]  # fmt: skip
+        inner = [(d.parent.minor, self._shape(d)) for d in self._in(one.handle)]
         return repr((one.kind, one.words, one.stab, classes, inner))
 
     def _impairments(self, root: Discipline) -> Discipline:
@@ -154,13 +177,14 @@ class _Builder:
             return inner or root
         if root.kind == "tbf" and inner is not None and inner.kind == "netem":
             self.built.netem = self._netem(inner)
-            self._device.disciplines = [d for d in self._device.disciplines if d is not inner]
+            self._device.take_out(inner)
+            self._index()
         return root
 
     def _seat(self, holder: Discipline) -> list[Discipline]:
         if holder.kind not in SEATED or not holder.handle:
             return []
-        return [d for d in self._device.disciplines if d.parent.major == holder.handle][:1]
+        return self._in(holder.handle)[:1]
 
     def _netem(self, one: Discipline) -> str | None:
         words = list(one.words)
@@ -230,37 +254,37 @@ class _Builder:
             return
         if holder.handle is None and holder.shown and holder.kind in CLASSFUL:
             return
-        major = holder.handle or 1
+        major = holder.handle or (1 if holder.parent == ROOT else 0)
         if holder.kind in CLASSFUL:
             self._classes(holder, major)
         if holder.kind in ("hfsc", "drr", "htb") and not self._has_classes(major):
             self._no_classes(holder, major)
             if holder.shown:
                 return
-        seated = [
-            d for d in self._device.disciplines if d.parent.major == major and d is not holder
-        ]
-        for one in seated:
+        for one in self._in(major):
             self._child(holder, major, one)
         order = sorted(enumerate(self._filters_of(holder, major)), key=lambda f: (f[1][0], f[0]))
         for _, (_, found) in order:
             self._filter(holder, major, found)
 
     def _classes(self, holder: Discipline, major: int) -> None:
-        own = [c for c in self._device.classes if c.name.major == major]
+        own = self._classes_of(major)
         names = {c.name for c in own}
         placed: set[Name] = set()
         waiting = list(own)
         while waiting:
-            ready = [
-                c
-                for c in waiting
-                if c.parent.minor == 0 or c.parent in placed or c.parent not in names
-            ]
-            for one in ready or waiting[:1]:
+            later: list[Class] = []
+            for one in waiting:
+                if one.parent.minor and one.parent in names and one.parent not in placed:
+                    later.append(one)
+                    continue
                 self._class(holder, one, names)
                 placed.add(one.name)
-                waiting.remove(one)
+            if len(later) == len(waiting):
+                for one in later:
+                    self.fault(one.place, f"`{one.name}` is in itself")
+                return
+            waiting = later
 
     def _class(self, holder: Discipline, one: Class, names: set[Name]) -> None:
         if one.kind != holder.kind:
@@ -296,7 +320,7 @@ class _Builder:
         self.note(holder.place, f"`{holder.kind}` has no class: it {does}")
 
     def _has_classes(self, major: int) -> bool:
-        return any(c.name.major == major for c in self._device.classes)
+        return bool(self._classes_of(major))
 
     def _rank(self, one: Class, words: list[str]) -> list[str]:
         """HTB has eight ranks; Linux takes larger ones for the last."""
@@ -309,7 +333,7 @@ class _Builder:
 
     def _child(self, holder: Discipline, major: int, one: Discipline) -> None:
         name = Name(major, one.parent.minor)
-        if holder.kind in DEFAULT and any(c.parent == name for c in self._device.classes):
+        if holder.kind in DEFAULT and name in self._parents:
             self.note(one.place, f"`{name}` has classes, so Linux leaves out what is in it")
             return
         if holder.kind not in CLASSFUL:
@@ -344,12 +368,9 @@ class _Builder:
 
     def _filters_of(self, holder: Discipline, major: int) -> Iterator[tuple[int, Filter]]:
         automatic = AUTOMATIC
-        for found in self._device.filters:
-            if found.parent.major == INGRESS and found.parent != ROOT:
-                continue
-            here = found.parent.major == major
-            if not here and not (found.parent == ROOT and holder.parent == ROOT):
-                continue
+        at_root = self._filtered.get(-1, []) if holder.parent == ROOT else []
+        both = sorted([*self._filtered.get(major, []), *at_root], key=lambda one: one[0])
+        for _, found in both:
             order = found.prio
             if order is None:
                 order, automatic = automatic, automatic - 1
@@ -396,7 +417,7 @@ class _Builder:
         target = Name(major, from_text.minor)
         if holder.kind in IMPLICIT:
             return target
-        known = {c.name for c in self._device.classes}
+        known = self._device.classes
         if from_text.major not in (0, major) or (target.minor and target not in known):
             default = self._default(holder, major)
             if holder.kind in DEFAULT:
@@ -414,7 +435,7 @@ class _Builder:
                 name = Name(major, int(minor, 16))
             except ValueError:
                 return Name(major)
-            if name in {c.name for c in self._device.classes}:
+            if name in self._device.classes:
                 return name
         return Name(major)
 
@@ -437,6 +458,14 @@ class _Builder:
 
     def _settled(self, root: Discipline) -> str | None:
         """The statements that can be read; what cannot is told by its line and left out."""
+        length = sum(len(part.text) + 3 for part in self._parts)
+        if length > limits.TEXT_CHARACTERS:
+            self.fault(
+                root.place,
+                f"the tree of `{self._device.name}` has {len(self._parts)} statements of {length} "
+                f"characters; a queue has {limits.TEXT_CHARACTERS} at most",
+            )
+            return None
         for _ in range(FAULTS):
             text = " ; ".join(part.text for part in self._parts)
             try:
@@ -507,15 +536,11 @@ def _without_zeros(words: list[str]) -> list[str]:
 
 def build(device: Device, hosts: Mapping[IPv4Address, int]) -> Built:
     """The queue of a device; `hosts` are the numbers of those that have an address."""
-    copy = Device(
-        device.name,
-        list(device.disciplines),
-        list(device.classes),
-        list(device.filters),
-        device.ingress,
-    )
+    copy = device.copy()
+    notices: list[Notice] = []
+    cbq.replaced(copy, notices)
     builder = _Builder(copy, hosts)
-    cbq.replaced(copy, builder.built.notices)
+    builder.built.notices += notices
     root = copy.root
     if root is not None:
         builder.build(root)
@@ -530,7 +555,7 @@ def transmit_queue(device: Device, number: int) -> Device | None:
     seated = sorted(
         (
             d
-            for d in device.disciplines
+            for d in device.seats.values()
             if d.parent != ROOT and d.parent.major == (root.handle or 0)
         ),
         key=lambda d: d.parent.minor,
@@ -538,13 +563,14 @@ def transmit_queue(device: Device, number: int) -> Device | None:
     if not 1 <= number <= len(seated):
         return None
     chosen = seated[number - 1]
-    others = [d for d in device.disciplines if d not in seated and d is not root]
-    new = Discipline(
-        chosen.kind, ROOT, chosen.handle, chosen.words, chosen.place, chosen.stab, chosen.shown
-    )
-    return Device(
-        f"{device.name}:{number}", [new, *others], list(device.classes), list(device.filters)
-    )
+    one = device.copy()
+    one.name = f"{device.name}:{number}"
+    for other in seated:
+        if other is not chosen:
+            one.take_out(other)
+    one.seats = {name: d for name, d in one.seats.items() if d is not root and d is not chosen}
+    one.put(replace(chosen, parent=ROOT))
+    return one
 
 
 def shaped_rate(queue: str) -> int | None:

@@ -93,10 +93,10 @@ class Shell:
         self.absent: dict[str, int] = {}
         """Files that `.` did not find, and the line of each."""
 
-    def run(self, text: str, line: int = 1) -> None:
+    def run(self, script: List) -> None:
         """Runs a script to its end; raises `ShellSyntaxError` or `TooMuch`."""
         try:
-            self._list(syntax.parse(text, line))
+            self._list(script)
         except (Exit, Return, Leave):
             return
 
