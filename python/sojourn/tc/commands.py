@@ -132,8 +132,7 @@ class Table:
     def _put(self, verb: str, device: Device, new: Discipline) -> None:
         seat = device.seat(new.parent)
         old = device.seats.get(seat)
-        if new.parent != ROOT and new.handle and not _is_below(device, new.parent, new.handle):
-            raise Refused(f"`{new.handle:x}:` would be in itself")
+        device.check_depth(new)
         if old is None:
             if new.handle and new.handle in device.handles:
                 raise Refused(f"two disciplines of `{device.name}` are `{new.handle:x}:`")
@@ -310,16 +309,3 @@ def _prio(text: str | None) -> int | None:
         return int(text, 0) or None
     except ValueError:
         raise Refused(f"`{text}` is no priority of a filter", text) from None
-
-
-def _is_below(device: Device, parent: Name, handle: int) -> bool:
-    """Whether what has this number may stand there: not within itself."""
-    seen = 0
-    while parent != ROOT and seen <= len(device.handles):
-        if parent.major == handle:
-            return False
-        above = device.handles.get(parent.major)
-        if above is None:
-            return True
-        parent, seen = above.parent, seen + 1
-    return True

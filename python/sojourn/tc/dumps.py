@@ -130,7 +130,9 @@ class Dumps:
         words, notice = shown_words(kind, words)
         if notice:
             self.reading.notices.append(place.note(notice))
-        device.put(Discipline(kind, parent or ROOT, handle or None, words, place, stab, shown=True))
+        new = Discipline(kind, parent or ROOT, handle or None, words, place, stab, shown=True)
+        device.check_depth(new)
+        device.put(new)
 
     # Classes
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network
 from itertools import product
 
+from sojourn import _core
 from sojourn.tc.model import INGRESS, Filter, Match, Name, Refused, name_of
 
 WORD = 0xFFFF_FFFF
@@ -371,6 +373,9 @@ def _choices(
     if mask == 0:
         return []
     if match.field == "mark":
+        if not _is_known("mark"):
+            notes.append("packets have no marks here: a filter by mark fits none")
+            return None
         text = f"{value:#x}" if mask == WORD else f"{value:#x}/{mask:#x}"
         return [[("mark", text)]]
     if match.field == "ip" and match.offset in (12, 16):
@@ -380,8 +385,21 @@ def _choices(
     if match.field == "ip" and match.offset == 8 and mask == 0xFF_0000:
         return [[("protocol", str(value >> 16))]]
     if match.field == "next" and match.offset == 0:
+        if not _is_known("sport"):
+            notes.append("packets have no ports here: a filter by port fits none")
+            return None
         return _ports(value, mask)
     raise Refused("a test of this part of the header is not modelled")
+
+
+@cache
+def _is_known(condition: str) -> bool:
+    """Whether the engine's packets have what a condition asks for."""
+    try:
+        _core.parse_queue(f"prio ; filter parent 1: {condition} 1 to 1:1")
+    except _core.WordError:
+        return False
+    return True
 
 
 def _first_word(value: int, mask: int, notes: list[str]) -> list[list[Condition]] | None:

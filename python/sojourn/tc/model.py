@@ -9,6 +9,8 @@ from sojourn.scenario.errors import Problem
 
 SEATED = ("tbf", "netem")
 """Disciplines that have one other in them."""
+DEPTH = 16
+"""Disciplines within each other, at most."""
 INGRESS = 0xFFFF
 """Major number of what stands at a device's entrance."""
 
@@ -180,6 +182,18 @@ class Device:
         holder = self.handles.get(parent.major)
         is_single = parent != ROOT and holder is not None and holder.kind in SEATED
         return Name(parent.major) if is_single else parent
+
+    def check_depth(self, new: Discipline) -> None:
+        """Refuses a discipline that would be in itself, or in too many others."""
+        parent, depth = new.parent, 0
+        while parent != ROOT and (above := self.handles.get(parent.major)) is not None:
+            depth += 1
+            if parent.major == new.handle or depth > DEPTH:
+                told = (
+                    "would be in itself" if parent.major == new.handle else "is in too many others"
+                )
+                raise Refused(f"`{new.kind}` {told}", new.kind)
+            parent = above.parent
 
     def put(self, one: Discipline) -> None:
         """Puts a discipline at its place."""

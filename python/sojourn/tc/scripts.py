@@ -56,7 +56,7 @@ class Scripts:
 
     def read(self, file: str, text: str) -> None:
         """Reads one file."""
-        self._shell.sources.pop(file.rpartition("/")[2], None)
+        self._shell.had(file)
         self._file, self._lines = file, lines_of(text)
         try:
             self._shell.run(self._parsed())
@@ -90,11 +90,12 @@ class Scripts:
             self._reading.notices.append(place.note(told))
         if self._firewalls:
             count = len(self._firewalls)
-            lines = "a line" if count == 1 else f"{count} lines"
+            told = (
+                "a line of the firewall is" if count == 1 else f"{count} lines of the firewall are"
+            )
             self._reading.notices.append(
                 self._firewalls[0].note(
-                    f"{lines} of the firewall are left out: no packet gets a mark, class or code "
-                    "point by them"
+                    f"{told} left out: no packet gets a mark, class or code point there"
                 )
             )
 

@@ -467,39 +467,43 @@ class _Builder:
             )
             return None
         for _ in range(FAULTS):
-            text = " ; ".join(part.text for part in self._parts)
-            try:
-                _core.parse_queue(text)
-            except _core.WordError as why:
-                if not self._leave_out(why):
-                    return None
-            else:
-                return text
+            why = self._error(len(self._parts))
+            if why is None:
+                return self._text(len(self._parts))
+            if not self._leave_out(why):
+                return None
         self.fault(root.place, f"more than {FAULTS} lines of `{self._device.name}` cannot be read")
         return None
 
+    def _text(self, count: int) -> str:
+        return " ; ".join(part.text for part in self._parts[:count])
+
+    def _error(self, count: int) -> _core.WordError | None:
+        """What is wrong with the first statements; None if they can be read."""
+        try:
+            _core.parse_queue(self._text(count))
+        except _core.WordError as why:
+            return why
+        return None
+
     def _leave_out(self, why: _core.WordError) -> bool:
-        """Leaves out the statement that an error is about; whether anything is left."""
-        begin = 0
-        at = 0
-        for number, part in enumerate(self._parts):
-            if begin <= why.start <= begin + len(part.text) + 2:
-                at = number
-            begin += len(part.text) + 3
-        guilty = self._blamed(at, why)
-        message = why.message
-        if why.nearest:
-            message += f": did you mean `{why.nearest}`?"
-        part = self._parts[guilty]
-        self.fault(part.place, message, why.found)
-        if guilty == 0:
+        """Leaves out the first statement with which it cannot be read; whether anything is left."""
+        low, high = 0, len(self._parts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self._error(middle)
+            if found is None:
+                low = middle
+            else:
+                high, why = middle, found
+        part = self._parts[high - 1]
+        nearest = f": did you mean `{why.nearest}`?" if why.nearest else ""
+        self.fault(part.place, why.message + nearest, why.found)
+        if high == 1:
             return False
         gone = {part.makes} - {None}
-        kept = [p for n, p in enumerate(self._parts) if n != guilty]
-        while True:
-            lost = [p for p in kept if any(name in gone for name in p.needs)]
-            if not lost:
-                break
+        kept = [p for p in self._parts if p is not part]
+        while lost := [p for p in kept if any(name in gone for name in p.needs)]:
             gone |= {p.makes for p in lost} - {None}
             kept = [p for p in kept if p not in lost]
             for p in lost:
@@ -508,15 +512,6 @@ class _Builder:
                 )
         self._parts = kept
         return True
-
-    def _blamed(self, at: int, why: _core.WordError) -> int:
-        """The statement at fault; an error about all of them names a class."""
-        if at or len(self._parts) == 1:
-            return at
-        for number, part in enumerate(self._parts[1:], 1):
-            if f"to {why.found}" in part.text or f"`{part.text.rpartition(' ')[2]}`" in why.message:
-                return number
-        return 0
 
 
 def _without_zeros(words: list[str]) -> list[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sojourn.tc.shell import arithmetic, patterns
-from sojourn.tc.shell.syntax import Arithmetic, List, Literal, Parameter, Substitution, Word
+from sojourn.tc.shell.syntax import (
+    LENGTH,
+    Arithmetic,
+    List,
+    Literal,
+    Parameter,
+    Substitution,
+    Word,
+)
 from sojourn.tc.shell.values import UNKNOWN, Origins, Value, Variables
 
 Run = Callable[[List, Origins], str]
@@ -129,7 +137,7 @@ class Expander:
         name, op, variables = piece.name, piece.op, self.variables
         if not op:
             return variables.need(name, origins)
-        if op == "#":
+        if op == LENGTH:
             return str(len(variables.need(name, origins)))
         assert piece.word is not None
         value = variables.get(name)

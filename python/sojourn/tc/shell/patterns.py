@@ -64,7 +64,7 @@ def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
         elif char == "?":
             parts.append("")
         else:
-            end = next((n for n in range(at + 1, len(pattern)) if pattern[n][0] == "]"), -1)
+            end = _end(pattern, at)
             if end < 0:
                 parts.append(char)
                 continue
@@ -74,19 +74,35 @@ def _parts(pattern: Pattern) -> list[str | tuple[bool, str] | None]:
     return parts
 
 
+def _end(pattern: Pattern, at: int) -> int:
+    """Where the `]` is that closes a class whose members begin at `at`; -1 if there is none."""
+    n = at + 1
+    inner = pattern[at][0] == "[" if at < len(pattern) else False
+    while n < len(pattern):
+        if pattern[n][0] == "]":
+            if not inner or pattern[n - 1][0] != ":":
+                return n
+            inner = False
+        elif pattern[n][0] == "[":
+            inner = True
+        n += 1
+    return -1
+
+
 _CLASSES = {
-    "[:digit:": "0-9",
-    "[:alpha:": "a-zA-Z",
-    "[:alnum:": "a-zA-Z0-9",
-    "[:space:": " \t\n",
-    "[:upper:": "A-Z",
-    "[:lower:": "a-z",
+    "[:digit:]": "0-9",
+    "[:alpha:]": "a-zA-Z",
+    "[:alnum:]": "a-zA-Z0-9",
+    "[:space:]": " \t\n",
+    "[:upper:]": "A-Z",
+    "[:lower:]": "a-z",
 }
 
 
 def _members(text: str) -> str:
     """The characters of a class such as `0-9a`."""
-    text = _CLASSES.get(text, text)
+    for name, members in _CLASSES.items():
+        text = text.replace(name, members)
     found = ""
     at = 0
     while at < len(text):

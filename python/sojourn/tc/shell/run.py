@@ -48,7 +48,7 @@ STEPS = 200_000
 """Commands and rounds of loops of all files together, at most."""
 WHICH_IS = ", the output of "
 """Between a variable and the command that gives its value."""
-CALLS = 60
+CALLS = 30
 """Functions and substitutions within each other."""
 
 
@@ -99,6 +99,8 @@ class Shell:
             self._list(script)
         except (Exit, Return, Leave):
             return
+        except RecursionError:
+            raise TooMuch("functions and compound commands are too deeply nested") from None
 
     def step(self) -> None:
         """Counts what is done."""
@@ -400,6 +402,12 @@ class Shell:
             self._list(syntax.parse(text, self.line))
         finally:
             self._calls -= 1
+
+    def had(self, name: str) -> None:
+        """Says that a file is read without `.`, which then leaves it out."""
+        last = name.rpartition("/")[2]
+        self.sources.pop(last, None)
+        self._read.add(last)
 
     def source(self, name: str) -> bool:
         """Runs another file that is at hand; whether it is one."""

@@ -43,6 +43,9 @@ class ShellSyntaxError(Exception):
         self.line = line
 
 
+LENGTH = "length"
+"""The operation of `${#NAME}`."""
+
 # Pieces of words
 
 
@@ -760,13 +763,15 @@ class _WordReader:
         name, length = match[2], bool(match[1])
         if self.text.startswith("}", self.at):
             self.at += 1
-            return Parameter(name, "#" if length else "", None, quoted)
+            return Parameter(name, LENGTH if length else "", None, quoted)
         op = re.compile(r":?[-=?+]|%%?|##?|//?|:|\^\^?|,,?").match(self.text, self.at)
         if op is None or length:
             raise self.error(f"`${{{name}` is followed by an expansion that is not read")
         self.at = op.end()
         inner = _WordReader(self.text, self.at, self.line, self.depth + 1)
-        pieces = inner.quoted("}") if quoted else inner.unquoted("}")
+        # Quotes around do not quote the pattern that is cut off.
+        takes_pattern = op[0][0] in "%#/"
+        pieces = inner.quoted("}") if quoted and not takes_pattern else inner.unquoted("}")
         self.at, self.line = inner.at, inner.line
         self._expect("}")
         return Parameter(name, op[0], Word(tuple(pieces)), quoted)
