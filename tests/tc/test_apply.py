@@ -36,8 +36,10 @@ def test_a_pair_of_devices_has_the_two_directions() -> None:
     queues = {name: params["queue"]["name"] for name, params in links(found).items()}
     assert queues == {"line": "cake", "line.reverse": "tbf"}
     assert found.notices == [
-        "eth0 sends on line, and ifb0 has what eth0 receives, on line.reverse; --device chooses "
-        "otherwise"
+        (
+            "eth0 sends on line, and ifb0 has what eth0 receives, on line.reverse; --device chooses "
+            "otherwise"
+        )
     ]
     # The machine at the other end sends on the other direction.
     isp = Scenario.from_toml(HOME + '[deploy]\nmachine = "isp"\n')
@@ -84,19 +86,25 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
             "has no queue: the scenario's own holds packets",
         ),
         (
-            "tc qdisc add dev a root handle 1: htb default 1\n"
-            "tc class add dev a parent 1: classid 1:1 htb rate 4mbit ceil 5mbit\n"
-            "tc class add dev a parent 1: classid 1:2 htb rate 1mbit",
+            (
+                "tc qdisc add dev a root handle 1: htb default 1\n"
+                "tc class add dev a parent 1: classid 1:1 htb rate 4mbit ceil 5mbit\n"
+                "tc class add dev a parent 1: classid 1:2 htb rate 1mbit"
+            ),
             "shapes to 6mbit, 30 % of",
         ),
         (
-            "tc qdisc add dev a root handle 1: htb\n"
-            "tc class add dev a parent 1: classid 1:1 htb rate 4mbit",
+            (
+                "tc qdisc add dev a root handle 1: htb\n"
+                "tc class add dev a parent 1: classid 1:1 htb rate 4mbit"
+            ),
             "limits no rate as a whole",
         ),
         (
-            "tc qdisc add dev a root handle 1: hfsc default 1\n"
-            "tc class add dev a parent 1: classid 1:1 hfsc ls m2 1mbit ul m2 10mbit",
+            (
+                "tc qdisc add dev a root handle 1: hfsc default 1\n"
+                "tc class add dev a parent 1: classid 1:1 hfsc ls m2 1mbit ul m2 10mbit"
+            ),
             "shapes to 10mbit, 50 % of",
         ),
     ],
@@ -236,8 +244,9 @@ def test_options_without_a_file_are_refused(home: Path) -> None:
 
 
 def test_compare_has_the_queue_that_was_read(home: Path) -> None:
-    words = ["compare", home / "home.toml", "--tc", home / "pair.sh", "--seeds", "2", "--json"]
-    status, out, _ = invoked(*words, "--queues", "pfifo limit 100p")
+    files = (home / "home.toml", "--tc", home / "pair.sh")
+    words = ("--seeds", "2", "--json", "--queues", "pfifo limit 100p")
+    status, out, _ = invoked("compare", *files, *words)
     assert status == 0
     assert {one["queue"] for one in json.loads(out)["queues"]} == {
         "cake bandwidth 19mbit",

@@ -13,7 +13,8 @@ from tests.tc.texts import SHOWN, applied, problems, queue
 KINDS = ["htb", "hfsc", "prio", "netem"]
 MADE = {
     # The commands that made what was printed, with the bursts that `tc` computed at HZ=100.
-    "htb": """htb default 30 r2q 5; class 1:1 parent 1: rate 6mbit ceil 6mbit burst 15kb cburst 9100b
+    "htb": """htb default 30 r2q 5; class 1:1 parent 1: rate 6mbit \
+ceil 6mbit burst 15kb cburst 9100b
 class 1:10 parent 1:1 rate 5mbit ceil 6mbit burst 15kb cburst 9100b prio 1 quantum 3000b
 class 1:20 parent 1:1 rate 3mbit ceil 6mbit burst 5350b cburst 9100b overhead 14 mpu 64 \
 linklayer atm quantum 75000b
