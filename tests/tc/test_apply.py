@@ -37,8 +37,8 @@ def test_a_pair_of_devices_has_the_two_directions() -> None:
     assert queues == {"line": "cake", "line.reverse": "tbf"}
     assert found.notices == [
         (
-            "eth0 sends on line, and ifb0 has what eth0 receives, on line.reverse; --device chooses "
-            "otherwise"
+            "eth0 sends on line, and ifb0 has what eth0 receives, on line.reverse; --device "
+            "chooses otherwise"
         )
     ]
     # The machine at the other end sends on the other direction.

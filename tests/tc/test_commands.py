@@ -60,7 +60,7 @@ def test_a_tree_is_what_its_commands_say() -> None:
         "cat > /tmp/b << END\n" + TREE.replace("tc ", "") + "END\ntc -batch /tmp/b\n",
         "tc qdisc del dev eth0 root 2>/dev/null || true; " + TREE.replace("\n", ";", 1),
         TREE.replace("eth0", "$DEV").replace("tc qdisc", "DEV=eth0\ntc qdisc", 1),
-        'f() { command tc class add dev eth0 "$@"; }\n' + TREE.replace("tc class add dev eth0", "f"),
+        'f() { command tc class add dev "$@"; }\n' + TREE.replace("tc class add dev", "f"),
     ],
 )  # fmt: skip
 def test_commands_are_written_in_many_ways(text: str) -> None:
@@ -142,6 +142,14 @@ def test_filters_ask_for_code_points_protocols_and_hosts() -> None:
         {"conditions": [{"src": 0}, {"dst": 1}], "divisor": 1, "class": 16},
         {"conditions": [], "divisor": 1, "class": 32},
     ]
+
+
+def test_addresses_may_be_short() -> None:
+    (found,) = filters(
+        "parent 1: prio 1 u32 match ip src 10/8 match ip dst 192.0 flowid 1:10",
+        hosts={"192.0.0.0": "isp"},
+    )
+    assert found["conditions"] == [{"src": 0}, {"dst": 1}]
 
 
 def test_kinds_of_filters_say_the_same() -> None:
@@ -228,6 +236,13 @@ def test_what_is_in_tbf_and_netem() -> None:
     ).placed[0]
     assert (both.queue or "").startswith("tbf")
     assert both.netem == "delay 30ms"
+    mininet = applied(
+        "tc qdisc add dev eth0 root handle 5: htb default 1\n"
+        "tc class add dev eth0 parent 5: classid 5:1 htb rate 10mbit burst 15k\n"
+        "tc qdisc add dev eth0 parent 5:1 handle 10: netem delay 5ms\n"
+    ).placed[0]
+    assert mininet.netem == "delay 5ms"
+    assert (mininet.queue or "").startswith("htb handle 5: default 1 ; class 5:1")
     other = applied(tbf + "tc qdisc add dev eth0 parent 1:1 netem delay 30ms\n").placed[0]
     assert (other.queue, other.netem) == ("tbf rate 1mbit burst 10k latency 50ms", "delay 30ms")
 

@@ -186,3 +186,7 @@ def test_transmit_queues() -> None:
 def test_what_is_no_output_of_tc_is_told(text: str, line: int, message: str) -> None:
     found = problems(text)
     assert any(at == line and message in told for at, told in found), found
+
+
+def test_an_entry_without_a_key_is_named() -> None:
+    assert problems('[{"class":"htb","parent":"1:"}]') == [(1, "this entry lacks `handle`")]

@@ -6,7 +6,7 @@ import json
 import random
 import re
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sojourn.scenario import ScenarioError
@@ -62,7 +62,6 @@ def test_any_words(words: list[str]) -> None:
     attempt(" ".join(words))
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PARTS), st.randoms(use_true_random=False), st.integers(1, 5))
 def test_mutations(text: str, chance: random.Random, edits: int) -> None:
     for _ in range(edits):

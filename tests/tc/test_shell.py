@@ -51,6 +51,7 @@ SNIPPETS = {
 BASH = {
     "counted": "for ((i=3; i<=9; i+=3)); do tc $i; done; ((i > 5)) && tc big",
     "double": 'A=abc; [[ $A == a* && ! $A = "a*" ]] && tc yes; [[ -z $B || -n $A ]] && tc also',
+    "older": 'N=7; tc $[9*$N/10] "$[N + 1]"; set -eo pipefail; tc $#',
     "append": "A=1; A+=2; tc $A ${A/1/x} ${A:1} ${A^^}; function f { tc f; }; f",
     "here": 'while read x; do tc $x; done <<< "one"; tc a &> /dev/null',
 }

@@ -451,6 +451,9 @@ def _number(text: str, base: int = 0) -> int:
 
 
 def _network(text: str) -> IPv4Network:
+    if short := re.fullmatch(r"(\d+(?:\.\d+){0,2})((?:/.*)?)", text):
+        # `tc` takes what is left out of an address for 0.
+        text = short[1] + ".0" * (3 - short[1].count(".")) + short[2]
     try:
         return IPv4Network("0.0.0.0/0" if text in ("any", "all", "default") else text, strict=False)
     except ValueError:

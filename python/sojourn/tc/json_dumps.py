@@ -114,9 +114,12 @@ class JsonDumps:
                 return self._qdisc(entry, place, device, file)
             else:
                 raise Refused("this is no discipline, class or filter as `tc -j` prints it")
-        except (Refused, TypeError, ValueError, AttributeError) as why:
-            told = str(why) if isinstance(why, Refused) else "this entry has values of another kind"
-            self._reading.problems.append(place.problem(told))
+        except Refused as why:
+            self._reading.problems.append(place.problem(str(why)))
+        except KeyError as missing:
+            self._reading.problems.append(place.problem(f"this entry lacks `{missing.args[0]}`"))
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            self._reading.problems.append(place.problem("this entry has values of another kind"))
         return device
 
     def _qdisc(self, entry: _Object, place: Place, device: str | None, file: str) -> str | None:
@@ -192,8 +195,9 @@ class JsonDumps:
             self._option(found, key, value)
         mask = keys.get("ip_tos_mask") if isinstance(keys, dict) else None
         if mask is not None:
-            tos = next(m for m in found.matches if m.field == "ip" and m.offset == 0)
-            tos.mask = int(str(mask), 16) << 16
+            for match in found.matches:
+                if match.field == "ip" and match.offset == 0:
+                    match.mask = int(str(mask), 16) << 16
         self._dumps.add_filter(found, [], device)
 
     def _option(self, found: Filter, key: str, value: Any) -> None:

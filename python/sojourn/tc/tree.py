@@ -308,6 +308,12 @@ class _Builder:
         needs = (parent,) if parent.minor else ()
         self._parts.append(_Part(" ".join([text, *words]), one.place, needs, one.name))
 
+    def _is_only_leaf(self, holder: Discipline, name: Name) -> bool:
+        """Whether all packets of the device pass a class."""
+        leaves = [c.name for c in self._classes_of(name.major) if c.name not in self._parents]
+        is_default = self._default(holder, name.major) == name
+        return holder.parent == ROOT and leaves == [name] and is_default
+
     def _no_classes(self, holder: Discipline, major: int) -> None:
         if holder.shown:
             self.fault(
@@ -346,6 +352,9 @@ class _Builder:
                 self._parts.append(
                     _Part(f"qdisc parent {name} pfifo limit {limit}", one.place, (name,))
                 )
+                return
+            if self._is_only_leaf(holder, name):
+                self.built.netem = self._netem(one)
                 return
             self.fault(
                 one.place, "netem in a class is not modelled: delay belongs to a link", "netem"

@@ -118,7 +118,7 @@ def _unset(shell: Shell, words: list[str], origins: Origins) -> None:
 
 def _set(shell: Shell, words: list[str], origins: Origins) -> None:
     while words and words[0] != "--" and words[0][:1] in ("-", "+") and len(words[0]) > 1:
-        words = words[2:] if words[0][1:] == "o" else words[1:]
+        words = words[2:] if words[0].endswith("o") else words[1:]
     if words:
         values = words[1:] if words[0] == "--" else words
         shell.variables.positional = [origins.value(value) for value in values]

@@ -724,6 +724,11 @@ class _WordReader:
                 inner = text[at + 3 : end]
                 self.at = end + 2
                 return Arithmetic(quoted_text(inner, self.line, self.depth + 1), quoted)
+        if text.startswith("$[", at) and (end := text.find("]", at)) > 0:
+            # The older form of bash.
+            inner = text[at + 2 : end]
+            self.at = end + 1
+            return Arithmetic(quoted_text(inner, self.line, self.depth + 1), quoted)
         if text.startswith("$(", at):
             end = _closing(text, at + 2)
             if end < 0:
